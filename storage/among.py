@@ -1,0 +1,30 @@
+"""A column among the values of a JSON list given as one parameter: `in_` with any number of values, compiled once."""
+
+from typing import Any
+
+from sqlalchemy import BindParameter, Boolean, ColumnElement, Text, bindparam
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import coercions, roles
+
+
+class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
+    """`among(JobRow.id, "ids")`: the caller passes ids=orjson.dumps([...]).decode()."""
+
+    inherit_cache = True
+    type = Boolean()
+
+    def __init__(self, column: Any, parameter: str) -> None:
+        self.column = coercions.expect(roles.ExpressionElementRole, column)
+        self.values: BindParameter[str] = bindparam(parameter, type_=Text)
+
+
+@compiles(among, "sqlite")
+def _sqlite(element: among, compiler: Any, **kw: Any) -> str:
+    column, values = compiler.process(element.column, **kw), compiler.process(element.values, **kw)
+    return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608 - both were compiled, none is input
+
+
+@compiles(among, "postgresql")
+def _postgresql(element: among, compiler: Any, **kw: Any) -> str:
+    column, values = compiler.process(element.column, **kw), compiler.process(element.values, **kw)
+    return f"{column} IN (SELECT jsonb_array_elements_text(({values})::jsonb))"

@@ -1,0 +1,57 @@
+"""A bounded cache in front of rows: dropped by the commit that changes them, before that commit is answered."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from storage.store import Store
+
+V = TypeVar("V")
+
+
+class Cache(Generic[V]):
+    """Values by name, least recently used first to go. Names are what `Tx.forget` was told."""
+
+    def __init__(self, store: Store, now_seconds: Callable[[], float], most: int = 20_000) -> None:
+        self.values: OrderedDict[str, tuple[V, float]] = OrderedDict()
+        self.filling: dict[str, object] = {}
+        self.now_seconds, self.most, self.believed_seconds = now_seconds, most, store.cached_seconds
+        store.droppers.append(self.drop)
+
+    def get(self, name: str) -> V | None:
+        found = self.values.get(name)
+        if found is None:
+            return None
+        value, read_at = found
+        if self.believed_seconds is not None and self.now_seconds() - read_at > self.believed_seconds:
+            del self.values[name]
+            return None
+        self.values.move_to_end(name)
+        return value
+
+    async def fetch(self, name: str, read: Callable[[], Awaitable[V | None]]) -> V | None:
+        """The cached value, or what `read` finds; kept unless it was dropped while it was being read."""
+        found = self.get(name)
+        if found is not None:
+            return found
+        turn, began = self.filling.setdefault(name, object()), self.now_seconds()
+        try:
+            value = await read()
+        finally:
+            undropped = self.filling.get(name) is turn  # a drop takes the turn away; who reads after it has another
+            if undropped:
+                del self.filling[name]
+        if value is not None and undropped:
+            self._keep(name, value, began)
+        return value
+
+    def drop(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.values.pop(name, None)
+            self.filling.pop(name, None)
+
+    def _keep(self, name: str, value: V, read_at: float) -> None:
+        self.values[name] = (value, read_at)
+        self.values.move_to_end(name)
+        if len(self.values) > self.most:
+            self.values.popitem(last=False)

@@ -1,0 +1,103 @@
+"""Queries of jobs: whose they are, which are due, what a listing's jobs came to."""
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, func, literal, or_, select
+
+from storage.among import among
+from storage.query import Query
+from storage.tables import AgentRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
+
+reviews_of_job = Query(select(ReviewRow).where(ReviewRow.job_id == bindparam("job_id")))
+reviews_of_jobs = Query(select(ReviewRow).where(among(ReviewRow.job_id, "job_ids")))
+settlements_of_job = Query(
+    select(SettlementRow).where(SettlementRow.job_id == bindparam("job_id")).order_by(SettlementRow.id)
+)
+settlements_of_jobs = Query(
+    select(SettlementRow).where(among(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
+)
+settlement_by_hash = Query(
+    select(SettlementRow).where(
+        SettlementRow.network == bindparam("network"), SettlementRow.tx_hash == bindparam("tx_hash")
+    )
+)
+handles_of: Query[Any] = Query(select(AgentRow.id, AgentRow.handle).where(among(AgentRow.id, "ids")))
+audit_of = Query(select(JobEventRow).where(JobEventRow.job_id == bindparam("job_id")).order_by(JobEventRow.id))
+messages_of = Query(
+    select(MessageRow)
+    .where(MessageRow.thread_id == bindparam("thread_id"))
+    .order_by(MessageRow.id)
+    .limit(bindparam("limit"))
+)
+
+FILLING = ("open", "quote_requested", "quoted", "awaiting_payment", "in_progress")
+UNFINISHED = (*FILLING, "delivered", "disputed")
+
+
+def _in(column: Any, words: tuple[str, ...]) -> ColumnElement[bool]:
+    """`column` is one of these constants; `in_` would make another statement for every length."""
+    return or_(*(column == literal(word) for word in words))
+
+
+_OCCUPYING = JobRow.listing_id == bindparam("listing_id"), _in(JobRow.status, FILLING)
+places_taken = Query(select(func.count()).select_from(JobRow.__table__).where(*_OCCUPYING))
+places_taken_by = Query(
+    select(func.count()).select_from(JobRow.__table__).where(*_OCCUPYING, JobRow.buyer_id == bindparam("buyer_id"))
+)
+unfinished_of = Query(
+    select(func.count())
+    .select_from(JobRow.__table__)
+    .where(JobRow.buyer_id == bindparam("buyer_id"), JobRow.env == bindparam("env"), _in(JobRow.status, UNFINISHED))
+)
+
+
+@cache
+def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
+    """A page of the caller's jobs, newest first. `role`: buyer, seller or both."""
+    mine = {
+        "buyer": JobRow.buyer_id == bindparam("agent_id"),
+        "seller": JobRow.seller_id == bindparam("agent_id"),
+        "both": (JobRow.buyer_id == bindparam("agent_id")) | (JobRow.seller_id == bindparam("agent_id")),
+    }[role]
+    conditions = [mine, JobRow.env == bindparam("env"), JobRow.id < bindparam("before")]
+    if filtered:
+        conditions.append(JobRow.status == bindparam("status"))
+    return Query(select(JobRow).where(*conditions).order_by(JobRow.id.desc()).limit(bindparam("limit")))
+
+
+@cache
+def due_jobs(status: str, deadline: str) -> Query[JobRow]:
+    """Jobs of a status whose deadline has passed, by id; locked, those another worker holds are skipped."""
+    column = JobRow.__table__.c[deadline]
+    return Query(
+        select(JobRow)
+        .where(JobRow.status == literal(status), column <= bindparam("until"), JobRow.id > bindparam("after"))
+        .order_by(JobRow.id)
+        .limit(bindparam("limit"))
+        .with_for_update(skip_locked=True)
+    )
+
+
+_OF_LISTING = JobRow.listing_id == bindparam("listing_id")
+finished_of_listing: Query[Any] = Query(
+    select(JobRow.id, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at).where(
+        _OF_LISTING, _in(JobRow.status, ("completed", "resolved", "cancelled"))
+    )
+)
+transfers_of_listing: Query[Any] = Query(
+    select(
+        SettlementRow.job_id,
+        SettlementRow.kind,
+        SettlementRow.status,
+        SettlementRow.amount,
+        SettlementRow.payer_address,
+    )
+    .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
+    .where(_OF_LISTING)
+)
+ratings_of_listing: Query[Any] = Query(
+    select(func.count(), func.avg(ReviewRow.rating)).where(
+        ReviewRow.listing_id == bindparam("listing_id"), ReviewRow.role == literal("buyer")
+    )
+)

@@ -1,0 +1,38 @@
+"""Bring a database to the newest revision, under a lock, at start and from the command line."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+
+from storage.store import Database
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+LOCK = text("SELECT pg_advisory_lock(7303015)")
+UNLOCK = text("SELECT pg_advisory_unlock(7303015)")
+
+
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Run what is missing up to `revision`. Two processes that start together take turns."""
+    with database.engine.connect() as connection:
+        if connection.dialect.name == "sqlite":  # the file's side lock is held already
+            command.upgrade(config(connection), revision)
+            connection.commit()
+            return
+        connection.execute(LOCK)
+        connection.commit()
+        try:
+            command.upgrade(config(connection), revision)
+            connection.commit()
+        finally:
+            connection.execute(UNLOCK)
+            connection.commit()
+
+
+def config(connection: Connection) -> Config:
+    """Alembic's settings, without a file: the scripts stand beside this module."""
+    settings = Config()
+    settings.set_main_option("script_location", str(MIGRATIONS))
+    settings.attributes["connection"] = connection
+    return settings

@@ -1,0 +1,139 @@
+"""Rows: a table is declared once as a class; a row of it is a value that refuses assignment.
+
+On the class an attribute is the column (`JobRow.status == "open"`), on a value it is what was read (`job.status`).
+"""
+
+import types
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+from sqlalchemy import BigInteger, Boolean, Column, LargeBinary, MetaData, Table, Text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Mapped, MappedColumn, mapped_column
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+R = TypeVar("R", bound="Row")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A UTC time, kept as whole microseconds since 1970 so that both databases sort and compare it alike."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        return None if value is None else (value - EPOCH) // timedelta(microseconds=1)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else EPOCH + timedelta(microseconds=value)
+
+
+class Word(TypeDecorator[StrEnum]):
+    """One word of a StrEnum, kept as text."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, words: type[StrEnum]) -> None:
+        self.words = words
+        super().__init__()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
+        return None if value is None else self.words(value)
+
+
+# STRICT tables know only INTEGER, REAL, TEXT and BLOB.
+@compiles(Boolean, "sqlite")
+@compiles(BigInteger, "sqlite")
+def _integer(*_: object, **__: object) -> str:
+    return "INTEGER"
+
+
+SQL_TYPES: dict[type, type[TypeEngine[Any]]] = {
+    str: Text, int: BigInteger, bool: Boolean, bytes: LargeBinary, datetime: Moment,
+}  # fmt: skip
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(mapped_column,))
+class Row:
+    """A stored row: compared by its values, never assigned to; `Tx.change` writes a new one."""
+
+    __table__: ClassVar[Table]
+    __names__: ClassVar[tuple[str, ...]]
+    __key__: ClassVar[tuple[str, ...]]
+    __defaults__: ClassVar[dict[str, object]]
+
+    def __init_subclass__(cls, name: str, parts: Sequence[SchemaItem] = ()) -> None:
+        hints = get_type_hints(cls)
+        columns = [_column(key, get_args(hint)[0], cls.__dict__.get(key))
+                   for key, hint in hints.items() if get_origin(hint) is Mapped]  # fmt: skip
+        cls.__table__ = Table(name, metadata, *columns, *parts, sqlite_strict=True, sqlite_autoincrement=True, info={"row": cls})
+        cls.__names__ = tuple(column.key for column in columns)
+        cls.__key__ = tuple(column.key for column in cls.__table__.primary_key)
+        optional = {c.key: None for c in columns if c.nullable and c.key in cls.__dict__}  # default=None leaves no trace
+        given = {c.key: c.default.arg for c in columns if isinstance(c.default, ScalarElementColumnDefault)}
+        cls.__defaults__ = optional | given
+        for column in columns:
+            setattr(cls, column.key, column)  # a value's own __dict__ goes before this
+
+    @classmethod
+    def __clause_element__(cls) -> Table:
+        return cls.__table__
+
+    def __init__(self, **values: object) -> None:
+        given = self.__defaults__ | values
+        try:
+            self.__dict__.update({name: given.pop(name) for name in self.__names__})
+        except KeyError as missing:
+            raise TypeError(f"{type(self).__name__} needs {missing}") from None
+        if given:
+            raise TypeError(f"{type(self).__name__} has no {sorted(given)}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} is a value: use tx.change(row, {name}=…)")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} is a value")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+
+
+def as_row(kind: type[R], values: Sequence[object]) -> R:
+    """Make a row from column values in table order. (No method: a column may have any name, `read` too.)"""
+    row = object.__new__(kind)
+    row.__dict__.update(zip(kind.__names__, values, strict=True))
+    return row
+
+
+def _column(key: str, hint: Any, spec: object) -> Column[Any]:
+    """The column of one annotated attribute; `mapped_column(…)` beside it adds keys, indexes and defaults."""
+    optional = get_origin(hint) in (Union, types.UnionType)
+    python = next(arg for arg in get_args(hint) if arg is not types.NoneType) if optional else hint
+    column: Column[Any] = spec.column if isinstance(spec, MappedColumn) else Column()
+    column.key = column.name = key
+    column.nullable = optional
+    if isinstance(column.type, NullType):
+        column.type = Word(python) if issubclass(python, StrEnum) else SQL_TYPES[python]()
+    return column

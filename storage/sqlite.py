@@ -1,0 +1,121 @@
+"""SQLite: one file, one process, one writer."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from storage.store import Database, Store
+from storage.unit import Conflict, Cursor, TooSlow, Tx, Unavailable
+
+T = TypeVar("T")
+WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"
+READER = "PRAGMA query_only=ON;"
+FAILURES = {
+    sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+}  # fmt: skip
+STEPS = 1_000  # virtual machine steps between two looks at the clock, some 20 µs
+
+
+class SQLite(Database):
+    """A file in WAL mode. A lock beside it keeps a second process out."""
+
+    begin, begin_read, end_read = "BEGIN IMMEDIATE", "BEGIN", "ROLLBACK"
+    writers, readers, batch = 1, 2, 256
+
+    def __init__(self, path: Path, module: ModuleType = sqlite3) -> None:
+        self.path, self.module = path, module
+        self.lock = _lock(path)
+        try:
+            self._connect("rwc", WRITER).close()
+        except module.Error as error:
+            self.lock.close()
+            raise Unavailable(f"{path} cannot be opened: {error}") from error
+        self.engine = create_engine(URL.create("sqlite", database=str(path)), module=module, poolclass=NullPool)
+        super().__init__(self.engine.dialect)
+
+    def write_cursor(self) -> Cursor:
+        return self._connect("rw", WRITER).cursor()
+
+    def read_cursor(self, seconds: float) -> Cursor:
+        return self._connect("ro", READER).cursor()
+
+    def start_read(self, tx: Tx, seconds: float) -> None:
+        until = tx.until = time.monotonic() + seconds
+        tx.cursor.execute(self.begin_read)
+        tx.cursor.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+
+    def control(self, tx: Tx, words: str) -> None:
+        tx.cursor.execute(words)
+
+    def finish(self, tx: Tx) -> None:
+        tx.write_events()
+        tx.cursor.execute("COMMIT")
+
+    def verdict(self, error: Exception) -> Exception:
+        if isinstance(error, self.module.IntegrityError) and str(error).startswith("UNIQUE constraint failed"):
+            return Conflict(str(error))  # by its words: pysqlite3 does not give extended error codes
+        if not isinstance(error, self.module.DatabaseError) or error.sqlite_errorcode & 0xFF not in FAILURES:
+            return error
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return TooSlow(str(error))
+        return Unavailable(str(error))
+
+    def close(self) -> None:
+        super().close()
+        self.lock.close()
+
+    def _connect(self, mode: str, pragmas: str) -> sqlite3.Connection:
+        connection: sqlite3.Connection = self.module.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, cached_statements=512
+        )
+        connection.executescript(pragmas)
+        return connection
+
+
+class SQLiteStore(Store):
+    """A store whose point reads run on the event loop itself: a thread costs more than the read."""
+
+    def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
+        super().__init__(database, most_waiting, scan_seconds)
+        self.inline: Tx | None = None
+        self.driver_error: type[Exception] = database.module.Error
+
+    async def look(self, read: Callable[[Tx], T]) -> T:
+        self._refuse_if_closed()
+        self.counters.looks += 1
+        try:
+            tx = self.inline = self.inline or self.database.reading(self.scan_seconds)
+            tx.cursor.execute("BEGIN")  # one snapshot for all it reads
+            try:
+                return read(tx)
+            finally:
+                tx.cursor.execute("ROLLBACK")
+        except self.driver_error as error:
+            if self.inline:  # the next look opens the file again
+                self.database.drop(self.inline)
+                self.inline = None
+            raise self.database.verdict(error) from error
+
+
+def _lock(path: Path) -> sqlite3.Connection:
+    """SQLite's own lock on a file beside the database: let go of when the process ends, however it ends."""
+    lock: sqlite3.Connection | None = None
+    try:
+        lock = sqlite3.connect(f"{path}.lock", timeout=0, isolation_level=None, check_same_thread=False)
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if lock:
+            lock.close()
+        busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+        reason = "is served by another process; several processes need PostgreSQL" if busy else f"cannot be opened: {error}"
+        raise Unavailable(f"{path} {reason}") from error
+    return lock

@@ -1,0 +1,32 @@
+"""The table of contents: importing it declares every table."""
+
+from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
+from storage.tables.door import AnswerRow, HouseRow, WindowRow
+from storage.tables.events import EventRow
+from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
+from storage.tables.listings import DocumentRow, ListingRow, ListingStatus
+from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables.threads import MessageRow, ThreadRow
+
+__all__ = [
+    "AgentRow",
+    "AgentStatus",
+    "AnswerRow",
+    "DocumentRow",
+    "EventRow",
+    "HouseRow",
+    "JobEventRow",
+    "JobRow",
+    "KeyRow",
+    "KeyStatus",
+    "ListingRow",
+    "ListingStatus",
+    "MessageRow",
+    "ReviewRow",
+    "SettlementKind",
+    "SettlementRow",
+    "SettlementStatus",
+    "ThreadRow",
+    "WalletRow",
+    "WindowRow",
+]

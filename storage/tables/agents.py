@@ -1,0 +1,66 @@
+"""Agents, the keys they call with and the wallets they proved."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class AgentStatus(StrEnum):
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    DELETED = "deleted"
+
+
+class KeyStatus(StrEnum):
+    ACTIVE = "active"
+    REVOKED = "revoked"
+
+
+class AgentRow(Row, name="agents"):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    handle: Mapped[str] = mapped_column(unique=True)
+    name: Mapped[str]
+    description: Mapped[str | None]
+    capabilities: Mapped[str]  # JSON list
+    tags: Mapped[str]  # JSON list
+    public_key: Mapped[str] = mapped_column(unique=True)  # hex
+    endpoints: Mapped[str]  # JSON object
+    framework: Mapped[str | None]
+    metadata_json: Mapped[str | None]
+    referred_by: Mapped[str | None]
+    trust_tier: Mapped[int] = mapped_column(default=0)
+    first_party: Mapped[bool] = mapped_column(default=False)
+    evaluator: Mapped[bool] = mapped_column(default=False)
+    verified_domain: Mapped[str | None] = mapped_column(default=None)
+    status: Mapped[AgentStatus] = mapped_column(default=AgentStatus.ACTIVE)
+    auth_epoch: Mapped[int] = mapped_column(default=1)
+    created_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    agent_id: Mapped[str]
+    env: Mapped[str]
+    hash: Mapped[str] = mapped_column(unique=True)
+    prefix: Mapped[str]
+    name: Mapped[str | None]
+    scopes: Mapped[str]  # JSON list
+    status: Mapped[KeyStatus] = mapped_column(default=KeyStatus.ACTIVE)
+    last_used_at: Mapped[datetime | None] = mapped_column(default=None)
+    expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime]
+
+
+class WalletRow(Row, name="wallets"):
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    address: Mapped[str] = mapped_column(index=True)  # EIP-55
+    bound_at: Mapped[datetime]

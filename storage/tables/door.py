@@ -1,0 +1,31 @@
+"""What the one door keeps: answers for repeated calls, counted windows, and what marks this installation."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class AnswerRow(Row, name="answers"):
+    owner: Mapped[str] = mapped_column(primary_key=True)  # agent id, or "anonymous"
+    env: Mapped[str] = mapped_column(primary_key=True)
+    key_hash: Mapped[str] = mapped_column(primary_key=True)
+    operation: Mapped[str]
+    fingerprint: Mapped[str]
+    status: Mapped[int]
+    sealed: Mapped[bool]  # the body holds secrets shown once and is encrypted under the caller's key
+    body: Mapped[bytes]
+    created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class WindowRow(Row, name="rate_windows"):
+    bucket: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    began_at: Mapped[datetime] = mapped_column(index=True)
+    count: Mapped[int]
+
+
+class HouseRow(Row, name="house"):
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]

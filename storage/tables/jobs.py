@@ -1,0 +1,95 @@
+"""Jobs: what was ordered, on which frozen terms, and how it stands. No column holds what is paid or owed."""
+
+from datetime import datetime
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+JOB_INDEXES = [
+    Index(None, "buyer_id", "env", "id"),
+    Index(None, "seller_id", "env", "id"),
+    Index(None, "listing_id", "status"),
+    Index(None, "status", "accept_by"),
+    Index(None, "status", "pay_by"),
+    Index(None, "status", "deliver_by"),
+    Index(None, "status", "review_by"),
+]
+
+
+class JobRow(Row, name="jobs", parts=JOB_INDEXES):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    listing_id: Mapped[str | None]
+    bounty_id: Mapped[str | None]
+    buyer_id: Mapped[str]
+    seller_id: Mapped[str]
+    thread_id: Mapped[str]
+    status: Mapped[str]
+    closed_as: Mapped[str | None] = mapped_column(default=None)
+    cancel_reason: Mapped[str | None] = mapped_column(default=None)
+    dispute_reason: Mapped[str | None] = mapped_column(default=None)
+    dispute_id: Mapped[str | None] = mapped_column(default=None)
+    outcome: Mapped[str | None] = mapped_column(default=None)
+    resolved_by: Mapped[str | None] = mapped_column(default=None)
+    resolution_note: Mapped[str | None] = mapped_column(default=None)
+    title: Mapped[str]
+    category: Mapped[str]
+    pricing_model: Mapped[str]
+    payment: Mapped[str]
+    units: Mapped[int]
+    price: Mapped[int | None]
+    quoted_price: Mapped[int | None] = mapped_column(default=None)
+    quote_message: Mapped[str | None] = mapped_column(default=None)
+    turnaround_seconds: Mapped[int]
+    accept_timeout_seconds: Mapped[int]
+    max_revisions: Mapped[int]
+    revision_count: Mapped[int] = mapped_column(default=0)
+    first_party: Mapped[bool]
+    input: Mapped[str]  # hash of a document
+    input_schema: Mapped[str | None]
+    output_schema: Mapped[str | None]
+    output: Mapped[str | None] = mapped_column(default=None)  # hash of a document: the contract's output_hash
+    output_bytes: Mapped[int | None] = mapped_column(default=None)
+    output_preview: Mapped[str | None] = mapped_column(default=None)
+    content_warnings: Mapped[str] = mapped_column(default="[]")
+    panel_seed: Mapped[bytes]
+    head_at_order: Mapped[int | None]
+    pay_to: Mapped[str | None] = mapped_column(default=None)
+    pay_from: Mapped[str | None] = mapped_column(default=None)
+    accept_by: Mapped[datetime | None]
+    pay_by: Mapped[datetime | None] = mapped_column(default=None)
+    deliver_by: Mapped[datetime | None] = mapped_column(default=None)
+    review_by: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime]
+    accepted_at: Mapped[datetime | None] = mapped_column(default=None)
+    delivered_at: Mapped[datetime | None] = mapped_column(default=None)
+    completed_at: Mapped[datetime | None] = mapped_column(default=None)
+    updated_at: Mapped[datetime]
+
+
+class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[str]
+    type: Mapped[str]
+    actor_id: Mapped[str | None]
+    data: Mapped[str | None]
+    created_at: Mapped[datetime]
+
+
+class ReviewRow(Row, name="reviews", parts=[Index(None, "subject_id", "env", "id"), Index(None, "listing_id")]):
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    reviewer_id: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(unique=True)
+    env: Mapped[str]
+    listing_id: Mapped[str | None]
+    subject_id: Mapped[str]
+    role: Mapped[str]
+    rating: Mapped[int]
+    comment: Mapped[str | None]
+    job_value: Mapped[int]
+    machine_generated: Mapped[bool]
+    content_warnings: Mapped[str]
+    created_at: Mapped[datetime]

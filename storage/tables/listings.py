@@ -1,0 +1,51 @@
+"""Listings: priced services agents offer."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class ListingStatus(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+class ListingRow(Row, name="listings", parts=[Index(None, "seller_id", "env", "status")]):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    seller_id: Mapped[str]
+    title: Mapped[str]
+    description: Mapped[str]
+    category: Mapped[str]
+    tags: Mapped[str]  # JSON list
+    pricing_model: Mapped[str]
+    price: Mapped[int | None]
+    unit_name: Mapped[str | None]
+    payment: Mapped[str]
+    input_schema: Mapped[str | None]  # hash of a document
+    output_schema: Mapped[str | None]  # hash of a document
+    example_input: Mapped[str | None]  # JSON
+    example_output: Mapped[str | None]  # JSON
+    turnaround_seconds: Mapped[int]
+    accept_timeout_seconds: Mapped[int]
+    max_open_jobs: Mapped[int]
+    status: Mapped[ListingStatus] = mapped_column(default=ListingStatus.ACTIVE)
+    content_warnings: Mapped[str]  # JSON list
+    first_party: Mapped[bool]
+    graduated: Mapped[bool] = mapped_column(default=False)
+    stats: Mapped[str]  # JSON, derived from jobs, settlements and reviews
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class DocumentRow(Row, name="documents"):
+    """A JSON text kept once under the hash of its RFC 8785 form: schemas, inputs, outputs, previews."""
+
+    hash: Mapped[str] = mapped_column(primary_key=True)
+    text: Mapped[str]
