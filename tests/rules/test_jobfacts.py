@@ -1,0 +1,278 @@
+"""The facts of a job: what is sealed, what can be paid, what is owed back."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tools.rules import lifecycle
+from tools.rules.jobfacts import (
+    FINAL,
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Outcome,
+    PricingModel,
+    Timing,
+    payment_status,
+    refund_expected,
+    revivable,
+)
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
+SEALED = JobFacts(status=JobStatus.DELIVERED, price_minor=100, delivered=True, pay_by=NOW + HOUR)
+UNPAID = replace(SEALED, status=JobStatus.EXPIRED, closed_as=ClosedAs.PAYMENT_TIMEOUT)
+PAID = replace(SEALED, paid_minor=101, paid_at=NOW)
+WAITING = JobFacts(status=JobStatus.AWAITING_PAYMENT, timing=Timing.UPFRONT, price_minor=100, pay_by=NOW + HOUR)
+
+
+@pytest.mark.parametrize(
+    "facts, hidden",
+    [
+        (SEALED, True),
+        (PAID, False),
+        (replace(SEALED, price_minor=0), False),
+        (replace(SEALED, delivered=False), False),
+        (UNPAID, True),
+        (replace(SEALED, status=JobStatus.CANCELLED, closed_as=ClosedAs.BUYER_WALKED_AWAY), True),
+        (replace(PAID, status=JobStatus.IN_PROGRESS, revision_count=1), False),
+        (replace(SEALED, timing=Timing.UPFRONT), True),
+    ],
+)
+def test_a_priced_delivery_is_hidden_until_it_is_paid_and_a_free_one_never(facts: JobFacts, hidden: bool) -> None:
+    assert facts.is_sealed is hidden
+
+
+@pytest.mark.parametrize(
+    "facts, seconds, status",
+    [
+        (JobFacts(status=JobStatus.QUOTE_REQUESTED), 0, "not_due"),
+        (JobFacts(status=JobStatus.QUOTED, quoted_price_minor=5), 0, "not_due"),
+        (replace(SEALED, price_minor=0), 0, "none"),
+        (replace(UNPAID, price_minor=0), 0, "none"),
+        (PAID, 0, "paid"),
+        (replace(PAID, status=JobStatus.CANCELLED, refunded_minor=101), 0, "paid"),
+        (JobFacts(status=JobStatus.OPEN, price_minor=100), 0, "not_due"),
+        (JobFacts(status=JobStatus.IN_PROGRESS, price_minor=100), 0, "not_due"),
+        (WAITING, 0, "due"),
+        (WAITING, 7200, "due"),  # past pay_by, not yet swept: revivable for one more hour
+        (WAITING, 7201, "not_due"),
+        (replace(WAITING, pay_by=None), 7201, "due"),
+        (SEALED, 0, "due"),
+        (SEALED, 7201, "not_due"),
+        (replace(SEALED, status=JobStatus.CANCELLED, closed_as=ClosedAs.BUYER_WALKED_AWAY), 0, "not_due"),
+        (UNPAID, 7200, "due"),
+        (UNPAID, 7201, "not_due"),
+        (replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT), 0, "not_due"),
+    ],
+)
+def test_payment_status_follows_price_payment_state_and_clock(facts: JobFacts, seconds: int, status: str) -> None:
+    assert payment_status(facts, NOW + timedelta(seconds=seconds)) == status
+
+
+def test_m5_a_payment_mined_up_to_one_hour_after_pay_by_revives_an_unpaid_job() -> None:
+    end = NOW + 2 * HOUR
+    assert [revivable(UNPAID, at) for at in (NOW - HOUR, end - TICK, end, end + TICK)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT),
+        replace(UNPAID, status=JobStatus.CANCELLED),
+        replace(UNPAID, pay_by=None),
+        replace(UNPAID, partial_minor=40, refunded_minor=40),
+    ],
+)
+def test_no_other_end_of_a_job_is_revived(facts: JobFacts) -> None:
+    assert not revivable(facts, NOW)
+
+
+def ended(closed_as: ClosedAs, status: JobStatus = JobStatus.CANCELLED) -> JobFacts:
+    return replace(PAID, status=status, closed_as=closed_as)
+
+
+def verdict(outcome: Outcome) -> JobFacts:
+    return replace(ended(ClosedAs.VERDICT, JobStatus.RESOLVED), outcome=outcome)
+
+
+@pytest.mark.parametrize(
+    "facts, owed",
+    [
+        (PAID, 0),
+        (ended(ClosedAs.BUYER_ACCEPTED, JobStatus.COMPLETED), 0),
+        (ended(ClosedAs.SELLER_FAILED), 101),
+        (ended(ClosedAs.BUYER_LEFT_AFTER_DEADLINE), 101),
+        (ended(ClosedAs.DELIVERY_TIMEOUT), 101),
+        (ended(ClosedAs.BUYER_WALKED_AWAY), 0),
+        (ended(ClosedAs.DISPUTE_WITHDRAWN, JobStatus.COMPLETED), 0),
+        (verdict(Outcome.BUYER), 101),
+        (verdict(Outcome.SPLIT), 51),  # half of 101, rounded up
+        (verdict(Outcome.SELLER), 0),
+        (replace(PAID, orphaned_minor=7), 7),
+        (replace(verdict(Outcome.SPLIT), orphaned_minor=7), 58),
+    ],
+)
+def test_what_is_owed_back_follows_from_how_the_job_ended_and_from_orphans(facts: JobFacts, owed: int) -> None:
+    assert refund_expected(facts) == owed
+
+
+@pytest.mark.parametrize("refunded, owed", [(0, 101), (1, 100), (100, 1), (101, 0), (5000, 0)])
+def test_m8_a_short_refund_leaves_the_rest_owed_and_an_excess_owes_nothing(refunded: int, owed: int) -> None:
+    assert refund_expected(replace(ended(ClosedAs.SELLER_FAILED), refunded_minor=refunded)) == owed
+
+
+def test_m9_a_second_obligation_is_owed_after_the_first_was_refunded() -> None:
+    first = replace(ended(ClosedAs.SELLER_FAILED), refunded_minor=101)
+    assert (refund_expected(first), refund_expected(replace(first, orphaned_minor=30))) == (0, 30)
+
+
+@pytest.mark.parametrize("status", list(JobStatus))
+def test_partial_payments_are_owed_back_exactly_when_the_job_has_ended_without_them(status: JobStatus) -> None:
+    ends = {"declined", "cancelled", "expired", "completed", "resolved"}
+    assert refund_expected(JobFacts(status=status, price_minor=100, partial_minor=40)) == (40 if status in ends else 0)
+
+
+amounts = st.integers(0, 10**12)
+
+
+@given(
+    st.sampled_from(JobStatus), st.none() | st.sampled_from(ClosedAs), st.none() | st.sampled_from(Outcome),
+    amounts, amounts, amounts, amounts,
+)  # fmt: skip
+def test_m8_what_is_owed_back_is_never_negative_and_never_more_than_came_in(
+    status: JobStatus, why: ClosedAs | None, outcome: Outcome | None, paid: int, part: int, orphan: int, back: int
+) -> None:
+    facts = JobFacts(
+        status=status, closed_as=why, outcome=outcome, price_minor=1,
+        paid_minor=paid, partial_minor=part, orphaned_minor=orphan, refunded_minor=back,
+    )  # fmt: skip
+    assert 0 <= refund_expected(facts) <= max(0, paid + part + orphan - back)
+
+
+def test_the_contracts_unpaid_is_an_expiry_for_want_of_payment_and_nothing_else() -> None:
+    assert [UNPAID.is_unpaid, replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT).is_unpaid, SEALED.is_unpaid] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_the_price_agreed_on_is_the_latest_quote_while_quoted_and_the_price_otherwise() -> None:
+    quoted = JobFacts(status=JobStatus.QUOTED, price_minor=1, quoted_price_minor=2)
+    assert (quoted.agreed_minor, replace(quoted, status=JobStatus.IN_PROGRESS).agreed_minor) == (2, 1)
+
+
+# Whatever the facts.
+
+times = st.none() | st.sampled_from([NOW - HOUR - TICK, NOW - HOUR, NOW - HOUR + TICK, NOW, NOW + TICK, NOW + HOUR])
+any_facts = st.builds(
+    JobFacts,
+    status=st.sampled_from(JobStatus),
+    timing=st.sampled_from(Timing),
+    model=st.sampled_from(PricingModel),
+    delivered=st.booleans(),
+    escalated=st.booleans(),
+    price_minor=st.sampled_from([None, 0, 100]),
+    quoted_price_minor=st.sampled_from([None, 0, 100]),
+    refunded_minor=st.sampled_from([0, 100]),
+    paid_at=st.sampled_from([None, NOW - HOUR]),
+    closed_as=st.none() | st.sampled_from(ClosedAs),
+    revision_count=st.integers(0, 3),
+    accept_by=times,
+    pay_by=times,
+    deliver_by=times,
+    review_by=times,
+)
+
+
+@given(any_facts)
+def test_whatever_the_facts_an_action_has_one_meaning_and_the_clock_at_most_one_move(facts: JobFacts) -> None:
+    for actor in lifecycle.Actor:
+        actions = [move.action for move in lifecycle.moves_for(facts, actor, NOW)]
+        assert len(actions) == len(set(actions))
+    assert len(lifecycle.moves_for(facts, lifecycle.Actor.CLOCK, NOW)) <= 1
+    assert lifecycle.due(lifecycle.clocked(facts, NOW), NOW) is None
+
+
+@given(any_facts)
+def test_m15_the_sweeps_queries_select_exactly_the_jobs_whose_move_is_due(facts: JobFacts) -> None:
+    facts = replace(facts, delivered=facts.delivered or facts.status is JobStatus.DELIVERED)
+    facts = replace(facts, review_by=None if facts.is_sealed else facts.review_by)
+    facts = replace(facts, pay_by=facts.pay_by if facts.price_minor else None)
+    assert any(selects(lifecycle.sweep(move), facts) for move in lifecycle.CLOCK_MOVES) is bool(
+        lifecycle.due(facts, NOW)
+    )
+
+
+def selects(query: lifecycle.Sweep, facts: JobFacts) -> bool:
+    """What the database would answer."""
+    deadline: datetime | None = getattr(facts, query.deadline)
+    return (
+        facts.status is query.status
+        and deadline is not None
+        and deadline <= NOW - timedelta(seconds=query.grace_seconds)
+        and query.paid in {None, facts.is_paid}
+    )
+
+
+# The facts of a job that lives through any order of calls.
+
+
+def effects(facts: JobFacts, move: lifecycle.JobMove, now: datetime) -> JobFacts:
+    """What the operations write beside the status: windows of two hours, payments in full."""
+    until = now + 2 * HOUR
+    done = lifecycle.after(facts, move)
+    if move.action == "accept_quote":
+        done = replace(done, price_minor=facts.quoted_price_minor)
+    if move.action == "pay":
+        done = replace(done, paid_at=now, paid_minor=100)
+    if move.action == "deliver":
+        done = replace(done, delivered=True)
+    if move.action == "request_revision":
+        done = replace(done, revision_count=facts.revision_count + 1, review_by=None)
+    if move.action == "resolve":
+        done = replace(done, outcome=Outcome.BUYER)
+    if done.awaits_payment and facts.status is not done.status:
+        return replace(done, pay_by=until)
+    if done.status is JobStatus.IN_PROGRESS:
+        return replace(done, deliver_by=until)
+    return replace(done, review_by=until) if done.status is JobStatus.DELIVERED else done
+
+
+picks = st.tuples(st.integers(0, 9), st.sampled_from([TICK, TICK, TICK, HOUR / 2, 2 * HOUR, 4 * HOUR]))
+drafts = st.builds(
+    JobFacts,
+    status=st.just(JobStatus.OPEN),
+    timing=st.sampled_from(Timing),
+    model=st.sampled_from([PricingModel.FIXED, PricingModel.QUOTE]),
+    price_minor=st.sampled_from([0, 100]),
+    quoted_price_minor=st.just(100),
+    escalated=st.booleans(),
+    accept_by=st.just(NOW + 2 * HOUR),
+)
+
+
+@settings(max_examples=300)
+@given(drafts, st.lists(picks, min_size=8, max_size=30))
+def test_no_order_of_moves_leaves_the_table_reveals_unpaid_work_or_owes_less_than_nothing(
+    draft: JobFacts, script: list[tuple[int, timedelta]]
+) -> None:
+    facts, now = effects(draft, lifecycle.opening(draft, "order", NOW), NOW), NOW
+    for pick, wait in script:
+        now += wait
+        overdue = lifecycle.due(facts, now)
+        facts = facts if overdue is None else effects(facts, overdue, now)
+        options = [move for actor in lifecycle.Actor for move in lifecycle.moves_for(facts, actor, now)]
+        lively = [move for move in options if move.target not in FINAL]
+        pool = lively if lively and pick < 8 else options  # else most lives would end at their first step
+        if pool:
+            move = pool[pick % len(pool)]
+            assert (move in lifecycle.MOVES, move.source) == (True, facts.status)
+            facts = effects(facts, move, now)
+        unpaid_work = bool(facts.price_minor) and facts.delivered and facts.paid_at is None
+        assert facts.is_sealed is unpaid_work
+        assert not (unpaid_work and facts.status in {"completed", "disputed", "resolved"})
+        assert refund_expected(facts) >= 0
+        assert (facts.closed_as is None) is (facts.status not in FINAL)
