@@ -1,0 +1,101 @@
+"""Who calls, how the call came, and what an operation holds while it runs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from storage.store import Store
+from storage.unit import Tx
+from tools.house import House, Network, Windows
+from tools.ports import Env, World
+from tools.rules.ids import new_id
+
+if TYPE_CHECKING:
+    from tools.doorbell import Doorbell
+    from tools.pulse import Pulse
+    from tools.shelf import Shelf
+
+
+class Surface(StrEnum):
+    MCP = "mcp"
+    A2A = "a2a"
+    REST = "rest"
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """How a call came, before anybody was believed. The credential is never logged, stored or echoed."""
+
+    surface: Surface
+    ip: str
+    request_id: str
+    credential: str | None = None  # API key of a header, or of ?api_key= on /mcp
+    argument_key: str | None = None  # API key given as the reserved argument of a tool call
+    payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, once authorised. `agent_id` is None for anonymous callers."""
+
+    agent_id: str | None
+    key_id: str | None
+    env: Env | None
+    scopes: tuple[str, ...]
+    approach: Approach
+
+    @property
+    def agent(self) -> str:
+        """The agent's id, where the door has made sure there is one."""
+        assert self.agent_id is not None
+        return self.agent_id
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What may be asked while no unit of work is open: the world, the caches, reads of the store."""
+
+    store: Store
+    shelf: "Shelf"
+    pulse: "Pulse"
+    bell: "Doorbell"
+    world: World
+    house: House
+    caller: Caller
+    env: Env
+    now: datetime
+    operations: frozenset[str]
+
+    @property
+    def network(self) -> Network:
+        return self.house.networks[self.env]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One unit of work and everything an operation needs to look, decide and write in it. It cannot await."""
+
+    tx: Tx
+    world: World
+    house: House
+    caller: Caller
+    env: Env
+    now: datetime
+    operations: frozenset[str]
+
+    @property
+    def agent(self) -> str:
+        return self.caller.agent
+
+    @property
+    def network(self) -> Network:
+        return self.house.networks[self.env]
+
+    @property
+    def windows(self) -> Windows:
+        return self.house.windows[self.env]
+
+    def new_id(self, prefix: str) -> str:
+        """A fresh id that sorts by creation."""
+        return new_id(prefix, self.now, self.world.dice.roll(10))

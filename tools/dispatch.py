@@ -1,0 +1,211 @@
+"""The one door: every call of every surface goes through Market.call.
+
+authorise -> rate token -> validate -> replay a kept answer or gather -> ONE unit of work -> answer.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import structlog
+
+from storage.store import Store
+from storage.unit import StorageError, TooSlow, Tx
+from tools.answers import Answer, Repeat, keep, recall, repeat_of
+from tools.arguments import Arguments, read_arguments
+from tools.context import Approach, Caller, Context, Outside
+from tools.doorbell import Doorbell
+from tools.errors import (
+    Forbidden,
+    IdempotencyKeyReused,
+    InternalError,
+    InvalidIdempotencyKey,
+    InvalidRequest,
+    MalformedJson,
+    MarketError,
+    RateLimited,
+    TooBusy,
+    Unauthenticated,
+)
+from tools.errors.base import Json
+from tools.house import House
+from tools.identity import authorise, identify
+from tools.ports import Env, World
+from tools.pulse import Pulse
+from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared
+from tools.records.base import encode
+from tools.registry import CATALOGUE, Operation
+from tools.rules.jsontext import BadJson, check_tree
+from tools.shelf import Shelf
+from tools.touches import Touches
+from tools.steps.judging import GatherAgain
+
+GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
+
+log = structlog.get_logger("emporion.door")
+
+
+class Market:
+    """The market as its surfaces see it: a catalogue of operations and one way to call them."""
+
+    def __init__(self, store: Store, world: World, house: House, *, checks_errors: bool = False) -> None:
+        self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
+        self.shelf, self.windows, self.pulse = Shelf(store, world.clock), Windows(), Pulse()
+        self.bell, self.touches = Doorbell(store), Touches()
+        self.operations = frozenset(CATALOGUE)
+
+    async def call(self, op: Operation, given: dict[str, Json], approach: Approach, key: str | None = None) -> Answer:
+        """Run an operation for whoever approaches; a record or an error, never an exception."""
+        quota: Quota | None = None
+        caller: Caller | None = None
+        try:
+            caller, quota = await self._admit(op, approach)
+            answer = await self._perform(op, given, caller, key)
+        except MarketError as error:
+            answer = self._refused(op, error, approach)
+            quota = quota or self._count_stranger(op, approach)
+        except StorageError as error:
+            log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
+            answer = self.refuse(busy(error), approach)
+        except Exception:
+            log.exception("fault", operation=op.name, request_id=approach.request_id)
+            answer = self.refuse(InternalError("something went wrong on our side"), approach)
+        self._note(op, answer, approach, caller)
+        return answer.with_quota(quota)
+
+    def refuse(self, error: MarketError, approach: Approach) -> Answer:
+        """An error in the contract's shape; also for what a surface refuses before it knows the operation."""
+        record = error.record(approach.request_id, self.house.docs_url)
+        return Answer(error.status, encode({"error": record}), record, error)
+
+    async def stream(self, op: Operation, given: dict[str, Json], approach: Approach) -> AsyncGenerator[Any, None] | Answer:
+        """Open a streaming operation: its records as they come, or the Answer that refuses it."""
+        try:
+            caller, _ = await self._admit(op, approach)
+            arguments = self._arguments(op, given)
+            opened: AsyncGenerator[Any, None] = await op.run(self._outside(arguments, caller), arguments)
+            return opened
+        except MarketError as error:
+            return self._refused(op, error, approach)
+        except StorageError as error:
+            return self.refuse(busy(error), approach)
+
+    async def _admit(self, op: Operation, approach: Approach) -> tuple[Caller, Quota | None]:
+        caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+        authorise(op, caller)
+        self.touches.note(caller, self.world.clock.now())
+        if not self.house.limits.enforced:
+            return caller, None
+        quota = await self._count(op, caller)
+        refuse_beyond(quota)
+        return caller, quota
+
+    async def _count(self, op: Operation, caller: Caller) -> Quota:
+        allowance, bucket = self._allowance(op), caller.key_id or bucket_of(caller.approach.ip)
+        if not allowance.shared:
+            return self.windows.take(op.rate, allowance, bucket, self.world.clock.monotonic())
+        now = self.world.clock.now()
+        return await self.store.write(lambda tx: take_shared(tx, op.rate, allowance, bucket, now), "count")
+
+    def _allowance(self, op: Operation) -> Allowance:
+        if op.rate is Rate.REGISTER:
+            return replace(ALLOWANCES[op.rate], calls=self.house.limits.registrations_per_hour)
+        return ALLOWANCES[op.rate]
+
+    def _count_stranger(self, op: Operation, approach: Approach) -> Quota | None:
+        """Calls that were not admitted count against their address."""
+        allowance = ALLOWANCES[op.rate]
+        if not self.house.limits.enforced or allowance.shared:
+            return None
+        return self.windows.take(op.rate, allowance, bucket_of(approach.ip), self.world.clock.monotonic())
+
+    def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
+        try:
+            check_tree(given)
+        except BadJson as bad:
+            raise MalformedJson(str(bad), param=bad.path or None) from None
+        return read_arguments(op.input, given)
+
+    async def _perform(self, op: Operation, given: dict[str, Json], caller: Caller, key: str | None) -> Answer:
+        arguments = self._arguments(op, given)
+        outside = self._outside(arguments, caller)
+        if op.outside:
+            return self._answer(op, await op.run(outside, arguments), caller.approach)
+        repeat = repeat_of(op, arguments, caller, outside.env, key)
+        if repeat is not None:
+            kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
+            if kept is not None:
+                return kept
+        for _ in range(GATHERINGS):
+            found = () if op.gather is None else (await op.gather(outside, arguments),)
+            run = partial(self._unit, op=op, arguments=arguments, found=found, outside=outside, repeat=repeat)
+            with suppress(GatherAgain):
+                return await (self.store.look(run) if op.safe else self.store.write(run, op.name))
+        raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
+
+    def _unit(
+        self, tx: Tx, op: Operation, arguments: Arguments, found: tuple[Any, ...], outside: Outside, repeat: Repeat | None
+    ) -> Answer:
+        kept = repeat and recall(tx, repeat, outside.now)
+        if kept:
+            return kept
+        answer = self._answer(op, op.run(self._context(tx, outside), arguments, *found), outside.caller.approach)
+        if repeat and answer.error is None:
+            keep(tx, repeat, answer, outside.now, self.world.dice)
+        return answer
+
+    def _answer(self, op: Operation, record: Any, approach: Approach) -> Answer:
+        """A record as an answer. A returned error refuses like a raised one, but what was written is kept."""
+        if isinstance(record, MarketError):
+            return self._refused(op, record, approach)
+        asks: type[MarketError] | None = getattr(record, "asks", None)
+        if asks is None:
+            return Answer(op.status, encode(record))
+        terms = asks(record.why)
+        return Answer(terms.status, encode(record), terms.record(approach.request_id, self.house.docs_url))
+
+    def _refused(self, op: Operation, error: MarketError, approach: Approach) -> Answer:
+        if self.checks_errors and not isinstance(error, (*op.errors, *COMMON)):
+            raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
+        return self.refuse(error, approach)
+
+    def _outside(self, arguments: Arguments, caller: Caller) -> Outside:
+        env = getattr(arguments, "env", None) or caller.env or Env.LIVE
+        now = self.world.clock.now()
+        return Outside(
+            self.store, self.shelf, self.pulse, self.bell, self.world, self.house, caller, env, now, self.operations
+        )
+
+    def _context(self, tx: Tx, outside: Outside) -> Context:
+        return Context(tx, self.world, self.house, outside.caller, outside.env, outside.now, self.operations)
+
+    def _note(self, op: Operation, answer: Answer, approach: Approach, caller: Caller | None) -> None:
+        log.info(
+            "call",
+            operation=op.name,
+            surface=approach.surface,
+            status=answer.status,
+            code=answer.error and answer.error["code"],
+            request_id=approach.request_id,
+            agent_id=caller and caller.agent_id,
+            replayed=answer.replayed,
+        )
+
+
+def busy(error: StorageError) -> MarketError:
+    if isinstance(error, TooSlow):
+        return TooBusy("this read took too long", hint="Narrow it with more filters or fewer words.", retry_after_seconds=1)
+    return TooBusy("the database is busy or does not answer", retry_after_seconds=2)
+
+
+COMMON: tuple[type[MarketError], ...] = (
+    InvalidRequest,
+    MalformedJson,
+    Unauthenticated,
+    Forbidden,
+    RateLimited,
+    InvalidIdempotencyKey,
+    IdempotencyKeyReused,
+)

@@ -1,0 +1,139 @@
+"""What the door itself refuses: form, credentials, limits, our own faults."""
+
+from tools.errors.base import (
+    AuthenticationFailed,
+    MarketError,
+    Missing,
+    OurFault,
+    PermissionDenied,
+    TakenAlready,
+    ValidationFailed,
+)
+
+
+class InvalidRequest(ValidationFailed):
+    """A field is missing, unknown, or outside its bounds. All failing fields stand in details.violations."""
+
+    code = "invalid_request"
+    usual_hint = "Correct every field named in details.violations, then call again."
+
+
+class MalformedJson(ValidationFailed):
+    """The body is not one JSON value that every party reads alike."""
+
+    code = "malformed_json"
+    usual_hint = "Send one JSON object in UTF-8: no duplicate keys, no NaN, integers within ±(2^53-1), nesting at most 64."
+
+
+class PayloadTooLarge(ValidationFailed):
+    """413: more bytes than allowed."""
+
+    status, code = 413, "payload_too_large"
+    usual_hint = "A request body is at most 1 MiB; an input or output at most 524288 bytes; a preview at most 4096."
+
+
+class UnsupportedMediaType(ValidationFailed):
+    """415: the body is compressed."""
+
+    status, code = 415, "unsupported_media_type"
+    usual_hint = "Send the body without Content-Encoding."
+
+
+class MethodNotAllowed(ValidationFailed):
+    """405: the path exists, the method does not."""
+
+    status, code = 405, "method_not_allowed"
+    usual_hint = "Use one of the methods in the Allow header; GET /openapi.json lists all."
+
+
+class HostNotAllowed(ValidationFailed):
+    """421: the request names another host than this service."""
+
+    status, code = 421, "host_not_allowed"
+    usual_hint = "Send the Host this service is published under; the operator adds others with EMPORION_EXTRA_BASE_URLS."
+
+
+class OriginNotAllowed(PermissionDenied):
+    """403: a web page elsewhere tries to reach a service on this machine."""
+
+    code = "origin_not_allowed"
+    usual_hint = "Call from a program, or from a page on this machine."
+
+
+class InvalidCursor(ValidationFailed):
+    """The cursor was changed, or belongs to another list, filter or environment."""
+
+    code = "invalid_cursor"
+    usual_hint = "Start again without cursor; use next_cursor only with the same call and filters it came from."
+
+
+class InvalidIdempotencyKey(ValidationFailed):
+    """The Idempotency-Key cannot be used."""
+
+    code = "invalid_idempotency_key"
+    usual_hint = "Send 1-255 printable ASCII characters; calls without credentials need at least 22."
+
+
+class IdempotencyKeyReused(TakenAlready):
+    """The same Idempotency-Key came with another request."""
+
+    code = "idempotency_key_reused"
+    usual_hint = "Use a new Idempotency-Key for a new request."
+
+
+class Unauthenticated(AuthenticationFailed):
+    """No credentials, or credentials that are unknown, revoked, expired or of an agent that is not active."""
+
+    code = "unauthenticated"
+    usual_hint = (
+        "Send Authorization: Bearer <API_KEY> or X-API-Key. No key yet? register_agent (POST /v1/agents) gives one at once."
+    )
+
+
+class Forbidden(PermissionDenied):
+    """The key lacks the scope this call needs."""
+
+    code = "forbidden"
+    usual_hint = "Use a key whose scopes hold details.scope, or '*'."
+
+
+class NotFound(Missing):
+    """Wrong id, not yours, of the other environment, or deleted."""
+
+    code = "not_found"
+    usual_hint = "Check the id, and that your key is of the environment (live or test) the record was made in."
+
+
+class RouteNotFound(Missing):
+    """No such path."""
+
+    code = "route_not_found"
+    usual_hint = "GET / lists what is served; GET /openapi.json lists every path."
+
+
+class RateLimited(MarketError):
+    """Too many calls in the window."""
+
+    status, type, code, retryable = 429, "rate_limited", "rate_limited", True
+    usual_hint = "Wait Retry-After seconds, then send the same call again."
+
+
+class InternalError(OurFault):
+    """A fault of ours. Nothing was written, or the same Idempotency-Key returns what was."""
+
+    code = "internal_error"
+    usual_hint = "Send the same call again with the same Idempotency-Key; quote request_id if it happens again."
+
+
+class TooBusy(OurFault):
+    """503: more is waiting than can be served, or the database does not answer."""
+
+    status, code = 503, "overloaded"
+    usual_hint = "Wait Retry-After seconds, then send the same call again with the same Idempotency-Key."
+
+
+class NotImplementedHere(MarketError):
+    """The operator has not switched this on."""
+
+    status, type, code = 501, "not_implemented", "not_implemented"
+    usual_hint = "This installation does not offer it."

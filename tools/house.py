@@ -1,0 +1,60 @@
+"""What the operator has set: the brand, the networks, the windows and the keys derived from the pepper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tools.ports import Env
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The chain of one environment."""
+
+    id: str  # CAIP-2
+    chain_id: int
+    name: str
+    asset: str  # USDC contract, EIP-55
+    asset_name: str  # EIP-712 domain name
+    asset_version: str
+    explorer_tx: str
+    faucet: str | None
+    confirmations: int
+    facilitator_url: str | None
+    rpc_hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Seconds agents have, per environment."""
+
+    review_seconds: int
+    payment_seconds: int
+    accept_default_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps that keep one agent from taking everything."""
+
+    registrations_per_hour: int = 20
+    active_listings: int = 50
+    unfinished_jobs: int = 100
+    streams_per_key: int = 5
+    enforced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Settings as the operations see them. `brand` stands in every signed string."""
+
+    brand: str
+    base_url: str
+    version: str
+    pepper: bytes
+    networks: Mapping[Env, Network]
+    windows: Mapping[Env, Windows]
+    limits: Limits
+
+    @property
+    def docs_url(self) -> str:
+        return f"{self.base_url}/docs/errors"

@@ -1,0 +1,78 @@
+"""The outside world as the market sees it: small protocols, bundled as World. Real adapters stand in server/world."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+
+class Env(StrEnum):
+    """The environment a key belongs to: live trades real USDC, test trades the faucet's."""
+
+    LIVE = "live"
+    TEST = "test"
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The time, aware, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that only go forward; for windows and ages."""
+
+
+class Dice(Protocol):
+    def roll(self, count: int) -> bytes:
+        """That many unpredictable bytes."""
+
+
+class Chain(Protocol):
+    """Read-only JSON-RPC. Answers are hostile until judged. Raises ChainDown when the node gives none."""
+
+    @property
+    def chain_id(self) -> int: ...
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        """The newest block number seen and the monotonic second it was seen at."""
+
+    async def receipt(self, transaction: str) -> object: ...
+    async def head(self) -> int: ...
+    async def block(self, number: int) -> object: ...
+    async def call(self, to: str, data: str) -> str | None:
+        """The answer of a contract, or None where it reverted."""
+
+
+class Signer(Protocol):
+    """The platform's Ed25519 key. It signs receipts, attestations, webhooks and the agent card; nothing that logs in."""
+
+    @property
+    def public_key(self) -> bytes: ...
+    def sign(self, message: bytes) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """The state of the sanctions lists."""
+
+    addresses: int
+    updated_at: datetime | None
+
+
+class Sanctions(Protocol):
+    def names(self, address: str) -> bool:
+        """Whether a loaded list names this address (any case). False while no list is loaded."""
+
+    def state(self) -> Screening | None:
+        """None while no list is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything outside: one bundle, given once, replaced whole in tests."""
+
+    clock: Clock
+    dice: Dice
+    chains: Mapping[Env, Chain]  # an environment without an RPC URL has none
+    signer: Signer
+    sanctions: Sanctions

@@ -1,0 +1,79 @@
+"""Agents as records: the public profile, the own one, and what registration hands over."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.records.base import Json, Stamp, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """An agent as everybody sees it."""
+
+    object: Literal["agent"] = "agent"
+    id: str
+    handle: str
+    name: str
+    description: str | None
+    capabilities: list[str]
+    tags: list[str]
+    did: Annotated[str, Field(description="did:key of the agent's Ed25519 key")]
+    public_key: Annotated[str, Field(description="Ed25519 public key, hex")]
+    endpoints: Annotated[dict[str, str], Field(description="a2a_card_url, mcp_url, api_url, webhook_url, homepage")]
+    framework: str | None
+    trust_tier: Annotated[int, Field(ge=0, le=3, description="0 keypair only … 3 verified operator")]
+    first_party: Annotated[bool, Field(description="run by the operator of this market")]
+    evaluator: Annotated[bool, Field(description="opted in to dispute panels")]
+    verified_domain: str | None
+    erc8004: dict[str, Json] | None
+    status: Literal["active", "suspended", "deleted"]
+    created_at: Stamp
+    last_seen_at: Stamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAgent(Agent):
+    """An agent as it sees itself."""
+
+    metadata: dict[str, Json] | None
+    referred_by: str | None
+    wallet_address: Annotated[str | None, Field(description="EIP-55, of this key's environment; null until bound")]
+    env: Annotated[Literal["live", "test"], Field(description="the environment of the key used")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPair:
+    """An Ed25519 identity the caller brought."""
+
+    public_key: Annotated[str, Field(description="hex")]
+    did: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeKeyPair(KeyPair):
+    """An Ed25519 identity the market made."""
+
+    secret_key: Annotated[str, Field(description="hex Ed25519 seed; shown once, never stored here")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPairs:
+    """API keys for both environments, shown once."""
+
+    live: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCreated:
+    """A new identity with everything needed to use it. Its secrets are shown once."""
+
+    object: Literal["agent.created"] = "agent.created"
+    agent: Agent
+    api_keys: KeyPairs
+    keypair: Annotated[MadeKeyPair | KeyPair, Field(description="no secret_key when the caller brought a public_key")]
+    wallet_address: str | None
+    next_steps: list[Step]
+    docs: dict[str, str]

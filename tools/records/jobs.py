@@ -1,0 +1,145 @@
+"""Jobs as records, seen by one of their parties."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.records.base import Json, Stamp, Step
+from tools.records.payments import Settlement
+
+STATUSES = Literal[
+    "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
+    "completed", "declined", "cancelled", "expired", "disputed", "resolved",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    id: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPayment:
+    timing: Literal["on_delivery", "upfront"]
+    status: Annotated[
+        Literal["none", "not_due", "due", "paid"], Field(description="due: the buyer can pay now; none: free")
+    ]
+    amount: Annotated[int | None, Field(description="the price, minor units; null until quoted")]
+    currency: Literal["USDC"] = "USDC"
+    display: str | None
+    network: str
+    chain_id: int
+    asset: str
+    pay_to: Annotated[str | None, Field(description="the seller's wallet, frozen when payment becomes due")]
+    pay_from: Annotated[str | None, Field(description="the buyer's wallet the payment must come from")]
+    pay_url: str
+    pay_by: Stamp | None
+    paid_at: Stamp | None
+    settlement: Settlement | None
+    refund_due: bool
+    refund_expected: int | None
+    refund: Settlement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    accept_by: Stamp | None
+    pay_by: Stamp | None
+    deliver_by: Stamp | None
+    review_by: Stamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingOn:
+    """Who must act, by when, and what happens by itself."""
+
+    who: Literal["buyer", "seller", "evaluators", "operator"]
+    action: str
+    until: Stamp | None
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A piece of work one agent ordered from another."""
+
+    object: Literal["job"] = "job"
+    id: str
+    status: STATUSES
+    role: Annotated[Literal["buyer", "seller"], Field(description="yours")]
+    available_actions: Annotated[list[str], Field(description="what you can do now")]
+    waiting_on: WaitingOn | None
+    listing_id: str | None
+    bounty_id: str | None
+    buyer: Party
+    seller: Party
+    title: str
+    input: dict[str, Json]
+    output: Annotated[Json, Field(description="null while sealed or undelivered")]
+    output_sealed: Annotated[bool, Field(description="delivered, hidden until paid")]
+    output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
+    output_bytes: int | None
+    output_preview: Json
+    content_warnings: list[str]
+    units: int
+    price: int | None
+    payment: JobPayment
+    refund_due: bool
+    refund_expected: int | None
+    refund: Settlement | None
+    revision_count: int
+    max_revisions: int
+    quoted_price: int | None
+    quote_message: str | None
+    deadlines: Deadlines
+    cancel_reason: str | None
+    dispute_reason: str | None
+    dispute_id: str | None
+    panel_seed_hash: Annotated[str, Field(description="sha256 of the secret a dispute panel would be drawn with")]
+    unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
+    resolution: dict[str, Json] | None
+    thread_id: str | None
+    env: Literal["live", "test"]
+    created_at: Stamp
+    accepted_at: Stamp | None
+    delivered_at: Stamp | None
+    completed_at: Stamp | None
+    updated_at: Stamp
+    next_steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCreated(Job):
+    """The job as ordered, with what to watch for."""
+
+    warnings: list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """One page of jobs."""
+
+    object: Literal["list"] = "list"
+    data: list[Job]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A permanent rating of one party by the other."""
+
+    object: Literal["review"] = "review"
+    id: str
+    job_id: str
+    reviewer: Party
+    subject_id: str
+    role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
+    rating: int
+    comment: str | None
+    job_value: Annotated[int, Field(description="minor units paid for the job")]
+    machine_generated: bool
+    content_warnings: list[str]
+    created_at: Stamp

@@ -1,0 +1,98 @@
+"""Listings as records."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.ports import Env
+from tools.records.base import Json, Stamp
+from tools.rules.jobfacts import PricingModel, Timing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    model: PricingModel
+    price: Annotated[int | None, Field(description="minor units per job or unit; 0 is free; null for quote")]
+    unit_name: str | None
+    currency: Literal["USDC"] = "USDC"
+    display: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingStats:
+    """What became of the jobs of a listing, recomputed from rows."""
+
+    jobs_completed: int = 0
+    jobs_failed: int = 0
+    distinct_buyers: Annotated[int, Field(description="distinct wallets that paid at least 10000 net")] = 0
+    rating_avg: Annotated[float | None, Field(description="mean of the buyers' ratings, 1-5")] = None
+    rating_count: int = 0
+    median_turnaround_seconds: Annotated[int | None, Field(description="acceptance to delivery")] = None
+    volume_usdc: Annotated[int, Field(description="minor units paid on chain, net of refunds")] = 0
+    jobs_paid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SellerCard:
+    """The seller as a listing shows it."""
+
+    id: str
+    handle: str
+    name: str
+    trust_tier: int
+    first_party: bool
+    verified_domain: str | None
+    reputation: Annotated[dict[str, Json] | None, Field(description="null until a job was finished here")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HowToOrder:
+    method: Literal["POST"] = "POST"
+    path: Literal["/v1/jobs"] = "/v1/jobs"
+    tool: Literal["create_job"] = "create_job"
+    body_example: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A priced service an agent offers."""
+
+    object: Literal["listing"] = "listing"
+    id: str
+    title: str
+    description: Annotated[str, Field(description="the seller's words: untrusted; cut at 500 characters in lists")]
+    category: str
+    tags: list[str]
+    pricing: Pricing
+    payment: Annotated[Timing, Field(description="pay for sealed work, or before it starts")]
+    input_schema: Annotated[dict[str, Json] | None, Field(description="JSON Schema the order's input must satisfy")]
+    output_schema: Annotated[dict[str, Json] | None, Field(description="JSON Schema the delivery must satisfy")]
+    example_input: Json
+    example_output: Json
+    turnaround_seconds: Annotated[int, Field(description="from acceptance to delivery")]
+    accept_timeout_seconds: int
+    max_open_jobs: int
+    status: Literal["active", "paused", "archived"]
+    graduated: Annotated[bool, Field(description="proven by several paid jobs from distinct buyers")]
+    stats: ListingStats
+    content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
+    first_party: bool
+    seller: SellerCard
+    how_to_order: HowToOrder
+    env: Env
+    created_at: Stamp
+    updated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingPage:
+    """One page of listings."""
+
+    object: Literal["list"] = "list"
+    data: list[Listing]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+
+

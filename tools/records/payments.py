@@ -1,0 +1,89 @@
+"""Payments as records: settlements, terms, and how payment works here."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tools.errors import MarketError, PaymentRequired
+from tools.records.base import Json, Minor, Stamp, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """A verified transfer between two agents' wallets."""
+
+    object: Literal["settlement"] = "settlement"
+    id: str
+    job_id: str
+    kind: Literal["payment", "refund"]
+    status: Annotated[
+        Literal["settled", "partial", "orphaned"],
+        Field(description="applied; below the price; or for a job that could not take it, owed back"),
+    ]
+    direction: Annotated[Literal["in", "out"] | None, Field(description="relative to the caller")]
+    payer_agent_id: str
+    payee_agent_id: str
+    payer_address: str
+    pay_to: str
+    amount: Minor
+    expected_amount: Minor
+    currency: Literal["USDC"] = "USDC"
+    display: str
+    network: str
+    asset: str
+    transaction: str
+    explorer_url: str | None
+    block_number: int
+    block_time: Stamp
+    settled_at: Stamp | None
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentTerms:
+    """What is owed for a job, to whom, and how to pay it. On REST these fields stand beside `error`, status 402."""
+
+    object: Literal["payment_terms"] = "payment_terms"
+    job_id: str
+    amount: Annotated[int, Field(description="minor units still owed")]
+    price: Minor
+    already_paid: Minor
+    currency: Literal["USDC"] = "USDC"
+    display: str
+    network: str
+    chain_id: int
+    asset: Annotated[str, Field(description="USDC contract")]
+    pay_to: str
+    pay_from: Annotated[str | None, Field(description="the buyer's wallet the transfer must come from")]
+    pay_by: Stamp | None
+    steps: list[str]
+    gasless: Annotated[dict[str, Json] | None, Field(description="how to pay without gas; null where not offered")]
+    x402: Annotated[dict[str, Json] | None, Field(description="the same terms as an x402 PaymentRequired")]
+    facilitator: Annotated[dict[str, Json] | None, Field(description="who relays a signed authorization")]
+    next_steps: list[Step]
+
+    asks: ClassVar[type[MarketError]] = PaymentRequired
+
+    @property
+    def why(self) -> str:
+        return f"{self.display} are due for this job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentsInfo:
+    """How payment works here: wallet to wallet, proven by a transaction hash. Nobody holds money in between."""
+
+    object: Literal["payments"] = "payments"
+    model: Literal["proof_of_payment"] = "proof_of_payment"
+    summary: str
+    env: Literal["live", "test"]
+    unit: dict[str, Json]
+    network: dict[str, Json]
+    how_it_works: list[str]
+    how_to_pay: list[str]
+    senders: list[dict[str, str]]
+    wallet_address: dict[str, Json]
+    refunds: str
+    fees: str
+    links: dict[str, str]

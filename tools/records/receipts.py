@@ -1,0 +1,48 @@
+"""Signed documents and the keys that verify them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.records.base import Json, Stamp
+from tools.rules.keys import Jwk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """The platform's signature over the RFC 8785 form of the document beside it."""
+
+    kid: Annotated[str, Field(description="RFC 7638 thumbprint of the platform key")]
+    alg: Literal["EdDSA"] = "EdDSA"
+    did: str
+    sig: Annotated[str, Field(description="Ed25519 signature, hex")]
+    canonical: Literal["json-sorted-keys"] = "json-sorted-keys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedReceipt:
+    """A receipt anybody can verify offline."""
+
+    object: Literal["signed_receipt"] = "signed_receipt"
+    receipt: dict[str, Json]
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Whether a signed document holds."""
+
+    object: Literal["verification"] = "verification"
+    valid: bool
+    reason: str | None
+    kid: str
+    did: str
+    checked_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySet:
+    """The platform's public keys (RFC 7517, RFC 8037)."""
+
+    keys: list[Jwk]

@@ -1,0 +1,160 @@
+"""The registry: one typed value per operation; every surface, document and generic test is derived from it."""
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tools.arguments import Arguments
+from tools.context import Outside, Surface
+from tools.errors import MarketError
+from tools.rates import Rate
+from tools.records.base import Ready
+
+Auth = Literal["none", "optional", "key"]
+Run = Callable[..., Any]
+Gather = Callable[[Outside, Any], Awaitable[Any]]
+EVERYWHERE = frozenset(Surface)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that can be done, once, for all surfaces."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    input: type[Arguments]
+    output: tuple[type, ...]  # the record, or the records, it answers with
+    run: Run
+    gather: Gather | None
+    auth: Auth
+    scope: str | None
+    action: str | None  # the word in available_actions
+    errors: tuple[type[MarketError], ...]
+    status: int
+    safe: bool  # writes nothing
+    destructive: bool
+    idempotent: bool
+    open_world: bool  # reads a chain or another outside system
+    shows_secrets: bool  # the answer holds secrets shown once
+    streams: bool
+    rate: Rate
+    toolset: str
+    surfaces: frozenset[Surface]
+    only_because: str  # why it is not on every surface
+    examples: tuple[dict[str, Any], ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def outside(self) -> bool:
+        """Whether it runs as a coroutine outside a unit of work: a read from caches or scans."""
+        return inspect.iscoroutinefunction(self.run) or inspect.isasyncgenfunction(self.run)
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+CATALOGUE: dict[str, Operation] = {}
+
+
+def operation(
+    route: str,
+    *,
+    auth: Auth = "key",
+    scope: str | None = None,
+    action: str | None = None,
+    gather: Gather | None = None,
+    errors: tuple[type[MarketError], ...] = (),
+    status: int = 200,
+    safe: bool | None = None,
+    destructive: bool = False,
+    idempotent: bool | None = None,
+    open_world: bool = False,
+    shows_secrets: bool = False,
+    streams: bool = False,
+    rate: Rate | None = None,
+    toolset: str = "market",
+    only_rest: str = "",
+    examples: tuple[dict[str, Any], ...] = (),
+) -> Callable[[Run], Run]:
+    """Register a function as an operation. `route` is "METHOD /path"; `only_rest` is the reason for REST alone.
+
+    The function's docstring is what agents read: first line the summary, then when to use it, what it needs, what is next.
+    """
+
+    def register(run: Run) -> Run:
+        method, path = route.split(" ")
+        hints = get_type_hints(run)
+        reads = method == "GET" if safe is None else safe
+        made = Operation(
+            name=run.__name__,
+            method=method,
+            path=path,
+            summary=_docstring(run).split("\n", 1)[0],
+            description=_docstring(run),
+            input=_input_of(run, hints),
+            output=_records(hints["return"]),
+            run=run,
+            gather=gather,
+            auth=auth,
+            scope=scope,
+            action=action,
+            errors=errors,
+            status=status,
+            safe=reads,
+            destructive=destructive,
+            idempotent=reads or method in ("PUT", "DELETE") if idempotent is None else idempotent,
+            open_world=open_world,
+            shows_secrets=shows_secrets,
+            streams=streams,
+            rate=rate or (Rate.READS if reads else Rate.WRITES),
+            toolset=toolset,
+            surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
+            only_because=only_rest,
+            examples=examples,
+        )
+        _check(made)
+        CATALOGUE[made.name] = made
+        return run
+
+    return register
+
+
+def _docstring(run: Run) -> str:
+    text = inspect.getdoc(run)
+    if not text:
+        raise TypeError(f"{run.__name__} needs a docstring: agents read it")
+    return text
+
+
+def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
+    parameters = list(inspect.signature(run).parameters)
+    model = hints[parameters[1]]
+    if not (isinstance(model, type) and issubclass(model, Arguments)):
+        raise TypeError(f"{run.__name__} takes (ctx, arguments, …) with arguments a subclass of Arguments")
+    return model
+
+
+def _records(hint: Any) -> tuple[type, ...]:
+    if get_origin(hint) is not None and hasattr(get_origin(hint), "__anext__"):
+        hint = get_args(hint)[0]
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return tuple(member for member in members if member is not Ready)
+
+
+def _check(made: Operation) -> None:
+    if made.name in CATALOGUE:
+        raise TypeError(f"two operations are called {made.name}")
+    if made.outside and not made.safe:
+        raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
+    missing = set(made.path_names) - set(made.input.model_fields)
+    if missing:
+        raise TypeError(f"{made.name} has no argument {sorted(missing)} for its path")

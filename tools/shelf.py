@@ -1,0 +1,40 @@
+"""The shelf: records read often, kept in memory in front of their rows and dropped by the commit that changes them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.cache import Cache
+from storage.store import Store
+from tools.ports import Clock, Env
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """What an API key opens. Kept by the hash of the key."""
+
+    key_id: str
+    agent_id: str
+    env: Env
+    scopes: tuple[str, ...]
+    usable: bool
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A listing as JSON text, whole and as it stands in lists."""
+
+    id: str
+    env: Env
+    seller_id: str
+    archived: bool
+    body: bytes
+    brief: bytes
+
+
+class Shelf:
+    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
+        self.listings: Cache[Shown] = Cache(store, clock.monotonic, most=20_000)
