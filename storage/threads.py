@@ -91,7 +91,8 @@ class Writer(Worker):
         rest: list[Asked] = []
         while batch := rest or self._take():
             try:
-                tx = tx or self.database.writing()
+                last, tx = tx, None
+                tx = self._begin(last)
                 answers = self._commit(tx, batch)
                 rest = batch[len(answers) :]
                 self.store.release(answers, spoke=bool(tx.events), stale=tuple(tx.stale))
@@ -112,6 +113,23 @@ class Writer(Worker):
             self.queue.put(None)
         return batch
 
+    def _begin(self, tx: Tx | None) -> Tx:
+        """A transaction begun; on another connection where this one was lost while nobody used it."""
+        used = tx is not None
+        while True:
+            tx = tx or self.database.writing()
+            try:
+                self.database.control(tx, self.database.begin)
+            except Exception:
+                self.database.drop(tx)
+                tx = None
+                if not used:
+                    raise
+                used = False
+            else:
+                tx.begin()
+                return tx
+
     def _refuse(self, batch: list[Asked], error: Exception, tx: Tx | None) -> None:
         """Nobody can tell whether a failed COMMIT was kept, so the caches drop what it would have changed."""
         failure = Unavailable(str(error))
@@ -122,8 +140,6 @@ class Writer(Worker):
 
     def _commit(self, tx: Tx, batch: list[Asked]) -> list[Answer]:
         """The answers of the units that are committed: from the first of the batch on, not always to its last."""
-        tx.begin()
-        self.database.control(tx, self.database.begin)
         answers: list[Answer] = []
         for asked in batch:
             answer = self._answer(tx, asked, first=not answers)

@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from the lock files. `make run` and `make test` need Python 3.11 and make only.
+PYTHON ?= python3.11
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+
+.PHONY: install run test check demo bench conformance torture lock clean
+
+.venv/.installed: requirements.lock pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv .venv
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv/.installed-test: .venv/.installed requirements-test.lock
+	$(PIP) install --require-hashes -r requirements-test.lock
+	touch $@
+
+install: .venv/.installed
+
+run: install  ## serve on 127.0.0.1:8000 with SQLite and an embedded test chain
+	.venv/bin/emporion serve --sandbox
+
+demo: install  ## a paid trade over MCP, A2A and REST against a running `make run`
+	.venv/bin/emporion demo
+
+check: .venv/.installed-test  ## lint, types, import rules
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+test: check  ## everything: check, then all tests on both databases
+	$(PY) -m pytest -n 2 --dist loadgroup
+
+bench: .venv/.installed-test
+	$(PY) -m benchmarks
+
+conformance: .venv/.installed-test
+	$(PY) -m tests.conformance.run
+
+torture: .venv/.installed-test
+	$(PY) -m tests.torture
+
+lock: .venv/.installed-test  ## pin again what pyproject.toml allows
+	$(PIP) install uv
+	.venv/bin/uv pip compile pyproject.toml --extra sandbox --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --prerelease if-necessary-or-explicit -q -o requirements.lock
+	.venv/bin/uv pip compile pyproject.toml --extra test --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --prerelease if-necessary-or-explicit -q -o requirements-test.lock
+
+clean:
+	rm -rf .venv data .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,75 @@
+"""From a request's path, query and body to the arguments of an operation."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl
+
+from tools.errors import InvalidRequest, MalformedJson
+from tools.errors.base import Json
+from tools.registry import Operation
+from tools.rules.jsontext import BadJson, parse
+
+INTEGER = re.compile(r"-?[0-9]{1,18}")
+WORDS = {"true": True, "false": False}
+
+
+def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes) -> dict[str, Json]:
+    """What the caller sent, as one object. Unknown names are left in: the door refuses them by name."""
+    sent = _from_query(op, query) if op.method in ("GET", "HEAD") else _from_body(query, body)
+    both = sorted(set(sent) & set(path))
+    if both:
+        raise InvalidRequest(f"{both[0]} stands in the path already", param=both[0])
+    kinds = _kinds(op)
+    return {**sent, **{name: kinds.get(name, str)(value) for name, value in path.items()}}
+
+
+def _from_body(query: bytes, body: bytes) -> dict[str, Json]:
+    if query:
+        name = query.split(b"=")[0].decode("latin-1")[:64]
+        raise InvalidRequest(f"{name}: unknown query parameter", param=name, hint="Send arguments in the JSON body.")
+    if not body.strip():
+        return {}
+    try:
+        parsed = parse(body)
+    except BadJson as bad:
+        raise MalformedJson(str(bad), param=bad.path or None) from None
+    if parsed is None:
+        return {}
+    if not isinstance(parsed, dict):
+        raise InvalidRequest("the body must be a JSON object", param="body")
+    return parsed
+
+
+def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
+    if not query:
+        return {}
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)
+    except ValueError:
+        raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
+    kinds, found = _kinds(op), dict[str, Json]()
+    for name, value in pairs:
+        if name in found:
+            raise InvalidRequest(f"{name} is given twice", param=name[:64])
+        found[name] = kinds.get(name, str)(value)
+    return found
+
+
+@cache
+def _kinds(op: Operation) -> dict[str, Callable[[str], Any]]:
+    """How to read each argument's text: by the types its schema allows."""
+    properties = op.input.model_json_schema()["properties"]
+    return {name: _reader(schema) for name, schema in properties.items()}
+
+
+def _reader(schema: dict[str, Any]) -> Callable[[str], Any]:
+    allowed = {part.get("type") for part in schema.get("anyOf", [schema])}
+    if "integer" in allowed:
+        return lambda text: int(text) if INTEGER.fullmatch(text) else text
+    if "boolean" in allowed:
+        return lambda text: WORDS.get(text, text)
+    if "array" in allowed:
+        return lambda text: [part.strip() for part in text.split(",") if part.strip()]
+    return str

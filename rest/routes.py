@@ -1,0 +1,144 @@
+"""REST: one ASGI application over the whole registry. It finds the operation, hands over, and frames the answer."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import orjson
+
+from rest.arguments import arguments_of
+from rest.headers import Headers, etag, matches, of_answer
+from rest.stream import send_stream
+from tools.answers import Answer
+from tools.context import Approach, Surface
+from tools.dispatch import Market
+from tools.errors import MarketError, MethodNotAllowed, RouteNotFound
+from tools.registry import CATALOGUE, Operation
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ApproachOf = Callable[[Scope, Surface], Approach]
+
+
+class Table:
+    """The routes by shape: a literal path is one look-up, a path with names a few comparisons."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        self.literal: dict[tuple[str, ...], dict[str, Operation]] = {}
+        self.named: dict[int, list[tuple[tuple[str, ...], dict[str, Operation]]]] = {}
+        for op in operations:
+            self._place(tuple(op.path.strip("/").split("/")))[op.method] = op
+
+    def _place(self, parts: tuple[str, ...]) -> dict[str, Operation]:
+        if not any(part.startswith("{") for part in parts):
+            return self.literal.setdefault(parts, {})
+        shapes = self.named.setdefault(len(parts), [])
+        for shape, methods in shapes:
+            if [_literal(part) for part in shape] == [_literal(part) for part in parts]:
+                return methods
+        shapes.append((parts, methods := {}))
+        return methods
+
+    def find(self, parts: tuple[str, ...]) -> tuple[dict[str, Operation], tuple[str, ...]] | None:
+        """The operations of a path by method, and the shape that matched; literal paths first."""
+        found = self.literal.get(parts)
+        if found is not None:
+            return found, parts
+        for shape, methods in self.named.get(len(parts), ()):
+            if all(part.startswith("{") or part == given for part, given in zip(shape, parts, strict=True)):
+                return methods, shape
+        return None
+
+
+class Rest:
+    """The facade. `approach_of` reads who calls from the request; everything else is the door's."""
+
+    def __init__(self, market: Market, approach_of: ApproachOf) -> None:
+        self.market, self.approach_of = market, approach_of
+        self.table = Table([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        approach = self.approach_of(scope, Surface.REST)
+        try:
+            op, path = self._route(scope)
+            body = await read_body(receive)
+            given = arguments_of(op, path, scope["query_string"], body)
+        except MarketError as error:
+            answer = self.market.refuse(error, approach)
+            await self._send(scope, send, answer, _allow(error))
+            return
+        if op.streams:
+            opened = await self.market.stream(op, given, approach)
+            if not isinstance(opened, Answer):
+                await send_stream(opened, receive, send)
+                return
+            await self._send(scope, send, opened, [])
+            return
+        answer = await self.market.call(op, given, approach, idempotency_key(scope))
+        await self._send(scope, send, answer, [])
+
+    def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
+        raw = scope.get("raw_path") or scope["path"].encode()
+        parts = tuple(_segment(part) for part in raw.split(b"?")[0].strip(b"/").split(b"/"))
+        found = self.table.find(parts)
+        if found is None:
+            raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
+        methods, shape = found
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        op = methods.get(method)
+        if op is None:
+            raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
+        return op, {name[1:-1]: value for name, value in zip(shape, parts, strict=True) if name.startswith("{")}
+
+    async def _send(self, scope: Scope, send: Send, answer: Answer, more: Headers) -> None:
+        headers = [*of_answer(answer), *more]
+        body = answer.body
+        if answer.error is not None and not answer.refused:  # terms: they stand beside the error
+            body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
+        if scope["method"] in ("GET", "HEAD") and answer.status == 200:
+            tag = etag(body)
+            headers.append((b"etag", tag))
+            known = dict(scope["headers"]).get(b"if-none-match")
+            if known is not None and matches(known, tag):
+                await reply(send, 304, b"", headers, None)
+                return
+        await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
+
+
+async def read_body(receive: Receive) -> bytes:
+    """The whole body. The edge has bounded it."""
+    chunks = []
+    while True:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+async def reply(
+    send: Send, status: int, body: bytes, headers: Headers, kind: bytes | None, headless: bool = False
+) -> None:
+    described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
+    await send({"type": "http.response.body", "body": b"" if headless else body})
+
+
+def idempotency_key(scope: Scope) -> str | None:
+    given = dict(scope["headers"]).get(b"idempotency-key")
+    return None if given is None else given.decode("latin-1")
+
+
+def _allow(error: MarketError) -> Headers:
+    if not isinstance(error, MethodNotAllowed):
+        return []
+    return [(b"allow", ", ".join(error.details["allowed"]).encode())]
+
+
+def _segment(raw: bytes) -> str:
+    return unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
+
+
+def _literal(part: str) -> str:
+    return "{}" if part.startswith("{") else part

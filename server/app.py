@@ -1,0 +1,162 @@
+"""The composition root: settings become a store, a world, a market, and the surfaces over it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.routing import Router
+
+from protocol.a2a import A2aSurface
+from protocol.card import card_json
+from protocol.mcp import McpSurface
+from protocol.texts import Texts
+from rest.openapi import openapi_json
+from rest.routes import Rest
+from server.edge import Edge, hosts_of
+from server.identify import approach_reader
+from server.pages import Page, Pages
+from server.secrets import Secrets, check_secrets, read_secrets
+from server.settings import Settings, house_of
+from server.workers import Workers
+from server.world.chain import JsonRpcChain
+from server.world.clock import SystemClock, SystemDice
+from server.world.sanctions import SanctionsFiles
+from server.world.signer import SeedSigner
+from storage.open import open_store
+from tools.catalogue import CATALOGUE
+from tools.dispatch import Market
+from tools.house import House
+from tools.ports import Chain, Env, World
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+MARKDOWN, JSON = "text/markdown; charset=utf-8", "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One running market with its surfaces."""
+
+    market: Market
+    rest: Rest
+    mcp: McpSurface
+    a2a: A2aSurface
+    pages: Pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if path == "/mcp" or path == "/mcp/":
+            await self.mcp(scope, receive, send)
+        elif path == "/a2a" or path.startswith("/a2a/"):
+            await self.a2a(scope, receive, send)
+        elif path in self.pages:
+            await self.pages(scope, send)
+        else:
+            await self.rest(scope, receive, send)
+
+
+class Service:
+    """The ASGI application of one process. `served` stands between start and stop."""
+
+    def __init__(self, settings: Settings, sandbox_rpc_url: str | None = None, extra: Any = None) -> None:
+        self.settings, self.extra = settings, extra
+        self.secrets: Secrets = read_secrets(settings)
+        self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
+        self.world, self.chains = make_world(settings, self.house, self.secrets)
+        self.served: Served | None = None
+        urls = [self.house.base_url, *settings.extra_base_urls, *_loopback_urls(settings)]
+        self.hosts = hosts_of(urls)
+        edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
+        self.router = Router(routes=[], default=edge, lifespan=self._lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.router(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self.served is not None
+        await self.served(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        async with self.running():
+            yield
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Served]:
+        """Open the database, start the workers and the surfaces; close everything again."""
+        if self.settings.database.startswith("sqlite:///"):
+            self.settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        async with AsyncExitStack() as stack:
+            store = open_store(self.settings.database)
+            stack.callback(store.close)
+            await check_secrets(store, self.secrets)
+            for chain in self.chains:
+                stack.push_async_callback(chain.close)
+            market = Market(store, self.world, self.house)
+            self.served = assemble(market, self.settings, self.hosts, self.extra)
+            await stack.enter_async_context(self.served.mcp.running())
+            workers = Workers(market)
+            await workers.probe()
+            loop = asyncio.create_task(workers.run(), name="workers")
+            stack.push_async_callback(_stop, loop)
+            yield self.served
+
+
+def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
+    """The surfaces over a market."""
+    approach_of = approach_reader(frozenset(settings.trusted_proxies))
+    texts = Texts(CATALOGUE.values(), market.house)
+    card = card_json(market.house, CATALOGUE.values(), market.world.signer)
+    return Served(
+        market=market,
+        rest=Rest(market, approach_of),
+        mcp=McpSurface(market, approach_of, texts, tuple(sorted(hosts)), extra),
+        a2a=A2aSurface(market, approach_of),
+        pages=make_pages(market, texts, card),
+    )
+
+
+def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
+    made_at = market.world.clock.now()
+
+    def page(body: str | bytes, kind: str) -> Page:
+        return Page(body if isinstance(body, bytes) else body.encode(), kind, made_at)
+
+    pages = {
+        "/": page(orjson.dumps(texts.index_json), JSON),
+        "/openapi.json": page(openapi_json(CATALOGUE.values(), market.house), JSON),
+        "/llms.txt": page(texts.llms_txt, MARKDOWN),
+        "/skill.md": page(texts.skill_md, MARKDOWN),
+        "/docs/quickstart": page(texts.quickstart_md, MARKDOWN),
+        "/docs/errors": page(texts.errors_md, MARKDOWN),
+        "/.well-known/agent-card.json": page(card, JSON),
+    }
+    return Pages(pages, {"/": page(texts.index_md, MARKDOWN)})
+
+
+def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[JsonRpcChain]]:
+    clock = SystemClock()
+    urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
+    chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
+    ports: dict[Env, Chain] = dict(chains)
+    world = World(
+        clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), SanctionsFiles(tuple(settings.sanctions_lists))
+    )
+    return world, list(chains.values())
+
+
+def _loopback_urls(settings: Settings) -> list[str]:
+    """A service on loopback answers under each of its names."""
+    if not settings.is_loopback:
+        return []
+    return [f"http://{name}:{settings.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

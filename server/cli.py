@@ -1,0 +1,100 @@
+"""The command line: serve, sandbox, demo, migrate, doctor, openapi."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from server.settings import BadSettings, Settings, read_settings
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Emporion: where software agents hire each other.")
+sandbox = typer.Typer(no_args_is_help=True, help="The embedded test chain of `serve --sandbox`.")
+app.add_typer(sandbox, name="sandbox")
+
+Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
+Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
+DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
+
+
+@app.command()
+def serve(
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    sandbox: Annotated[bool, typer.Option(help="also run an embedded test chain with a faucet")] = False,
+) -> None:
+    """Run the market in this process."""
+    from server.serve import serve as run
+
+    run(settings(host=host, port=port, data_dir=data_dir), sandbox)
+
+
+@sandbox.command("reset")
+def reset(data_dir: DataDir = None) -> None:
+    """Forget the embedded chain and the SQLite database that lives with it."""
+    from server.sandbox.process import SandboxRefused, reset_sandbox
+
+    found = settings(data_dir=data_dir)
+    try:
+        reset_sandbox(found.data_dir)
+    except SandboxRefused as refused:
+        fail(str(refused))
+    for name in ("market.db", "market.db-wal", "market.db-shm"):
+        (found.data_dir / name).unlink(missing_ok=True)
+    print(f"The sandbox in {found.data_dir} is empty again.")
+
+
+@app.command()
+def demo(url: Annotated[str, typer.Option(help="a market served with --sandbox")] = "http://127.0.0.1:8000") -> None:
+    """Trade once for real against a running `serve --sandbox`: A2A seller, MCP buyer, REST witness."""
+    from server.demo import run_demo
+
+    raise typer.Exit(asyncio.run(run_demo(url)))
+
+
+@app.command()
+def migrate(data_dir: DataDir = None) -> None:
+    """Bring the database to this version's tables. `serve` does it by itself."""
+    from storage.migrate import upgrade
+    from storage.open import open_database
+
+    found = settings(data_dir=data_dir)
+    found.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    database = open_database(found.database)
+    upgrade(database)
+    database.close()
+    print("The database is up to date.")
+
+
+@app.command()
+def doctor(data_dir: DataDir = None) -> None:
+    """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
+    from server.doctor import examine
+
+    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir))))
+
+
+@app.command()
+def openapi() -> None:
+    """Print openapi.json."""
+    from rest.openapi import openapi_json
+    from server.settings import house_of
+    from tools.catalogue import CATALOGUE
+
+    sys.stdout.buffer.write(openapi_json(CATALOGUE.values(), house_of(settings(), bytes(32))))
+
+
+def settings(**given: object) -> Settings:
+    """The settings, with what the command line gave; ends the program with a sentence where they are wrong."""
+    try:
+        return read_settings(**{name: value for name, value in given.items() if value is not None})
+    except BadSettings as bad:
+        fail(str(bad))
+    raise AssertionError("unreachable")
+
+
+def fail(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
+    raise typer.Exit(2)

@@ -1,0 +1,59 @@
+"""The doctor: looks at settings, secrets, database and chains, and says what is wrong in sentences."""
+
+from collections.abc import AsyncIterator
+
+from server.app import make_world
+from server.secrets import check_secrets, read_secrets
+from server.settings import BadSettings, Settings, house_of
+from storage.open import open_store
+from storage.unit import StorageError, Tx
+from tools.rules.transfers import ChainDown
+from tools.steps.listings import drifted_listings
+
+
+async def examine(settings: Settings) -> int:
+    """Print one line for each finding; 0 when all is well, else 1."""
+    worst = 0
+    async for well, sentence in _findings(settings):
+        print(("ok    " if well else "WRONG ") + sentence)
+        worst = max(worst, int(not well))
+    return worst
+
+
+async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
+    secrets = read_secrets(settings)
+    try:
+        store = open_store(settings.database)
+    except StorageError as error:
+        yield False, f"database: {error}"
+        return
+    try:
+        yield True, f"database: {settings.database.split('@')[-1]} opens and is up to date"
+        try:
+            await check_secrets(store, secrets)
+            yield True, "secrets: the ones this database was made with"
+        except BadSettings as bad:
+            yield False, str(bad)
+        drift = await store.scan(_drift)
+        yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
+    finally:
+        store.close()
+    async for finding in _chains(settings, secrets.pepper):
+        yield finding
+
+
+def _drift(tx: Tx) -> list[str]:
+    return drifted_listings(tx)
+
+
+async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
+    world, opened = make_world(settings, house_of(settings, pepper), read_secrets(settings))
+    for env, chain in world.chains.items():
+        try:
+            yield True, f"chain {env}: head {await chain.head()}"
+        except ChainDown as down:
+            yield False, f"chain {env}: {down}"
+    for one in opened:
+        await one.close()
+
+

@@ -1,0 +1,168 @@
+"""The edge: one pure-ASGI wrapper around everything. Request ids, hosts, origins, CORS, body bounds, our own faults."""
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import structlog
+
+from server.identify import request_id
+from tools.errors import (
+    HostNotAllowed,
+    InternalError,
+    InvalidRequest,
+    MarketError,
+    OriginNotAllowed,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+)
+from tools.ports import Dice
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = structlog.get_logger("emporion.edge")
+MOST_BODY = 1_048_576
+MOST_HEADERS = 65_536
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+EXPOSED = (
+    b"ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
+    b"RateLimit-Reset, X-Request-Id, WWW-Authenticate, PAYMENT-REQUIRED, PAYMENT-RESPONSE"
+)
+ALWAYS = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", EXPOSED),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+PREFLIGHT = [
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    (b"access-control-allow-headers", b"*, Authorization"),
+    (b"access-control-max-age", b"86400"),
+]
+
+
+class Refused(Exception):
+    """A refusal found while the body is being read."""
+
+    def __init__(self, error: MarketError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Edge:
+    """Wraps the application. `hosts` are the host[:port] texts this service is published under."""
+
+    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: Dice) -> None:
+        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, dice
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]  # httptools keeps blanks
+        rid = request_id(headers, self.dice)
+        scope = {**scope, "headers": headers, "state": {**scope.get("state", {}), "request_id": rid}}
+        reply = _Reply(send, rid)
+        try:
+            self._check(scope)
+            if scope["method"] == "OPTIONS":
+                await reply.preflight(headers)
+                return
+            await self.app(scope, bounded(receive, headers), reply)
+        except Refused as refused:
+            await reply.error(refused.error, self.docs_url)
+        except MarketError as error:
+            await reply.error(error, self.docs_url)
+        except Exception:
+            log.exception("fault", path=scope["path"], request_id=rid)
+            await reply.error(InternalError("something went wrong on our side"), self.docs_url)
+
+    def _check(self, scope: Scope) -> None:
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
+        if len(hosts) != 1 or hosts[0] not in self.hosts:
+            raise HostNotAllowed("this service is not published under that host")
+        origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
+        if LOOPBACK.fullmatch(hosts[0]) and any(not _is_loopback(origin) for origin in origins):
+            raise OriginNotAllowed("a page of another site may not reach a service on this machine")
+        if sum(len(name) + len(value) for name, value in headers) > MOST_HEADERS:
+            raise InvalidRequest("the headers are larger than 64 KiB", param="headers")
+        coding = dict(headers).get(b"content-encoding", b"identity").lower()
+        if coding != b"identity":
+            raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
+
+
+def hosts_of(urls: list[str]) -> frozenset[str]:
+    """The Host texts of base URLs; a default port may be written or left out."""
+    found = set[str]()
+    for url in urls:
+        parts = urlsplit(url)
+        default = {"http": 80, "https": 443}[parts.scheme]
+        name = (parts.hostname or "").lower()
+        name = f"[{name}]" if ":" in name else name
+        port = parts.port or default
+        found.add(f"{name}:{port}")
+        if port == default:
+            found.add(name)
+    return frozenset(found)
+
+
+def bounded(receive: Receive, headers: list[tuple[bytes, bytes]]) -> Receive:
+    """The same body, refused while it streams once it is larger than 1 MiB."""
+    stated = dict(headers).get(b"content-length", b"0")
+    seen = 0
+
+    async def read() -> Message:
+        nonlocal seen
+        if stated.isdigit() and int(stated[:12]) > MOST_BODY:
+            raise Refused(_too_large())
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BODY:
+            raise Refused(_too_large())
+        return message
+
+    return read
+
+
+class _Reply:
+    """Sends what the application sends, with the headers every answer carries."""
+
+    def __init__(self, send: Send, rid: str) -> None:
+        self.send, self.started, self.rid = send, False, rid.encode()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
+        await self.send(message)
+
+    async def preflight(self, headers: list[tuple[bytes, bytes]]) -> None:
+        asked = dict(headers).get(b"access-control-request-headers")
+        allow = PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
+        await self({"type": "http.response.start", "status": 204, "headers": allow})
+        await self({"type": "http.response.body", "body": b""})
+
+    async def error(self, error: MarketError, docs_url: str) -> None:
+        if self.started:
+            return  # the answer is half sent: closing the connection is all that is left
+        body = orjson.dumps({"error": error.record(self.rid.decode(), docs_url)})
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        if error.retryable:
+            headers.append((b"retry-after", b"2"))
+        await self({"type": "http.response.start", "status": error.status, "headers": headers})
+        await self({"type": "http.response.body", "body": body})
+
+
+def _is_loopback(origin: str) -> bool:
+    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None
+
+
+def _too_large() -> MarketError:
+    return PayloadTooLarge(f"the body is larger than {MOST_BODY} bytes")

@@ -1,0 +1,65 @@
+"""From a request's headers to an Approach: where the call comes from and which credential it carries."""
+
+import re
+from collections.abc import Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from tools.context import Approach, Surface
+from tools.ports import Dice
+
+Scope = MutableMapping[str, Any]
+REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
+CONTRADICTION = "more than one credential"  # is no API key, so it opens nothing
+
+
+def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], Approach]:
+    """How this installation reads requests; forwarded addresses are believed only from `trusted_proxies`."""
+
+    def read(scope: Scope, surface: Surface) -> Approach:
+        headers = scope["headers"]
+        names = {name for name, _ in headers}
+        return Approach(
+            surface=surface,
+            ip=client_ip(scope, trusted_proxies),
+            request_id=scope["state"]["request_id"],
+            credential=_credential(scope, surface),
+            payment_header=bool(names & {b"payment-signature", b"x-payment"}),
+        )
+
+    return read
+
+
+def request_id(headers: list[tuple[bytes, bytes]], dice: Dice) -> str:
+    """The caller's X-Request-Id when it is well-formed, else a new one."""
+    given = dict(headers).get(b"x-request-id", b"").decode("latin-1")
+    return given if REQUEST_ID.fullmatch(given) else f"req_{dice.roll(13).hex()}"
+
+
+def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
+    """The peer's address, or the rightmost address no trusted proxy of ours wrote."""
+    peer = scope["client"][0] if scope.get("client") else "unknown"
+    if peer not in trusted_proxies:
+        return peer
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    for hop in reversed([part.strip() for part in forwarded.decode("latin-1").split(",") if part.strip()]):
+        if hop not in trusted_proxies:
+            return hop[:64]
+    return peer
+
+
+def _credential(scope: Scope, surface: Surface) -> str | None:
+    found = {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
+    found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
+    if not found and surface is Surface.MCP:
+        found = set(parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ()))
+    found.discard("")
+    if len(found) > 1:
+        return CONTRADICTION
+    return next(iter(found), None)
+
+
+def _bearer(value: bytes) -> str:
+    """The token of `Bearer <token>`, in any case; a bare key is forgiven."""
+    text = value.decode("latin-1").strip()
+    return text[7:].strip() if text[:7].lower() == "bearer " else text

@@ -1,0 +1,117 @@
+"""`python -m server.sandbox`: the sandbox's own process. Says `ready URL` or `refused SENTENCE` on its standard output."""
+
+import argparse
+import logging
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from server.sandbox.journal import JournalDamaged, JournalInUse
+from server.sandbox.parent import end_with_parent
+
+LOOPBACK: Final = "127.0.0.1"
+_LARGEST_PORT: Final = 65535
+_PORT_WAIT_IN_SECONDS: Final = 5.0
+_POLL_IN_SECONDS: Final = 0.05
+_TELL_EVERY_BLOCKS: Final = 100
+_SHUTDOWN_LIMIT_IN_SECONDS: Final = 2
+
+
+class _Refusal(Exception):
+    """Why the sandbox does not start."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until the parent or a signal ends it. 1 when it does not start."""
+    options = _options(arguments)
+    if options.parent_pid is not None:
+        end_with_parent(options.parent_pid)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="sandbox: %(message)s")
+    try:
+        _serve(options.data_dir, options.port, options.chain_id)
+    except (_Refusal, JournalDamaged, JournalInUse) as refusal:
+        _say(f"refused {refusal}")
+        return 1
+    except ModuleNotFoundError as missing:
+        _say(f"refused the sandbox needs {missing.name}: pip install 'emporion[sandbox]'")
+        return 1
+    except OSError as problem:
+        _say(f"refused {options.data_dir} cannot be used: {problem.strerror}")
+        return 1
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m server.sandbox", description=__doc__)
+    parser.add_argument("--port", type=int, required=True, help="on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--data-dir", type=Path, required=True, help="where the chain's journal is kept")
+    parser.add_argument("--parent-pid", type=int, help="end when this process does; needs a pipe on standard input")
+    parser.add_argument("--chain-id", type=int, choices=(84532, 8453), default=84532)
+    return parser.parse_args(arguments)
+
+
+def _serve(data_dir: Path, port: int, chain_id: int) -> None:
+    with _listener(port) as listener:
+        url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        # The facilitator calls the chain at this address; a proxy named in the environment must not stand between.
+        os.environ["no_proxy"] = LOOPBACK
+
+        import uvicorn
+
+        from server.sandbox.facilitator import Facilitator, facilitator_routes
+        from server.sandbox.restore import open_chain
+        from server.sandbox.rpc import rpc_app
+
+        chain, journal = open_chain(data_dir, chain_id, _now, _tell)
+        app = rpc_app(chain, (facilitator_routes(Facilitator(url, chain_id)),))
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=_SHUTDOWN_LIMIT_IN_SECONDS,
+        )
+        _say(f"ready {url}")
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            journal.close()
+
+
+def _listener(port: int) -> socket.socket:
+    if not 0 <= port <= _LARGEST_PORT:
+        raise _Refusal(f"{port} is not a port; EMPORION_SANDBOX_PORT is 0 to {_LARGEST_PORT}")
+    deadline = time.monotonic() + _PORT_WAIT_IN_SECONDS
+    while True:
+        try:
+            return socket.create_server((LOOPBACK, port))
+        except OSError as problem:
+            # The sandbox of a market that was killed takes a moment to let go of its port.
+            if time.monotonic() > deadline:
+                why = os.strerror(problem.errno or 0)
+                raise _Refusal(
+                    f"port {port} on {LOOPBACK} cannot be used ({why}); set EMPORION_SANDBOX_PORT to another one"
+                ) from problem
+            time.sleep(_POLL_IN_SECONDS)
+
+
+def _now() -> int:
+    return int(time.time())  # noqa: TID251 - the edge where this process reads its clock
+
+
+def _tell(block: int) -> None:
+    if block % _TELL_EVERY_BLOCKS == 0:
+        _say(f"replayed {block}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line.replace("\n", " ") + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

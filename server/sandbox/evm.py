@@ -1,0 +1,337 @@
+"""The sandbox's chain: py-evm, one block per transaction, block times that follow a given clock, blocks that replay exactly.
+
+Built on py-evm alone. The layers usually put above it (eth-tester, web3's tester provider) fix another chain id, date a
+block by when its predecessor was sealed, draw random numbers into headers and search receipts block by block.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
+
+from eth.abc import BlockAPI, BlockHeaderAPI, ComputationAPI, ReceiptAPI, SignedTransactionAPI, StateAPI
+from eth.chains.base import MiningChain
+from eth.db.atomic import AtomicDB
+from eth.db.backends.memory import MemoryDB
+from eth.exceptions import HeaderNotFound, PyEVMError, Revert
+from eth.typing import AccountState, HeaderParams
+from eth.vm.forks.prague import PragueVM
+from eth.vm.spoof import SpoofTransaction
+from eth_abi.abi import encode
+from eth_keys.exceptions import BadSignature
+from eth_typing import Address, BlockNumber, Hash32
+from eth_utils.abi import function_signature_to_4byte_selector
+from eth_utils.address import to_canonical_address
+from eth_utils.crypto import keccak
+from eth_utils.exceptions import ValidationError
+from rlp.exceptions import RLPException
+
+from server.sandbox import genesis
+from server.sandbox.journal import Sealed
+
+PRIORITY_FEE_IN_WEI: Final = 10**9
+GAS_GIFT_IN_WEI: Final = 10**18
+_BLOB_TRANSACTION: Final = 3
+_MAX_FEE_IN_WEI: Final = 10**12
+_CALL_STIPEND: Final = 2300
+_PAY_OUT_GAS: Final = 300_000
+
+
+class Refused(ValueError):
+    """The chain does not take this transaction or call; the text says why. Nothing changed."""
+
+
+class Reverted(Exception):
+    """The called contract refused; `data` is what it returned."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("execution reverted")
+        self.data = data
+
+
+class Place(NamedTuple):
+    """Where a mined transaction stands."""
+
+    block: BlockAPI
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A message to run without sending it. `to` None runs `data` as creation code; `gas` None means a whole block's."""
+
+    data: bytes = b""
+    to: bytes | None = None
+    sender: bytes = bytes(20)
+    value: int = 0
+    gas: int | None = None
+
+
+class DevChain:
+    """One chain in memory. Not thread-safe: whoever shares it holds `lock` around each call."""
+
+    def __init__(
+        self,
+        chain_id: int,
+        now: Callable[[], int],
+        *,
+        genesis_time: int | None = None,
+        on_block: Callable[[Sealed], None] = lambda _: None,
+    ) -> None:
+        """`now` gives unix seconds. `on_block` sees every block before it exists; if it raises, the block does not."""
+        self.chain_id = chain_id
+        self.usdc = genesis.USDC[chain_id]
+        self.lock = threading.RLock()
+        self.automine = True
+        self.on_block = on_block
+        self._now = now
+        self._chain = _chain(chain_id, genesis_time if genesis_time is not None else now())
+        self._hashes: list[Hash32] = [self._chain.get_canonical_block_hash(BlockNumber(0))]
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._open: BlockHeaderAPI | None = None
+        self._branch = 0
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def number(self) -> int:
+        """The height of the last block."""
+        return len(self._hashes) - 1
+
+    @property
+    def head(self) -> BlockHeaderAPI:
+        """The last block's header."""
+        return self._chain.get_block_header_by_hash(self._hashes[-1])
+
+    @property
+    def pending(self) -> BlockHeaderAPI:
+        """The header of the block that would be mined now, with held transactions already applied."""
+        return self._open or self._next_header()
+
+    def header(self, number: int) -> BlockHeaderAPI | None:
+        """The header at that height, None beyond the head."""
+        return self._chain.get_block_header_by_hash(self._hashes[number]) if 0 <= number <= self.number else None
+
+    def header_by_hash(self, block_hash: bytes) -> BlockHeaderAPI | None:
+        """The header with that hash, None if it is unknown or no longer part of the chain."""
+        try:
+            found = self._chain.get_block_header_by_hash(Hash32(block_hash))
+        except HeaderNotFound:
+            return None
+        return found if self.header(found.block_number) == found else None
+
+    def block(self, header: BlockHeaderAPI) -> BlockAPI:
+        """The whole block of a header of this chain."""
+        return self._chain.get_block_by_header(header)
+
+    def receipts(self, block: BlockAPI) -> tuple[ReceiptAPI, ...]:
+        """The receipts of a block, in the order of its transactions."""
+        return block.get_receipts(self._chain.chaindb)
+
+    def find(self, transaction_hash: bytes) -> Place | None:
+        """Where a transaction was mined; None for one that is held, unknown or on a dropped branch."""
+        place = self._places.get(transaction_hash)
+        if place is None or place[0] > self.number:
+            return None
+        block = self.block(self._chain.get_block_header_by_hash(self._hashes[place[0]]))
+        return Place(block, place[1])
+
+    def state(self, header: BlockHeaderAPI) -> StateAPI:
+        """Balances, nonces, code and storage after the block of that header."""
+        return self._chain.get_vm(header).state
+
+    # -- running without sending -----------------------------------------------------------------------------------
+
+    def call(self, call: Call, header: BlockHeaderAPI) -> bytes:
+        """What the call returns in the state after `header`, at the present time when that is the head.
+
+        Raises Reverted when the contract refuses, Refused when the call cannot run.
+        """
+        computation = self._run(call, header, min(call.gas or genesis.GAS_LIMIT, genesis.GAS_LIMIT))
+        if not computation.is_error:
+            return computation.output
+        if isinstance(computation.error, Revert):
+            raise Reverted(computation.output)
+        raise Refused(f"execution failed: {computation.error!r}")
+
+    def estimate(self, call: Call, header: BlockHeaderAPI) -> int:
+        """A gas limit with which the call succeeds, at most 1/64 above the least. Raises like `call`."""
+        most = min(call.gas or genesis.GAS_LIMIT, genesis.GAS_LIMIT)
+        self.call(call, header)
+        used = self._run(call, header, most).get_gas_used()
+        least = self._unsigned(call, 0, most).intrinsic_gas - 1
+        guess = min((least + 1 + used + _CALL_STIPEND) * 64 // 63, most)
+        if self._succeeds(call, header, guess):
+            most = guess
+        while most - least > most // 64:
+            middle = (most + least) // 2
+            if self._succeeds(call, header, middle):
+                most = middle
+            else:
+                least = middle
+        return most
+
+    def _succeeds(self, call: Call, header: BlockHeaderAPI, gas: int) -> bool:
+        return not self._run(call, header, gas).is_error
+
+    def _run(self, call: Call, header: BlockHeaderAPI, gas: int) -> ComputationAPI:
+        # An idle chain's last block is old; a contract that compares times must see the present, as on a live network.
+        time = max(header.timestamp, self._now()) if header.hash == self._hashes[-1] else header.timestamp
+        state = self.state(header.copy(base_fee_per_gas=0, timestamp=time))
+        unsigned = self._unsigned(call, state.get_nonce(Address(call.sender)), gas)
+        if gas < unsigned.intrinsic_gas:
+            raise Refused("intrinsic gas too low")
+        try:
+            return state.apply_transaction(cast(SignedTransactionAPI, SpoofTransaction(unsigned, from_=call.sender)))
+        except ValidationError as problem:
+            raise Refused(str(problem)) from problem
+
+    def _unsigned(self, call: Call, nonce: int, gas: int) -> Any:
+        return PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
+            chain_id=self.chain_id,
+            nonce=nonce,
+            max_priority_fee_per_gas=0,
+            max_fee_per_gas=0,
+            gas=gas,
+            to=call.to or b"",
+            value=call.value,
+            data=call.data,
+            access_list=[],
+        )
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def send_raw(self, raw: bytes) -> bytes:
+        """Take a signed transaction and, unless `automine` is off, mine it. Its hash; Refused if it is not valid."""
+        transaction = self._decoded(raw)
+        if self.find(transaction.hash) is not None:
+            raise Refused("already known")
+        self._apply(transaction, self.pending)
+        if self.automine:
+            self._seal()
+        return transaction.hash
+
+    def faucet(self, address: bytes, amount_minor: int) -> bytes:
+        """Mint USDC (minor units) to an address. The transaction's hash; Reverted above the token's cap for one mint."""
+        selector = function_signature_to_4byte_selector("mint(address,uint256)")
+        data = selector + encode(["address", "uint256"], [address, amount_minor])
+        return self._pay_out(to_canonical_address(self.usdc), 0, data)
+
+    def gas(self, address: bytes) -> bytes:
+        """Send one coin for gas to an address. The transaction's hash; Reverted by a contract that takes none."""
+        return self._pay_out(address, GAS_GIFT_IN_WEI, b"")
+
+    def mine(self, blocks: int = 1) -> None:
+        """Mine blocks; the first takes the transactions that were held."""
+        for _ in range(blocks):
+            self._open = self.pending
+            self._seal()
+
+    def replay(self, sealed: Sealed) -> bytes:
+        """Make a recorded block again, at its recorded time. The hash that came out, which the caller compares."""
+        if sealed.timestamp <= self.head.timestamp:
+            raise Refused(f"block {sealed.number} is not later than the block before it")
+        self._open = self._next_header(sealed.timestamp)
+        for raw in sealed.transactions:
+            self._apply(self._decoded(raw), self._open)
+        self._seal()
+        return self._hashes[-1]
+
+    def rewind(self, number: int) -> None:
+        """Drop every block above `number` and what was held; blocks mined from here get other hashes."""
+        del self._hashes[number + 1 :]
+        self._places = {found: place for found, place in self._places.items() if place[0] <= number}
+        self._open = None
+        self._branch += 1
+
+    def _decoded(self, raw: bytes) -> SignedTransactionAPI:
+        if raw[:1] == bytes([_BLOB_TRANSACTION]):
+            raise Refused("blob transactions are not supported")
+        try:
+            transaction = PragueVM.get_transaction_builder().decode(raw)
+            transaction.validate()
+            _ = transaction.sender
+        except (ValidationError, RLPException, PyEVMError, BadSignature, TypeError, ValueError, IndexError) as problem:
+            raise Refused(f"not a valid signed transaction: {problem}") from problem
+        if chain_id_of(transaction) != self.chain_id:
+            raise Refused(f"invalid chain id: this chain is {self.chain_id}")
+        return transaction
+
+    def _apply(self, transaction: SignedTransactionAPI, header: BlockHeaderAPI) -> None:
+        self._chain.header = header
+        try:
+            self._chain.apply_transaction(transaction)
+        except ValidationError as problem:
+            raise Refused(str(problem)) from problem
+        self._open = self._chain.header
+
+    def _seal(self) -> None:
+        header, self._open = self._open, None
+        if header is None:
+            raise RuntimeError("no block is open")
+        vm = self._chain.get_vm(header)
+        block = vm.mine_block(vm.get_block()).block
+        self._chain.validate_block(block)
+        raw = tuple(one.encode() for one in block.transactions)
+        self.on_block(Sealed(block.number, block.header.timestamp, raw, block.hash))
+        self._chain.chaindb.persist_block(block)
+        self._hashes.append(block.hash)
+        self._places.update({one.hash: (block.number, index) for index, one in enumerate(block.transactions)})
+
+    def _next_header(self, timestamp: int | None = None) -> BlockHeaderAPI:
+        head = self.head
+        return self._chain.create_header_from_parent(
+            head,
+            timestamp=timestamp or max(head.timestamp + 1, self._now()),
+            gas_limit=head.gas_limit,
+            # Stands where a beacon chain's randomness would: the same on every replay, another one on another branch.
+            mix_hash=keccak(head.hash + self._branch.to_bytes(8, "big")),
+        )
+
+    def _pay_out(self, to: bytes, value: int, data: bytes) -> bytes:
+        key = genesis.bank()
+        sender = key.public_key.to_canonical_address()
+        self.call(Call(data, to, sender, value, _PAY_OUT_GAS), self.head)
+        unsigned = PragueVM.get_transaction_builder().new_unsigned_dynamic_fee_transaction(  # type: ignore[attr-defined]
+            chain_id=self.chain_id,
+            nonce=self.state(self.pending).get_nonce(Address(sender)),
+            max_priority_fee_per_gas=PRIORITY_FEE_IN_WEI,
+            max_fee_per_gas=_MAX_FEE_IN_WEI,
+            gas=_PAY_OUT_GAS,
+            to=to,
+            value=value,
+            data=data,
+            access_list=[],
+        )
+        return self.send_raw(unsigned.as_signed_transaction(key).encode())
+
+
+def chain_id_of(transaction: SignedTransactionAPI) -> int | None:
+    """The chain a transaction was signed for; None for the old kind that is valid on every chain."""
+    if isinstance(getattr(transaction, "type_id", None), int):
+        return cast(int, transaction.chain_id)
+    v = cast(int, cast(Any, transaction).v)
+    return (v - 35) // 2 if v >= 35 else None
+
+
+def _chain(chain_id: int, genesis_time: int) -> MiningChain:
+    class SandboxChain(MiningChain):
+        vm_configuration = ((BlockNumber(0), PragueVM),)
+
+    SandboxChain.chain_id = chain_id
+    parameters: dict[str, HeaderParams] = {
+        "difficulty": 0,
+        "gas_limit": genesis.GAS_LIMIT,
+        "timestamp": genesis_time,
+        "extra_data": b"emporion",
+    }
+    accounts = cast(AccountState, genesis.genesis_accounts(chain_id))
+    return cast(MiningChain, SandboxChain.from_genesis(AtomicDB(MemoryDB()), parameters, accounts))
+
+
+def blocks_between(chain: DevChain, first: int, last: int) -> Iterator[BlockAPI]:
+    """The blocks of a range of heights, both ends included, as far as they exist."""
+    for number in range(max(first, 0), min(last, chain.number) + 1):
+        header = chain.header(number)
+        if header is not None:
+            yield chain.block(header)

@@ -1,0 +1,154 @@
+"""The sandbox's x402 facilitator: the public x402 library with a gas account of this chain, under /facilitator."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+
+from server.sandbox.genesis import facilitator_key
+from server.sandbox.rpc import read_body
+
+if TYPE_CHECKING:
+    from x402 import x402FacilitatorSync
+    from x402.schemas import PaymentPayload, PaymentRequirements
+
+_RECEIPT_LIMIT_IN_SECONDS: Final = 20
+
+_log = logging.getLogger("emporion.sandbox")
+_Answer = dict[str, Any]
+
+
+class _Malformed(ValueError):
+    """The request is not {paymentPayload, paymentRequirements} of x402 version 2."""
+
+
+class Facilitator:
+    """Verifies and settles exact-scheme payments of one chain. The library is loaded at first use, not at the start."""
+
+    def __init__(self, rpc_url: str, chain_id: int) -> None:
+        self._rpc_url = rpc_url
+        self._network = f"eip155:{chain_id}"
+        self._turn = threading.Lock()
+        self._library: x402FacilitatorSync | None = None
+
+    def supported(self) -> _Answer:
+        """GET /supported."""
+        with self._turn:
+            return _dumped(self._loaded().get_supported())
+
+    def verify(self, body: bytes) -> _Answer:
+        """POST /verify. Raises _Malformed."""
+        with self._turn:
+            library = self._loaded()
+            payload, requirements = _parsed(body)
+            try:
+                return _dumped(library.verify(payload, requirements))
+            except Exception as problem:  # noqa: BLE001 - the library raises whatever a hostile payload makes it raise
+                _log.info("facilitator: verify refused: %r", problem)
+                return {"isValid": False, "invalidReason": "invalid_payload", "invalidMessage": _short(problem)}
+
+    def settle(self, body: bytes) -> _Answer:
+        """POST /settle: one at a time, so that two settlements never take the same nonce. Raises _Malformed."""
+        with self._turn:
+            library = self._loaded()
+            payload, requirements = _parsed(body)
+            try:
+                answer = _dumped(library.settle(payload, requirements))
+            except Exception as problem:  # noqa: BLE001 - as above
+                _log.info("facilitator: settle refused: %r", problem)
+                answer = self._unsettled(_short(problem))
+            if not answer["success"] and not answer["transaction"]:
+                # Its signer may count a nonce as used although nothing was sent; a new one asks the chain again.
+                self._library = None
+            return answer
+
+    def _unsettled(self, message: str) -> _Answer:
+        return {
+            "success": False,
+            "errorReason": "invalid_payload",
+            "errorMessage": message,
+            "transaction": "",
+            "network": self._network,
+        }
+
+    def _loaded(self) -> "x402FacilitatorSync":
+        if self._library is None:
+            self._library = _library(self._rpc_url, self._network)
+        return self._library
+
+
+def facilitator_routes(facilitator: Facilitator) -> Mount:
+    """/facilitator/supported, /facilitator/verify and /facilitator/settle."""
+
+    async def supported(_: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(facilitator.supported))
+
+    return Mount(
+        "/facilitator",
+        routes=[
+            Route("/supported", supported, methods=["GET"]),
+            Route("/verify", _posted(facilitator.verify), methods=["POST"]),
+            Route("/settle", _posted(facilitator.settle), methods=["POST"]),
+        ],
+    )
+
+
+def _posted(act: Callable[[bytes], _Answer]) -> Callable[[Request], Any]:
+    async def handle(request: Request) -> Response:
+        body = await read_body(request)
+        if body is None:
+            return JSONResponse({"error": "the body is larger than 1 MiB"}, 413)
+        try:
+            return JSONResponse(await asyncio.to_thread(act, body))
+        except _Malformed as problem:
+            return JSONResponse({"error": str(problem)}, 400)
+
+    return handle
+
+
+def _library(rpc_url: str, network: str) -> "x402FacilitatorSync":
+    from x402 import x402FacilitatorSync
+    from x402.mechanisms.evm import FacilitatorWeb3Signer
+    from x402.mechanisms.evm.exact.facilitator import ExactEvmScheme, ExactEvmSchemeConfig
+
+    signer = FacilitatorWeb3Signer(
+        facilitator_key().to_hex(), rpc_url, confirmation_timeout_seconds=_RECEIPT_LIMIT_IN_SECONDS
+    )
+    # Simulated first: a used nonce is named as such instead of being mined as a failure.
+    config = ExactEvmSchemeConfig(simulate_in_settle=True)
+    library = x402FacilitatorSync()
+    library.register([network], ExactEvmScheme(signer, config))
+    return library
+
+
+def _parsed(body: bytes) -> "tuple[PaymentPayload, PaymentRequirements]":
+    from pydantic import ValidationError
+    from x402.schemas import PaymentPayload, PaymentRequirements
+
+    try:
+        found = orjson.loads(body)
+        return (
+            PaymentPayload.model_validate(found["paymentPayload"]),
+            PaymentRequirements.model_validate(found["paymentRequirements"]),
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError) as problem:
+        raise _Malformed("the body is a JSON object with paymentPayload and paymentRequirements") from problem
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise _Malformed(f"not an x402 version 2 request: {place}: {first['msg']}") from problem
+
+
+def _dumped(model: Any) -> _Answer:
+    dumped: _Answer = model.model_dump(by_alias=True, exclude_none=True)
+    return dumped
+
+
+def _short(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"[:200]

@@ -1,0 +1,71 @@
+"""What the sandbox chain begins with: the token at the real USDC address, two funded accounts, one fixed block 0."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import orjson
+from eth_keys.datatypes import PrivateKey
+from eth_utils.address import to_canonical_address, to_checksum_address
+from eth_utils.crypto import keccak
+
+SANDBOX_CHAIN_ID: Final = 84532
+GAS_LIMIT: Final = 30_000_000
+USDC: Final = {
+    84532: to_checksum_address("0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
+    8453: to_checksum_address("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
+}
+_RICH_IN_WEI: Final = 10**30
+_ARTIFACTS: Final = Path(__file__).parent / "contracts" / "artifacts.json"
+
+
+class Artifact(NamedTuple):
+    """One compiled contract: creation code and the code that stands on the chain."""
+
+    creation: bytes
+    runtime: bytes
+
+
+@cache
+def artifacts() -> dict[str, Artifact]:
+    """Every contract of contracts/artifacts.json by name."""
+    found = orjson.loads(_ARTIFACTS.read_bytes())
+    return {
+        name: Artifact(bytes.fromhex(one["bytecode"][2:]), bytes.fromhex(one["runtime"][2:]))
+        for name, one in found.items()
+        if isinstance(one, dict)
+    }
+
+
+def token_hash() -> str:
+    """sha256 of the token's runtime code, hex: another token means another genesis, so a journal names it."""
+    return hashlib.sha256(artifacts()["DevUSDC"].runtime).hexdigest()
+
+
+def bank() -> PrivateKey:
+    """The account that pays out `dev_faucet` and `dev_gas`."""
+    return _key("bank")
+
+
+def facilitator_key() -> PrivateKey:
+    """The account from which the sandbox's facilitator pays gas."""
+    return _key("facilitator")
+
+
+def _key(role: str) -> PrivateKey:
+    # Derived, not secret: these accounts hold play money on a chain nobody else has, and a replay needs the same ones.
+    return PrivateKey(keccak(text=f"emporion sandbox {role}"))
+
+
+def genesis_accounts(chain_id: int) -> dict[bytes, dict[str, object]]:
+    """The state of block 0: address → balance, nonce, code, storage."""
+    rich = {
+        key.public_key.to_canonical_address(): _account(balance=_RICH_IN_WEI) for key in (bank(), facilitator_key())
+    }
+    token = {to_canonical_address(USDC[chain_id]): _account(nonce=1, code=artifacts()["DevUSDC"].runtime)}
+    return rich | token
+
+
+def _account(*, balance: int = 0, nonce: int = 0, code: bytes = b"") -> dict[str, object]:
+    return {"balance": balance, "nonce": nonce, "code": code, "storage": {}}

@@ -1,0 +1,213 @@
+"""The sandbox chain's memory on disk: one line per block, on disk before anyone is told of the block.
+
+Imports nothing of the chain, so the market's process may use it too.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from io import FileIO
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import orjson
+
+JOURNAL_NAME: Final = "sandbox-chain.jsonl"
+LOCK_NAME: Final = "sandbox-chain.lock"
+FORMAT: Final = 1
+RESET_HINT: Final = "`emporion sandbox reset` discards the sandbox's chain together with its database"
+_LOCK_WAIT_IN_SECONDS: Final = 5.0
+_LOCK_POLL_IN_SECONDS: Final = 0.05
+
+
+class JournalDamaged(Exception):
+    """The journal cannot be replayed. The text says why and names the command that resets the sandbox."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}; {RESET_HINT}")
+
+
+class JournalInUse(Exception):
+    """Another sandbox works on the same directory."""
+
+
+class JournalUnwritable(Exception):
+    """A block could not be put on disk, so it was not made."""
+
+
+class Header(NamedTuple):
+    """What block 0 is made of: chain, its time in unix seconds, and which token stands on it."""
+
+    chain_id: int
+    genesis_time: int
+    token: str
+
+
+class Sealed(NamedTuple):
+    """All that is needed to make one block again: its time (unix seconds), its transactions as sent, and what came out."""
+
+    number: int
+    timestamp: int
+    transactions: tuple[bytes, ...]
+    hash: bytes
+
+
+class Journal:
+    """An open journal. One process has it at a time."""
+
+    def __init__(self, directory: Path, fresh: Header) -> None:
+        """Open the directory's journal, or begin one with `fresh`. The directory is made if it is missing.
+
+        A last line that was cut short by a kill is dropped: nobody was told of its block. Raises JournalDamaged when the
+        journal is of another format, chain or token, JournalInUse when another process holds it.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        self.path = directory / JOURNAL_NAME
+        with ExitStack() as held:
+            held.enter_context(_locked(directory / LOCK_NAME))
+            self._file = held.enter_context(_opened(self.path))
+            self._size = self._file.read().rfind(b"\n") + 1
+            self.header = self._checked(fresh) if self._size else fresh
+            self._cut()
+            if not self._size:
+                self._begin()
+            self._held = held.pop_all()
+        self._usable = True
+
+    def close(self) -> None:
+        """Close the file and let another process have it."""
+        self._held.close()
+
+    def blocks(self) -> Iterator[Sealed]:
+        """Every recorded block in order. Raises JournalDamaged at the first line that is not the next block."""
+        with self.path.open("rb") as lines:
+            next(lines)
+            for number, line in enumerate(lines, 1):
+                sealed = _sealed(line)
+                if sealed is None or sealed.number != number:
+                    raise JournalDamaged(self.path, f"line {number + 1} is not block {number}")
+                yield sealed
+
+    def append(self, sealed: Sealed) -> None:
+        """Put a block on disk. Raises JournalUnwritable, and then the file is as it was before."""
+        line = {
+            "number": sealed.number,
+            "timestamp": sealed.timestamp,
+            "transactions": ["0x" + one.hex() for one in sealed.transactions],
+            "hash": "0x" + sealed.hash.hex(),
+        }
+        if not self._usable:
+            raise JournalUnwritable(f"{self.path} could not be repaired after a failed write; restart the sandbox")
+        try:
+            self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        except OSError as problem:
+            self._repair()
+            raise JournalUnwritable(f"{self.path} could not be written: {problem.strerror}") from problem
+
+    def _write(self, line: bytes) -> None:
+        written = 0
+        while written < len(line):  # a nearly full disk takes a part first and refuses the rest
+            written += self._file.write(line[written:])
+        os.fsync(self._file.fileno())
+        self._size += len(line)
+
+    def _repair(self) -> None:
+        try:
+            self._cut()
+        except OSError:
+            self._usable = False
+
+    def _cut(self) -> None:
+        os.ftruncate(self._file.fileno(), self._size)
+        self._file.seek(self._size)
+
+    def _begin(self) -> None:
+        self._write(orjson.dumps({"format": FORMAT, **self.header._asdict()}, option=orjson.OPT_APPEND_NEWLINE))
+        _sync_directory(self.path.parent)
+
+    def _checked(self, fresh: Header) -> Header:
+        with self.path.open("rb") as lines:
+            found = _object(next(lines))
+        if found.get("format") != FORMAT:
+            raise JournalDamaged(self.path, f"it is not a journal of format {FORMAT}")
+        if found.get("chain_id") != fresh.chain_id:
+            raise JournalDamaged(self.path, f"it is of another chain than {fresh.chain_id}")
+        if found.get("token") != fresh.token:
+            raise JournalDamaged(self.path, "it was made with another version of the sandbox's token")
+        genesis_time = found.get("genesis_time")
+        if not isinstance(genesis_time, int) or genesis_time < 0:
+            raise JournalDamaged(self.path, "it does not say when the chain began")
+        return fresh._replace(genesis_time=genesis_time)
+
+
+def delete_journal(directory: Path) -> None:
+    """Forget the chain of that directory. Raises JournalInUse while a sandbox runs on it."""
+    if not directory.is_dir():
+        return
+    with _locked(directory / LOCK_NAME):
+        (directory / JOURNAL_NAME).unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> FileIO:
+    # Unbuffered: after a failed write nothing may linger that a later flush would put behind the repaired end.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    return os.fdopen(descriptor, "r+b", buffering=0)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sealed(line: bytes) -> Sealed | None:
+    found = _object(line)
+    try:
+        number, timestamp, raw = found["number"], found["timestamp"], found["transactions"]
+        transactions = tuple(bytes.fromhex(one.removeprefix("0x")) for one in raw)
+        block_hash = bytes.fromhex(found["hash"].removeprefix("0x"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    numbers = isinstance(number, int) and isinstance(timestamp, int)
+    return Sealed(number, timestamp, transactions, block_hash) if numbers else None
+
+
+def _sync_directory(directory: Path) -> None:
+    if sys.platform == "win32":  # a directory cannot be opened there
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Hold the lock file until it is closed. Waits a little: the sandbox of a killed market takes a moment to end."""
+    file = path.open("ab")
+    deadline = time.monotonic() + _LOCK_WAIT_IN_SECONDS
+    while not _try_lock(file):
+        if time.monotonic() > deadline:
+            file.close()
+            raise JournalInUse(f"another sandbox is running on {path.parent}; stop it, or use another DATA_DIR")
+        time.sleep(_LOCK_POLL_IN_SECONDS)
+    return file
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""Starting, stopping and forgetting the sandbox from the market's process, which never imports the chain itself."""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import urlsplit
+
+from server.sandbox.journal import JournalInUse, delete_journal
+
+_SILENCE_LIMIT_IN_SECONDS: Final = 60.0
+_STOP_LIMIT_IN_SECONDS: Final = 5.0
+
+
+class SandboxRefused(Exception):
+    """The sandbox does not start, or cannot be reset; the text is a sentence for the person at the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A running sandbox: JSON-RPC and `dev_faucet` at `url`, an x402 facilitator at `facilitator_url`."""
+
+    url: str
+    port: int
+    process: "subprocess.Popen[str]"
+
+    @property
+    def facilitator_url(self) -> str:
+        """The base of /supported, /verify and /settle."""
+        return f"{self.url}/facilitator"
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self.process.poll()
+
+    def stop(self) -> None:
+        """End it and wait until it has ended. May be called again."""
+        self.process.terminate()
+        try:
+            self.process.wait(_STOP_LIMIT_IN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+
+
+def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbox:
+    """Start the sandbox on 127.0.0.1 and wait until it answers; port 0 takes a free one.
+
+    It ends with this process, however that ends. Raises SandboxRefused when it does not start: the port is taken, the
+    journal in `data_dir` is damaged or in use, a package is missing.
+    """
+    command = [sys.executable, "-m", "server.sandbox", "--port", str(port), "--data-dir", str(data_dir)]
+    command += ["--parent-pid", str(os.getpid()), "--chain-id", str(chain_id)]
+    process = subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=_environment(),
+        # An interrupt at the terminal is the market's to handle: the chain outlives its last requests.
+        start_new_session=True,
+    )
+    try:
+        url = _wait_until_ready(process)
+    except BaseException:
+        Sandbox("", port, process).stop()
+        raise
+    return Sandbox(url, urlsplit(url).port or port, process)
+
+
+def reset_sandbox(data_dir: Path) -> None:
+    """Discard the chain kept in `data_dir`. Raises SandboxRefused while a sandbox runs on it."""
+    try:
+        delete_journal(data_dir)
+    except JournalInUse as problem:
+        raise SandboxRefused(str(problem)) from problem
+
+
+def _environment() -> dict[str, str]:
+    # The chain has no use for the market's secrets and settings.
+    return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
+
+
+def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True, name="sandbox-output").start()
+    while True:
+        try:
+            word, _, rest = lines.get(timeout=_SILENCE_LIMIT_IN_SECONDS).strip().partition(" ")
+        except queue.Empty as problem:
+            raise SandboxRefused(f"the sandbox said nothing for {_SILENCE_LIMIT_IN_SECONDS:.0f} seconds") from problem
+        if word == "ready":
+            return rest
+        if word == "refused":
+            raise SandboxRefused(rest)
+        if not word:
+            code = process.wait(_STOP_LIMIT_IN_SECONDS)
+            raise SandboxRefused(f"the sandbox ended with exit code {code} before it was ready")
+
+
+def _read(output: IO[str], lines: "queue.SimpleQueue[str]") -> None:
+    """Pass on every line, then one empty one."""
+    with output:
+        for line in output:
+            lines.put(line)
+    lines.put("")

@@ -1,0 +1,38 @@
+"""Bringing the chain back: the journal's blocks made again, each compared with the hash it had."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from server.sandbox.evm import DevChain, Refused
+from server.sandbox.genesis import token_hash
+from server.sandbox.journal import Header, Journal, JournalDamaged
+
+
+def open_chain(
+    directory: Path, chain_id: int, now: Callable[[], int], tell: Callable[[int], None] = lambda _: None
+) -> tuple[DevChain, Journal]:
+    """The chain kept in a directory, as it was; a new one where none is. It journals from here on.
+
+    `now` gives unix seconds; `tell` hears the number of each block that is back. Raises JournalDamaged when any block
+    does not come out as it was, JournalInUse when another process has the directory.
+    """
+    journal = Journal(directory, Header(chain_id, now(), token_hash()))
+    try:
+        chain = DevChain(chain_id, now, genesis_time=journal.header.genesis_time)
+        _replay(chain, journal, tell)
+    except BaseException:
+        journal.close()
+        raise
+    chain.on_block = journal.append
+    return chain, journal
+
+
+def _replay(chain: DevChain, journal: Journal, tell: Callable[[int], None]) -> None:
+    for sealed in journal.blocks():
+        try:
+            made = chain.replay(sealed)
+        except Refused as problem:
+            raise JournalDamaged(journal.path, f"block {sealed.number} cannot be replayed ({problem})") from problem
+        if made != sealed.hash:
+            raise JournalDamaged(journal.path, f"block {sealed.number} came out different")
+        tell(sealed.number)

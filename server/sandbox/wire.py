@@ -1,0 +1,161 @@
+"""How blocks, transactions, receipts and logs look in Ethereum JSON-RPC: 0x-hex text only."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import rlp
+from eth.abc import BlockAPI, BlockHeaderAPI, ReceiptAPI, SignedTransactionAPI
+from eth_utils.crypto import keccak
+
+from server.sandbox.evm import chain_id_of
+
+Json = dict[str, Any]
+
+
+def quantity(value: int) -> str:
+    """An integer as JSON-RPC writes it: no leading zeros."""
+    return hex(value)
+
+
+def data(value: bytes) -> str:
+    """Bytes as JSON-RPC writes them: two digits per byte."""
+    return "0x" + value.hex()
+
+
+def block_json(block: BlockAPI, *, whole_transactions: bool) -> Json:
+    """A block; its transactions as hashes, or whole."""
+    transactions: list[Any] = [
+        transaction_json(block, position) if whole_transactions else data(one.hash)
+        for position, one in enumerate(block.transactions)
+    ]
+    return _header_json(block.header) | {"transactions": transactions, "uncles": [], "withdrawals": []}
+
+
+def _header_json(header: Any) -> Json:
+    hashes = {
+        "hash": header.hash,
+        "parentHash": header.parent_hash,
+        "sha3Uncles": header.uncles_hash,
+        "miner": header.coinbase,
+        "stateRoot": header.state_root,
+        "transactionsRoot": header.transaction_root,
+        "receiptsRoot": header.receipt_root,
+        "logsBloom": header.bloom.to_bytes(256, "big"),
+        "extraData": header.extra_data,
+        "mixHash": header.mix_hash,
+        "nonce": header.nonce,
+        "withdrawalsRoot": header.withdrawals_root,
+        "parentBeaconBlockRoot": header.parent_beacon_block_root,
+        "requestsHash": header.requests_hash,
+    }
+    numbers = {
+        "number": header.block_number,
+        "difficulty": header.difficulty,
+        "gasLimit": header.gas_limit,
+        "gasUsed": header.gas_used,
+        "timestamp": header.timestamp,
+        "baseFeePerGas": header.base_fee_per_gas,
+        "blobGasUsed": header.blob_gas_used,
+        "excessBlobGas": header.excess_blob_gas,
+    }
+    return {name: data(value) for name, value in hashes.items()} | {
+        name: quantity(value) for name, value in numbers.items()
+    }
+
+
+def transaction_json(block: BlockAPI, position: int) -> Json:
+    """A mined transaction."""
+    one: Any = block.transactions[position]
+    kind = _kind(one)
+    found = {
+        "type": quantity(kind),
+        "hash": data(one.hash),
+        "nonce": quantity(one.nonce),
+        "blockHash": data(block.hash),
+        "blockNumber": quantity(block.number),
+        "transactionIndex": quantity(position),
+        "from": data(one.sender),
+        "to": data(one.to) if one.to else None,
+        "value": quantity(one.value),
+        "gas": quantity(one.gas),
+        "gasPrice": quantity(_price(one, block.header)),
+        "input": data(one.data),
+        "r": quantity(one.r),
+        "s": quantity(one.s),
+    }
+    chain_id = chain_id_of(one)
+    if chain_id is not None:
+        found["chainId"] = quantity(chain_id)
+    return found | (_typed(one, kind) if kind else {"v": quantity(one.v)})
+
+
+def _typed(one: Any, kind: int) -> Json:
+    parity = quantity(one.y_parity)
+    access = [
+        {"address": data(address), "storageKeys": [data(slot.to_bytes(32, "big")) for slot in slots]}
+        for address, slots in one.access_list
+    ]
+    found: Json = {"v": parity, "yParity": parity, "accessList": access}
+    if kind >= 2:
+        found["maxFeePerGas"] = quantity(one.max_fee_per_gas)
+        found["maxPriorityFeePerGas"] = quantity(one.max_priority_fee_per_gas)
+    if kind == 4:
+        found["authorizationList"] = [_authorization(entry) for entry in one.authorization_list]
+    return found
+
+
+def _authorization(entry: Any) -> Json:
+    numbers = {"chainId": entry.chain_id, "nonce": entry.nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
+    return {"address": data(entry.address)} | {name: quantity(one) for name, one in numbers.items()}
+
+
+def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Json:
+    """The receipt of a mined transaction with its logs."""
+    one: Any = block.transactions[position]
+    receipt = receipts[position]
+    used_before = receipts[position - 1].gas_used if position else 0
+    created = None if one.to else data(keccak(rlp.encode([one.sender, one.nonce]))[12:])
+    return {
+        "type": quantity(_kind(one)),
+        "status": "0x1" if receipt.state_root == b"\x01" else "0x0",
+        "transactionHash": data(one.hash),
+        "transactionIndex": quantity(position),
+        "blockHash": data(block.hash),
+        "blockNumber": quantity(block.number),
+        "from": data(one.sender),
+        "to": data(one.to) if one.to else None,
+        "contractAddress": created,
+        "cumulativeGasUsed": quantity(receipt.gas_used),
+        "gasUsed": quantity(receipt.gas_used - used_before),
+        "effectiveGasPrice": quantity(_price(one, block.header)),
+        "logs": list(logs_json(block, receipts, position)),
+        "logsBloom": data(receipt.bloom.to_bytes(256, "big")),
+    }
+
+
+def logs_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Iterator[Json]:
+    """The logs of one transaction; `logIndex` counts through the block."""
+    before = sum(len(receipt.logs) for receipt in receipts[:position])
+    for index, log in enumerate(receipts[position].logs, before):
+        yield {
+            "address": data(log.address),
+            "topics": [data(topic.to_bytes(32, "big")) for topic in log.topics],
+            "data": data(log.data),
+            "logIndex": quantity(index),
+            "transactionHash": data(block.transactions[position].hash),
+            "transactionIndex": quantity(position),
+            "blockHash": data(block.hash),
+            "blockNumber": quantity(block.number),
+            "removed": False,
+        }
+
+
+def _kind(one: SignedTransactionAPI) -> int:
+    kind = getattr(one, "type_id", None)
+    return kind if isinstance(kind, int) else 0
+
+
+def _price(one: Any, header: BlockHeaderAPI) -> int:
+    # For the kinds without a fee market both maxima are the gas price itself.
+    base_fee = header.base_fee_per_gas or 0
+    return int(min(one.max_fee_per_gas, one.max_priority_fee_per_gas + base_fee))

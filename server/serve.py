@@ -1,0 +1,89 @@
+"""Run the service: the sandbox beside it where asked, uvicorn under it, a word about where everything is."""
+
+import sys
+from types import FrameType
+
+import uvicorn
+
+from server import logs
+from server.app import Service
+from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
+from server.settings import BadSettings, Settings
+from storage.unit import Unavailable
+
+GRACE_SECONDS = 10
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which also tells open streams to end when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.service.served is not None:
+            self.service.served.market.bell.close()
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: Settings, with_sandbox: bool) -> None:
+    """Serve until told to stop. Exits 2 with a sentence when it cannot start."""
+    logs.set_up()
+    chain: Sandbox | None = None
+    try:
+        if with_sandbox:
+            chain, settings = start_chain(settings)
+        service = Service(settings, chain.url if chain else None)
+        server = Server(uvicorn_config(service, settings), service)
+        print(greeting(service, chain), flush=True)
+        server.run()
+    except (BadSettings, SandboxRefused, Unavailable) as refused:
+        print(str(refused), file=sys.stderr)
+        raise SystemExit(2) from None
+    finally:
+        if chain is not None:
+            chain.stop()
+
+
+def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
+    """The embedded chain as a process of its own, and the settings that use it."""
+    if not settings.is_loopback:
+        raise BadSettings("EMPORION_HOST: --sandbox serves loopback only; its faucet gives to everybody")
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    chain = start_sandbox(settings.data_dir, settings.sandbox_port)
+    given = {"test_rpc_url": chain.url, "test_facilitator_url": chain.facilitator_url, "registrations_per_hour": 1000}
+    return chain, settings.model_copy(update=given)
+
+
+def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
+    """No access log, no forwarded headers believed, the fast loop and parser demanded by name."""
+    return uvicorn.Config(
+        service,
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ws="none",
+    )
+
+
+def greeting(service: Service, chain: Sandbox | None) -> str:
+    base = service.house.base_url
+    lines = [
+        f"Emporion {service.house.version} serves {base}",
+        f"  MCP        {base}/mcp",
+        f"  A2A        {base}/a2a      card {base}/.well-known/agent-card.json",
+        f"  REST       {base}/v1       {base}/openapi.json",
+        f"  for agents {base}/skill.md   {base}/llms.txt",
+        f"  data       {service.settings.database}",
+    ]
+    if chain is not None:
+        lines += [f"  test chain {chain.url} (id 84532): dev_faucet [address, amount], dev_gas [address]"]
+    return "\n".join(lines)

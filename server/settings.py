@@ -1,0 +1,178 @@
+"""Settings: EMPORION_* variables or .env. A value that does not parse stops the start with a sentence that names it."""
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from tools.house import House, Limits, Network, Windows
+from tools.ports import Env
+from tools.rules.wallet import address_of
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
+LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+TEST_USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+HOURS_72, MINUTES_15 = 259_200, 900
+
+
+class BadSettings(Exception):
+    """The settings cannot be used; the message names each one that is wrong."""
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be an http or https URL without query")
+    return text.rstrip("/")
+
+
+def _hex32(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise ValueError("must be 64 hex characters")
+    return text.lower()
+
+
+def _brand(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,30}[a-z0-9]", text):
+        raise ValueError("must be 3-32 characters of a-z, 0-9 and -")
+    return text
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Url = Annotated[str, AfterValidator(_url)]
+Hex32 = Annotated[str, AfterValidator(_hex32)]
+Address = Annotated[str, AfterValidator(address_of)]
+Texts = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
+Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
+Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="EMPORION_", env_file=".env", extra="ignore", hide_input_in_errors=True)
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65_535)
+    base_url: Url | None = None
+    extra_base_urls: Urls = []
+    data_dir: Path = Path("data")
+    database_url: str | None = None
+    service_name: Annotated[str, AfterValidator(_brand)] = "service"
+    signing_seed: Hex32 | None = None
+    key_pepper: Hex32 | None = None
+    live_rpc_url: Url | None = None
+    test_rpc_url: Url | None = None
+    live_asset: Address = LIVE_USDC
+    test_asset: Address = TEST_USDC
+    live_confirmations: int = Field(3, ge=1, le=1000)
+    test_confirmations: int = Field(1, ge=1, le=1000)
+    live_facilitator_url: Url | None = None
+    test_facilitator_url: Url | None = None
+    sanctions_lists: Paths = []
+    trusted_proxies: Texts = []
+    sandbox_port: int = Field(8545, ge=0, le=65_535)
+    rate_limits: bool = True
+    registrations_per_hour: int = Field(20, ge=1, le=100_000)
+    review_window_seconds_live: Seconds = HOURS_72
+    review_window_seconds_test: Seconds = MINUTES_15
+    payment_window_seconds_live: Seconds = HOURS_72
+    payment_window_seconds_test: Seconds = MINUTES_15
+    accept_timeout_seconds_live: int = Field(3600, ge=60, le=604_800)
+    accept_timeout_seconds_test: int = Field(600, ge=60, le=604_800)
+
+    @model_validator(mode="after")
+    def _secrets_for_many(self) -> "Settings":
+        shared = not self.database.startswith("sqlite:///")
+        if shared and not (self.signing_seed and self.key_pepper):
+            raise ValueError("DATABASE_URL is not SQLite: set SIGNING_SEED and KEY_PEPPER too, alike in every process")
+        return self
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'market.db'}"
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
+        return self.base_url or f"http://{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+
+def read_settings(**given: Any) -> Settings:
+    """The settings in force; BadSettings with a sentence for each that is wrong."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise BadSettings("\n".join(_sentence(fault) for fault in error.errors(include_url=False))) from None
+
+
+def _sentence(fault: Mapping[str, Any]) -> str:
+    name = "EMPORION_" + str(fault["loc"][0]).upper() if fault["loc"] else "EMPORION_*"
+    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}"
+
+
+def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> House:
+    """The settings as the operations see them."""
+    return House(
+        brand=settings.service_name,
+        base_url=settings.url,
+        version=version("emporion"),
+        pepper=pepper,
+        networks={Env.LIVE: _live(settings), Env.TEST: _test(settings, sandbox_rpc_url)},
+        windows={
+            Env.LIVE: Windows(
+                settings.review_window_seconds_live,
+                settings.payment_window_seconds_live,
+                settings.accept_timeout_seconds_live,
+            ),
+            Env.TEST: Windows(
+                settings.review_window_seconds_test,
+                settings.payment_window_seconds_test,
+                settings.accept_timeout_seconds_test,
+            ),
+        },
+        limits=Limits(registrations_per_hour=settings.registrations_per_hour, enforced=settings.rate_limits),
+    )
+
+
+def _live(settings: Settings) -> Network:
+    return Network(
+        id="eip155:8453",
+        chain_id=8453,
+        name="Base",
+        asset=settings.live_asset,
+        asset_name="USD Coin",
+        asset_version="2",
+        explorer_tx="https://basescan.org/tx/",
+        faucet=None,
+        confirmations=settings.live_confirmations,
+        facilitator_url=settings.live_facilitator_url,
+        rpc_hint="https://mainnet.base.org",
+    )
+
+
+def _test(settings: Settings, sandbox_rpc_url: str | None) -> Network:
+    return Network(
+        id="eip155:84532",
+        chain_id=84532,
+        name="Base Sepolia" if sandbox_rpc_url is None else "Sandbox",
+        asset=settings.test_asset,
+        asset_name="USDC",
+        asset_version="2",
+        explorer_tx="https://sepolia.basescan.org/tx/",
+        faucet="https://faucet.circle.com" if sandbox_rpc_url is None else sandbox_rpc_url,
+        confirmations=settings.test_confirmations,
+        facilitator_url=settings.test_facilitator_url,
+        rpc_hint=sandbox_rpc_url or "https://sepolia.base.org",
+    )

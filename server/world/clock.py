@@ -1,0 +1,18 @@
+"""The real clock and the real dice."""
+
+import os
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 - this is World.clock
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class SystemDice:
+    def roll(self, count: int) -> bytes:
+        return os.urandom(count)

@@ -1,0 +1,164 @@
+"""A market for tests: the real door over a real database, with a clock and dice the test holds."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+import orjson
+import structlog
+
+from server.workers import Workers
+from server.world.signer import SeedSigner
+from storage.store import Store
+from tools.answers import Answer
+from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
+from tools.dispatch import Market
+from tools.house import House, Limits, Network, Windows
+from tools.ports import Chain, Env, Screening, World
+
+structlog.configure(
+    processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+    wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+)
+BASE_URL = "http://market.test"
+START = datetime(2026, 11, 21, 4, 0, 0, 123_000, tzinfo=UTC)
+PEPPER = bytes(range(32))
+
+
+class TestClock:
+    """A clock that moves when told to."""
+
+    __test__ = False
+
+    def __init__(self, at: datetime = START) -> None:
+        self.at = at
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return (self.at - START).total_seconds()
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+class CountingDice:
+    """Bytes that never repeat and are the same in every run."""
+
+    def __init__(self, seed: str = "dice") -> None:
+        self.seed, self.rolled = seed, 0
+
+    def roll(self, count: int) -> bytes:
+        self.rolled += 1
+        made = b""
+        while len(made) < count:
+            made += sha256(f"{self.seed}:{self.rolled}:{len(made)}".encode()).digest()
+        return made[:count]
+
+
+@dataclass
+class ListedAddresses:
+    """Sanctions a test writes."""
+
+    listed: set[str] = field(default_factory=set)
+
+    def names(self, address: str) -> bool:
+        return address.lower() in self.listed
+
+    def state(self) -> Screening | None:
+        return Screening(len(self.listed), START) if self.listed else None
+
+
+def house(**limits: Any) -> House:
+    network = Network(
+        id="eip155:84532",
+        chain_id=84532,
+        name="Sandbox",
+        asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+        asset_name="USDC",
+        asset_version="2",
+        explorer_tx="https://sepolia.basescan.org/tx/",
+        faucet=None,
+        confirmations=1,
+        facilitator_url=None,
+        rpc_hint="http://127.0.0.1:8545",
+    )
+    live = replace(
+        network,
+        id="eip155:8453",
+        chain_id=8453,
+        name="Base",
+        asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        asset_name="USD Coin",
+        confirmations=3,
+    )
+    return House(
+        brand="service",
+        base_url=BASE_URL,
+        version="0.1.0",
+        pepper=PEPPER,
+        networks={Env.LIVE: live, Env.TEST: network},
+        windows={Env.LIVE: Windows(259_200, 259_200, 3600), Env.TEST: Windows(900, 900, 600)},
+        limits=Limits(**{"enforced": False, **limits}),
+    )
+
+
+@dataclass
+class Agent:
+    """An agent as tests hold it: its id, handle, keys and identity."""
+
+    id: str
+    handle: str
+    keys: Mapping[str, str]
+    seed: bytes
+    wallet: Any = None
+
+
+class TestMarket:
+    """Calls the door as an agent would; answers are parsed JSON."""
+
+    __test__ = False
+
+    def __init__(self, store: Store, chains: Mapping[Env, Chain] | None = None, **limits: Any) -> None:
+        self.clock, self.dice, self.sanctions = TestClock(), CountingDice(), ListedAddresses()
+        world = World(self.clock, self.dice, chains or {}, SeedSigner(bytes(32)), self.sanctions)
+        self.market = Market(store, world, house(**limits), checks_errors=True)
+        self.store, self.workers = store, Workers(self.market)
+
+    async def answer(
+        self,
+        operation: str,
+        given: Mapping[str, Any] | None = None,
+        *,
+        key: str | None = None,
+        ip: str = "203.0.113.9",
+        repeat: str | None = None,
+        **approach: Any,
+    ) -> Answer:
+        came = Approach(Surface.REST, ip, "req_test", credential=key, **approach)
+        return await self.market.call(CATALOGUE[operation], dict(given or {}), came, repeat)
+
+    async def call(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:
+        """The record an operation answers with; AssertionError for a refusal."""
+        answer = await self.answer(operation, given, key=by and by.keys[on])
+        assert not answer.refused, answer.body
+        return orjson.loads(answer.body)
+
+    async def refusal(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:
+        """The error object an operation refuses with; AssertionError for a record."""
+        answer = await self.answer(operation, given, key=by and by.keys[on])
+        assert answer.refused, answer.body
+        return orjson.loads(answer.body)["error"]
+
+    async def register(self, name: str = "Ada") -> Agent:
+        made = await self.call("register_agent", name=name)
+        seed = bytes.fromhex(made["keypair"]["secret_key"])
+        return Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], seed)
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.clock.pass_seconds(seconds)

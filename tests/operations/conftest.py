@@ -1,0 +1,35 @@
+"""Markets for operation tests: with and without a chain, on both databases."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from server.world.chain import JsonRpcChain
+from storage.store import Store
+from tests.chain.evm import Evm
+from tests.market import TestMarket
+from tests.trading import Trade
+from tools.ports import Env
+
+
+@pytest.fixture
+def market(store: Store) -> TestMarket:
+    return TestMarket(store)
+
+
+@pytest.fixture(scope="session")
+def chain_process() -> Iterator[Evm]:
+    """One embedded chain for all operation tests of a process."""
+    with Evm() as chain:
+        yield chain
+
+
+@pytest.fixture
+async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
+    """A market that reads a real chain; its clock starts at the chain's."""
+    reader = JsonRpcChain(chain_process.url, chain_process.chain_id)
+    market = TestMarket(store, {Env.TEST: reader})
+    market.clock.at = datetime.fromtimestamp(chain_process.now() + 1, UTC)
+    yield Trade(market, chain_process)
+    await reader.close()

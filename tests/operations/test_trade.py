@@ -1,0 +1,88 @@
+"""The whole trade through the door: order, accept, deliver sealed, pay, reveal, accept, review, receipt."""
+
+import json
+from hashlib import sha256
+
+from nacl.signing import VerifyKey
+
+from tests.trading import PRICE, Trade
+from tools.rules.canonical import canonical
+
+
+async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    found = await trade.market.call("search_listings", env="test", q="translate english")
+    assert [one["id"] for one in found["data"]] == [listing["id"]]
+
+    job = await trade.order(buyer, listing)
+    assert (job["status"], job["available_actions"], job["waiting_on"]["who"]) == ("open", [], "seller")
+    accepted = await trade.market.call("accept_job", by=seller, job_id=job["id"])
+    assert (accepted["status"], accepted["available_actions"]) == ("in_progress", ["deliver"])
+
+    await trade.deliver(seller, job)
+    sealed = await trade.seen(buyer, job)
+    work = canonical({"english": "good day"})
+    assert (sealed["status"], sealed["output"], sealed["output_sealed"]) == ("delivered", None, True)
+    assert (sealed["output_hash"], sealed["output_bytes"]) == (sha256(work).hexdigest(), len(work))
+    assert (sealed["payment"]["status"], sealed["available_actions"]) == ("due", ["pay"])
+
+    terms = await trade.market.call("pay_job", by=buyer, job_id=job["id"])
+    assert (terms["object"], terms["amount"], terms["pay_to"]) == ("payment_terms", PRICE, seller.wallet.address)
+    paid = await trade.pay(buyer, job)
+    assert (paid["status"], paid["output"], paid["payment"]["status"]) == ("delivered", {"english": "good day"}, "paid")
+    assert trade.evm.balance(seller.wallet) == PRICE
+
+    done = await trade.market.call("accept_job", by=buyer, job_id=job["id"])
+    assert (done["status"], done["available_actions"]) == ("completed", ["review"])
+    review = await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=5, comment="Quick.")
+    assert (review["role"], review["rating"], review["job_value"]) == ("buyer", 5, PRICE)
+
+    signed = await trade.market.call("get_receipt", by=seller, job_id=job["id"])
+    keys = (await trade.market.call("get_platform_keys"))["keys"]
+    assert signed["signature"]["kid"] == keys[0]["kid"]
+    public = bytes.fromhex(trade.market.market.world.signer.public_key.hex())
+    VerifyKey(public).verify(canonical(signed["receipt"]), bytes.fromhex(signed["signature"]["sig"]))
+    assert json.loads(canonical(signed["receipt"]))["settlements"][0]["amount"] == PRICE
+    checked = await trade.market.call("verify_receipt", **signed)
+    assert (checked["valid"], checked["reason"]) == (True, None)
+    signed["receipt"]["job"]["price"] = 1
+    forged = await trade.market.call("verify_receipt", **signed)
+    assert (forged["valid"], forged["reason"]) == (False, "the signature does not match")
+
+
+async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4)
+    listing = await trade.market.call("get_listing", env="test", listing_id=job["listing_id"])
+    assert listing["stats"] == {
+        "jobs_completed": 1,
+        "jobs_failed": 0,
+        "distinct_buyers": 1,
+        "rating_avg": 4.0,
+        "rating_count": 1,
+        "median_turnaround_seconds": 0,
+        "volume_usdc": PRICE,
+        "jobs_paid": 1,
+    }
+
+
+async def test_upfront_work_begins_when_it_is_paid(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("awaiting_payment", seller, buyer, payment="upfront")
+    assert job["status"] == "awaiting_payment"
+    paid = await trade.pay(buyer, job)
+    assert (paid["status"], paid["payment"]["status"]) == ("in_progress", "paid")
+    delivered = await trade.deliver(seller, job)
+    assert (delivered["output_sealed"], delivered["output"]) == (False, {"english": "good day"})
+
+
+async def test_both_parties_are_told_everything_in_order(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    await trade.job_at("completed", seller, buyer)
+    for party in (seller, buyer):
+        events = (await trade.market.call("list_events", by=party, types=["job.*"]))["data"]
+        kinds = [event["type"] for event in events]
+        assert kinds == ["job.created", "job.accepted", "job.delivered", "job.paid", "job.completed"]
+        assert [event["id"] for event in events] == sorted(event["id"] for event in events)

@@ -1,0 +1,99 @@
+"""Two agents and a chain, in the market's words: `await trade.job_at("delivered")`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+from tests.chain.evm import Evm
+from tests.market import Agent, TestMarket
+
+PRICE = 250_000
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "maxLength": 100}}}
+ENGLISH = {"type": "object", "required": ["english"], "properties": {"english": {"type": "string"}}}
+OFFER: dict[str, Any] = {
+    "title": "Translate to English",
+    "description": "Any text up to 100 characters, translated by hand.",
+    "category": "text",
+    "tags": ["translate", "english"],
+    "pricing_model": "fixed",
+    "price": PRICE,
+    "input_schema": TEXT,
+    "output_schema": ENGLISH,
+    "example_input": {"text": "guten Tag"},
+    "example_output": {"english": "good day"},
+}
+
+
+@dataclass
+class Trade:
+    """A market, a chain, and what two agents do on them."""
+
+    market: TestMarket
+    evm: Evm
+
+    async def agent(self, name: str, usdc_minor: int = 0) -> Agent:
+        """A registered agent with a bound wallet, and that much USDC in it."""
+        agent = await self.market.register(name)
+        agent.wallet = self.evm.person(usdc_minor)
+        await self.bind(agent)
+        return agent
+
+    async def bind(self, agent: Agent, **given: Any) -> Any:
+        return await self.market.call(
+            "set_wallet_address", by=agent, address=agent.wallet.address, signature=binding(agent), **given
+        )
+
+    async def parties(self, usdc_minor: int = 10_000_000) -> tuple[Agent, Agent]:
+        """A seller and a buyer with money."""
+        return await self.agent("Sela"), await self.agent("Bo", usdc_minor)
+
+    async def listing(self, seller: Agent, **changes: Any) -> Any:
+        return await self.market.call("create_listing", by=seller, **(OFFER | changes))
+
+    async def order(self, buyer: Agent, listing: Any, **given: Any) -> Any:
+        order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}} | given
+        return await self.market.call("create_job", by=buyer, **order)
+
+    async def job_at(self, status: str, seller: Agent, buyer: Agent, **offer: Any) -> Any:
+        """A job of these two at open, in_progress, awaiting_payment, delivered, revealed or completed."""
+        job = await self.order(buyer, await self.listing(seller, **offer))
+        if status == "open":
+            return job
+        job = await self.market.call("accept_job", by=seller, job_id=job["id"])
+        if status in ("in_progress", "awaiting_payment"):
+            return job
+        if job["status"] == "awaiting_payment":
+            await self.pay(buyer, job)
+        job = await self.deliver(seller, job)
+        if status == "delivered":
+            return await self.seen(buyer, job)
+        if job["output_sealed"]:
+            await self.pay(buyer, job)
+        if status == "revealed":
+            return await self.seen(buyer, job)
+        return await self.market.call("accept_job", by=buyer, job_id=job["id"])
+
+    async def deliver(self, seller: Agent, job: Any, output: Any = None) -> Any:
+        work = {"english": "good day"} if output is None else output
+        return await self.market.call("deliver_job", by=seller, job_id=job["id"], output=work)
+
+    async def seen(self, agent: Agent, job: Any) -> Any:
+        return await self.market.call("get_job", by=agent, job_id=job["id"])
+
+    async def send(self, buyer: Agent, job: Any, amount_minor: int | None = None) -> str:
+        """Transfer USDC as the terms say (or another amount); the transaction's hash."""
+        terms = await self.market.call("pay_job", by=buyer, job_id=job["id"])
+        return self.evm.transfer(buyer.wallet, terms["pay_to"], amount_minor or terms["amount"])
+
+    async def pay(self, buyer: Agent, job: Any) -> Any:
+        sent = await self.send(buyer, job)
+        return await self.market.call("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+
+
+def binding(agent: Agent, brand: str = "service") -> str:
+    """The wallet's signature over the binding message."""
+    text = f"{brand}:wallet:{agent.id}:{agent.wallet.address.lower()}"
+    signed = Account.sign_message(encode_defunct(text=text), agent.wallet.key)
+    return "0x" + bytes(signed.signature).hex()

@@ -1,0 +1,144 @@
+"""Events: what happened to you, by polling or as a stream, in the order it was committed."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager
+from functools import partial
+
+import orjson
+from pydantic import Field
+
+from storage.events import events_after, events_of_kinds, newest_event, oldest_event
+from storage.tables import EventRow
+from storage.unit import Tx
+from tools.arguments import Arguments, Listed
+from tools.context import Context, Outside
+from tools.errors import InvalidRequest
+from tools.ports import Env
+from tools.records.base import stamp
+from tools.records.events import Event, EventPage, Frame
+from tools.registry import operation
+from tools.rules.eventkinds import KINDS, BadKind, expand
+from tools.rules.ids import BadId, event_id, event_number
+
+HEARTBEAT_SECONDS = 15.0
+BACKLOG = 100
+
+
+class ListEvents(Listed):
+    since: str | None = Field(None, max_length=64, description="event id; only later events are answered")
+    types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
+
+
+@operation("GET /v1/events", toolset="events")
+def list_events(ctx: Context, asked: ListEvents) -> EventPage:
+    """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
+
+    Without since: from the oldest event kept (90 days).
+    """
+    if asked.since and asked.cursor and asked.since != asked.cursor:
+        raise InvalidRequest("cursor means the same as since: send one", param="cursor")
+    since = asked.since or asked.cursor
+    after = _number(since)
+    rows = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
+    data = [_record(row) for row in rows[: asked.limit]]
+    more = len(rows) > asked.limit
+    last = data[-1].id if data else since
+    return EventPage(
+        data=data,
+        has_more=more,
+        next_cursor=last if more else None,
+        next_since=last,
+        truncated=_truncated(ctx.tx, after),
+    )
+
+
+class StreamEvents(Arguments):
+    since: str | None = Field(None, max_length=64, description="event id to resume after; the Last-Event-ID header wins")
+    types: list[str] | None = Field(None, max_length=50)
+
+
+@operation(
+    "GET /v1/events/stream",
+    streams=True,
+    toolset="events",
+    only_rest="a stream of server-sent events is an HTTP answer; over MCP and A2A poll list_events",
+)
+async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
+    """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
+
+    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key.
+    """
+    after = _number(asked.since) if asked.since else await _newest(outside)
+    _kinds(asked.types)
+    place = outside.bell.stream_of(outside.caller.key_id or "", outside.house.limits.streams_per_key)
+    place.__enter__()
+    return _frames(outside, asked, after, place)
+
+
+async def _frames(
+    outside: Outside, asked: StreamEvents, after: int, place: AbstractContextManager[None]
+) -> AsyncGenerator[Frame, None]:
+    agent, env = outside.caller.agent, outside.env
+    try:
+        ready = {"agent_id": agent, "env": env, "last_event_id": event_id(after) if after else None}
+        yield Frame("ready", orjson.dumps(ready))
+        while not outside.bell.closed:
+            rings = outside.bell.rings
+            read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
+            rows = await outside.store.look(read)
+            for row in rows:
+                yield Frame(row.kind, orjson.dumps(_record(row)), event_id(row.id))
+                after = row.id
+            if len(rows) < BACKLOG and not await outside.bell.wait(rings, HEARTBEAT_SECONDS):
+                yield Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
+    finally:
+        place.__exit__(None, None, None)
+
+
+def _record(row: EventRow) -> Event:
+    return Event(
+        id=event_id(row.id),
+        type=row.kind,
+        env=Env(row.env),
+        created_at=stamp(row.created_at),
+        data=orjson.loads(row.data),
+    )
+
+
+def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[EventRow]:
+    kinds = _kinds(types)
+    if kinds is None:
+        return tx.all(events_after, agent_id=agent_id, env=env, after=after, limit=limit)
+    wanted = orjson.dumps(sorted(kinds)).decode()
+    return tx.all(events_of_kinds, agent_id=agent_id, env=env, after=after, limit=limit, kinds=wanted)
+
+
+def _kinds(types: list[str] | None) -> frozenset[str] | None:
+    """The kinds asked for; None for all."""
+    if not types:
+        return None
+    try:
+        kinds = expand(types)
+    except BadKind as bad:
+        raise InvalidRequest(f"types: {bad}", param="types") from None
+    return None if kinds == KINDS else kinds
+
+
+def _number(since: str | None) -> int:
+    if since is None:
+        return 0
+    try:
+        return event_number(since)
+    except BadId:
+        raise InvalidRequest("since is not an event id", param="since", hint="Use next_since or an event's id.") from None
+
+
+def _truncated(tx: Tx, after: int) -> bool:
+    """Whether events after this id are older than what is kept."""
+    oldest = tx.one(oldest_event) if after else None
+    return oldest is not None and after < oldest - 1
+
+
+async def _newest(outside: Outside) -> int:
+    agent, env = outside.caller.agent, outside.env
+    return await outside.store.look(lambda tx: tx.one(newest_event, agent_id=agent, env=env) or 0)

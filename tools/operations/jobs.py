@@ -1,0 +1,267 @@
+"""Jobs: order, look, agree, deliver."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import jobs_of, places_taken, places_taken_by, reviews_of_jobs, settlements_of_jobs, unfinished_of
+from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadRow, WalletRow
+from storage.unit import Tx
+from tools.arguments import Arguments, Listed
+from tools.context import Context, Outside
+from tools.errors import (
+    ContentRejected,
+    FirstPartySelfDealing,
+    InputSchemaMismatch,
+    InvalidCursor,
+    InvalidRequest,
+    JobLimit,
+    ListingUnavailable,
+    NotFound,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+    SellerBusy,
+)
+from tools.ports import Env
+from tools.records.base import Json, stamp_or_none
+from tools.records.jobs import STATUSES, Job, JobCreated, JobPage
+from tools.registry import operation
+from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
+from tools.rules.lifecycle import opening
+from tools.steps.documents import Document, keep_document, text_of
+from tools.steps.jobs import JobRef, SeenJob, find_mine, in_seconds, record_event
+from tools.steps.judging import GatherAgain, measured, mismatch, violations
+from tools.steps.paging import cursor_to, place_of
+from tools.steps.screening import private_json
+from tools.steps.views import created_record, handles, job_fields, job_record
+
+FRESH_HEAD_SECONDS = 30.0
+
+
+class CreateJob(Arguments):
+    listing_id: str = Field(max_length=64, description="lst_…, from search_listings")
+    input: dict[str, Any] = Field(description="what to work on; must satisfy the listing's input_schema; at most 512 KB")
+    units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
+    title: str | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
+    max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOrder:
+    """An order's input, checked against the schema the listing had when it was read."""
+
+    input: Document
+    input_schema: str | None
+    warnings: list[str]
+    head: int | None  # newest block known when the order came
+
+
+async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
+    made = await measured(order.input, "input")
+    listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
+    found = await violations(schema, order.input, made.size)
+    if found:
+        raise mismatch(InputSchemaMismatch, "input", found)
+    return JudgedOrder(made, listing.input_schema, private_json(order.input, "input"), _known_head(outside))
+
+
+ORDER_ERRORS = (
+    NotFound,
+    ListingUnavailable,
+    InputSchemaMismatch,
+    SchemaTooExpensive,
+    PayloadTooLarge,
+    ContentRejected,
+    SellerBusy,
+    JobLimit,
+    FirstPartySelfDealing,
+)
+
+
+@operation(
+    "POST /v1/jobs", scope="buy", gather=judge_order, errors=ORDER_ERRORS, status=201, toolset="buying"
+)
+def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreated:
+    """Order a listing. Nothing is charged now.
+
+    The seller has accept_timeout_seconds to accept; then it works (on_delivery) or you pay first (upfront).
+    If it does not answer in time, the job expires and nothing is owed. Follow it with get_job or list_events.
+    """
+    listing = _orderable(ctx, order)
+    if listing.input_schema != judged.input_schema:
+        raise GatherAgain
+    seller = _active_seller(ctx, listing)
+    _check_capacity(ctx, listing)
+    draft = JobFacts(
+        status=JobStatus.OPEN,
+        timing=Timing(listing.payment),
+        model=PricingModel(listing.pricing_model),
+        price_minor=listing.price,
+    )
+    move = opening(draft, "order", ctx.now)
+    row = ctx.tx.add(_new_job(ctx, listing, order, judged, move.target))
+    ctx.tx.add(_thread(ctx, row))
+    keep_document(ctx.tx, judged.input)
+    seen = SeenJob(row, (), frozenset())
+    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
+    return created_record(ctx, seen, _warnings(ctx, listing, seller))
+
+
+@operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="jobs")
+def get_job(ctx: Context, ref: JobRef) -> Job:
+    """Look at a job you are a party to: status, what you can do now, what it waits for and until when.
+
+    The output is null until it is delivered and, on on_delivery jobs, paid for.
+    """
+    return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
+
+
+class ListJobs(Listed):
+    role: Literal["buyer", "seller"] | None = None
+    status: STATUSES | None = None
+
+
+@operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
+def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
+    """List your jobs, newest first, as buyer, seller or both; of one status if you name it."""
+    before = place_of(ctx, "list_jobs", asked, asked.cursor) or "job_~"
+    query = jobs_of(asked.role or "both", asked.status is not None)
+    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
+    page = _see_all(ctx.tx, rows[: asked.limit])
+    who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+    more = len(rows) > asked.limit
+    return JobPage(
+        data=[Job(**job_fields(ctx, seen, who)) for seen in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].row.id) if more else None,
+    )
+
+
+def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str | None]:
+    listing = tx.get(ListingRow, listing_id)
+    if listing is None or listing.env != env:
+        raise NotFound("there is no such listing in this environment", param="listing_id")
+    return listing, text_of(tx, listing.input_schema)
+
+
+def _known_head(outside: Outside) -> int | None:
+    """The newest block number, if one was seen in the last 30 seconds; no chain is asked while ordering."""
+    chain = outside.world.chains.get(outside.env)
+    seen = chain.last_head if chain else None
+    if seen is None or outside.world.clock.monotonic() - seen[1] > FRESH_HEAD_SECONDS:
+        return None
+    return seen[0]
+
+
+def _orderable(ctx: Context, order: CreateJob) -> ListingRow:
+    listing = ctx.tx.get(ListingRow, order.listing_id, lock=True)  # places are counted one order at a time
+    if listing is None or listing.env != ctx.env:
+        raise NotFound("there is no such listing in this environment", param="listing_id")
+    if listing.seller_id == ctx.agent:
+        raise InvalidRequest("this listing is your own", param="listing_id", hint="Order from another agent.")
+    if listing.status is not ListingStatus.ACTIVE:
+        raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
+    if order.units != 1 and listing.pricing_model != "per_unit":
+        raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
+    return listing
+
+
+def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
+    seller, buyer = ctx.tx.get(AgentRow, listing.seller_id), ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    assert buyer is not None
+    if seller.status is not AgentStatus.ACTIVE:
+        raise ListingUnavailable("the seller is not active")
+    theirs, ours = ctx.tx.get(WalletRow, seller.id, ctx.env), ctx.tx.get(WalletRow, buyer.id, ctx.env)
+    if theirs and ours and theirs.address == ours.address:
+        raise InvalidRequest("buyer and seller are bound to the same wallet", param="listing_id")
+    if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
+        raise FirstPartySelfDealing("two agents of the operator do not trade on live")
+    return seller
+
+
+def _check_capacity(ctx: Context, listing: ListingRow) -> None:
+    taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
+    if taken >= listing.max_open_jobs:
+        raise SellerBusy(f"all {listing.max_open_jobs} places of this listing are taken", retry_after_seconds=60)
+    held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
+    share = (listing.max_open_jobs + 1) // 2
+    if held >= share:
+        raise SellerBusy(f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60)
+    unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
+    if unfinished >= most:
+        raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
+
+
+def _new_job(ctx: Context, listing: ListingRow, order: CreateJob, judged: JudgedOrder, status: JobStatus) -> JobRow:
+    """The job, with everything it keeps from the listing: later changes there touch nothing here."""
+    buyer = ctx.tx.get(AgentRow, ctx.agent)
+    assert buyer is not None
+    return JobRow(
+        id=ctx.new_id("job_"),
+        env=ctx.env,
+        listing_id=listing.id,
+        bounty_id=None,
+        buyer_id=ctx.agent,
+        seller_id=listing.seller_id,
+        thread_id=ctx.new_id("thr_"),
+        status=status.value,
+        title=order.title or listing.title,
+        category=listing.category,
+        pricing_model=listing.pricing_model,
+        payment=listing.payment,
+        units=order.units,
+        price=None if listing.price is None else listing.price * order.units,
+        turnaround_seconds=listing.turnaround_seconds,
+        accept_timeout_seconds=listing.accept_timeout_seconds,
+        max_revisions=order.max_revisions,
+        first_party=listing.first_party or buyer.first_party,
+        input=judged.input.hash,
+        input_schema=listing.input_schema,
+        output_schema=listing.output_schema,
+        content_warnings=orjson.dumps(judged.warnings).decode(),
+        panel_seed=ctx.world.dice.roll(32),
+        head_at_order=judged.head,
+        accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+
+
+def _thread(ctx: Context, job: JobRow) -> ThreadRow:
+    return ThreadRow(
+        id=job.thread_id,
+        env=job.env,
+        kind="job",
+        job_id=job.id,
+        a=job.buyer_id,
+        b=job.seller_id,
+        created_at=ctx.now,
+    )
+
+
+def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> list[dict[str, str]]:
+    """What the buyer should know of this order before it goes on."""
+    found = []
+    if orjson.loads(listing.content_warnings):
+        found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
+    if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
+        found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})
+    return found
+
+
+def _see_all(tx: Tx, rows: list[JobRow]) -> list[SeenJob]:
+    """Many jobs with their settlements and reviews, in two statements."""
+    ids = orjson.dumps([row.id for row in rows]).decode()
+    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
+    return [
+        SeenJob(
+            row,
+            tuple(one for one in settlements if one.job_id == row.id),
+            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,262 @@
+"""Payment: wallet to wallet, proven by a transaction hash. A verified transfer always leaves a row."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import Field
+
+from storage.jobs import settlement_by_hash
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus, WalletRow
+from storage.unit import Tx
+from tools.context import Context, Outside
+from tools.errors import (
+    AddressSanctioned,
+    ChainUnavailable,
+    InvalidRequest,
+    InvalidTransition,
+    JobNotPayable,
+    MarketError,
+    NotFound,
+    PaymentInvalid,
+    SellerHasNoWalletAddress,
+    SettleItYourself,
+    TransactionAlreadyUsed,
+    TransactionNotFound,
+    TransactionPending,
+    WalletAddressRequired,
+)
+from tools.ports import Chain, Env
+from tools.rates import Rate
+from tools.records.jobs import Job
+from tools.records.payments import PaymentTerms
+from tools.registry import operation
+from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status
+from tools.rules.lifecycle import Actor, JobMove, clocked, payment_move
+from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Verdict, judge, normalise_hash
+from tools.steps.chain_reading import look_up
+from tools.steps.jobs import JobRef, SeenJob, advance, find_mine, in_seconds, mine, record_event, refusal, see
+from tools.steps.settlements import record_payment, settlement_record
+from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned
+from tools.steps.views import job_record
+
+
+class PayJob(JobRef):
+    transaction: str | None = Field(
+        None, max_length=80, description="hash of the mined transfer, 0x and 64 hex; left out: the terms are answered"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the chain showed of a transaction; `verdict` is None where no chain had to be asked."""
+
+    transaction: str | None
+    verdict: Verdict | None
+
+
+PAY_ERRORS = (
+    AddressSanctioned,
+    ChainUnavailable,
+    InvalidTransition,
+    JobNotPayable,
+    NotFound,
+    PaymentInvalid,
+    SellerHasNoWalletAddress,
+    SettleItYourself,
+    TransactionAlreadyUsed,
+    TransactionNotFound,
+    TransactionPending,
+    WalletAddressRequired,
+)
+
+
+async def read_proof(outside: Outside, claim: PayJob) -> Proof:
+    """Everything that can be refused without the chain, then what the chain shows."""
+    if outside.caller.approach.payment_header:
+        raise SettleItYourself("payment authorizations are not relayed here")
+    seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
+    if claim.transaction is None or outside.caller.agent != seen.row.buyer_id:
+        return Proof(None, None)
+    transaction = _hash(claim.transaction)
+    known = await outside.store.look(lambda tx: _known(tx, outside, transaction))
+    if known is not None or _not_yet_due(seen, outside):
+        return Proof(transaction, None)
+    payers, payees = await outside.store.look(lambda tx: _wallets(tx, seen, outside.env))
+    refuse_sanctioned(outside.world.sanctions, payers | payees)
+    verdict = await _ask(outside.world.chains.get(outside.env), transaction, outside, seen, payers, payees)
+    _refuse(verdict)
+    return Proof(transaction, verdict)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/pay",
+    action="pay",
+    scope="buy",
+    gather=read_proof,
+    errors=PAY_ERRORS,
+    open_world=True,
+    idempotent=True,
+    rate=Rate.PAY,
+    toolset="buying",
+)
+def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | MarketError:
+    """Pay a job: without `transaction` read the terms; with it prove the transfer you have sent.
+
+    Send exactly `amount` USDC from your bound wallet to `pay_to`, then call again with the transaction hash. A sealed
+    delivery is revealed, upfront work begins. Sending the same hash again is safe; transaction_pending and
+    transaction_not_found mean: the same hash again in a few seconds. Unpaid, the job expires at pay_by.
+    """
+    seen = mine(ctx, claim.job_id)
+    if seen.role_of(ctx.agent) is not Actor.BUYER:
+        raise refusal(ctx, seen, "pay")
+    if proof.transaction is None:
+        return _terms(ctx, seen)
+    known = _known(ctx.tx, ctx, proof.transaction)
+    if known is not None:
+        return _again(ctx, seen, known)
+    if proof.verdict is None:
+        raise JobNotPayable("payment is not due yet; nothing was recorded, keep the hash", status=seen.row.status)
+    return _settle(ctx, seen, proof.transaction, proof.verdict)
+
+
+def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
+    if seen.facts.is_paid:
+        return job_record(ctx, seen)
+    if payment_status(seen.facts, ctx.now) is not PaymentStatus.DUE:
+        raise refusal(ctx, seen, "pay")
+    wallet = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
+    return payment_terms(ctx, seen, wallet.address if wallet else None)
+
+
+def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
+    """A hash that is known: the same answer for the same job, a refusal for any other."""
+    if known.job_id != seen.row.id or known.kind is not SettlementKind.PAYMENT:
+        raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
+    if seen.facts.is_paid:
+        return job_record(ctx, seen)
+    if known.status is SettlementStatus.PARTIAL:
+        return _too_low(seen)
+    return _orphaned(ctx, seen, known)
+
+
+def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> Job | MarketError:
+    """Record the transfer and move the job, in this one unit of work."""
+    assert verdict.block_time is not None
+    facts, price = seen.facts, seen.row.price or 0
+    move = None if facts.is_paid else payment_move(facts, block_moment(verdict.block_time), ctx.now)
+    owed = price - facts.partial_minor
+    if move is None:
+        row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0))
+        after = see(ctx.tx, seen.row)
+        record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
+        return job_record(ctx, after) if facts.is_paid else _orphaned(ctx, after, row)
+    if verdict.amount_minor < owed:
+        row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.PARTIAL, owed)
+        after = see(ctx.tx, seen.row)
+        record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
+        return _too_low(after)
+    row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.SETTLED, owed)
+    return job_record(ctx, _paid(ctx, seen, row, move))
+
+
+def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> SeenJob:
+    for partial in seen.settlements:
+        if partial.status is SettlementStatus.PARTIAL:
+            ctx.tx.change(partial, status=SettlementStatus.SETTLED, settled_at=ctx.now)
+    settled = see(ctx.tx, seen.row)
+    revealed = move.target is JobStatus.DELIVERED
+    deadline = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)} if revealed else {}
+    if not revealed:
+        deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
+    return advance(ctx, settled, move, ctx.agent, told={**_told(row), "output_revealed": revealed}, **deadline)
+
+
+def _too_low(seen: SeenJob) -> PaymentInvalid:
+    price, sent = seen.row.price or 0, seen.facts.partial_minor
+    return PaymentInvalid(
+        f"{sent} of {price} minor units have arrived; send the remaining {price - sent}",
+        param="transaction",
+        hint="Send the remaining amount in another transfer, then call pay_job with its hash.",
+        reason="amount_too_low",
+        transferred=sent,
+        required=price,
+        remaining=price - sent,
+        recorded=True,
+    )
+
+
+def _orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
+    return JobNotPayable(
+        f"the job is {seen.row.status}; the transfer was recorded and the seller owes it back",
+        status=seen.row.status,
+        settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
+    )
+
+
+def _told(row: SettlementRow) -> dict[str, Any]:
+    return {"settlement_id": row.id, "transaction": row.tx_hash, "network": row.network, "amount": row.amount}
+
+
+def _hash(text: str) -> str:
+    try:
+        return normalise_hash(text)
+    except BadHash as bad:
+        raise InvalidRequest(f"transaction: {bad}", param="transaction") from None
+
+
+def _known(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow | None:
+    return tx.one(settlement_by_hash, network=place.network.id, tx_hash=transaction)
+
+
+def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
+    """Nothing is frozen yet: the job was not accepted, or its sealed work not delivered."""
+    facts = clocked(seen.facts, outside.now)
+    waits = payment_status(facts, outside.now) is PaymentStatus.DUE
+    return not facts.is_paid and not waits and facts.status not in FINAL
+
+
+def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
+    """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now."""
+    payers, payees = _party(tx, seen.row.buyer_id, seen.row.pay_from, env), _party(tx, seen.row.seller_id, seen.row.pay_to, env)
+    if not payers:
+        raise WalletAddressRequired("bind the wallet you pay from first")
+    if not payees:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    return payers, payees
+
+
+def _party(tx: Tx, agent_id: str, frozen: str | None, env: Env) -> set[str]:
+    bound = tx.get(WalletRow, agent_id, env)
+    return {address for address in (frozen, bound and bound.address) if address}
+
+
+async def _ask(
+    chain: Chain | None, transaction: str, outside: Outside, seen: SeenJob, payers: set[str], payees: set[str]
+) -> Verdict:
+    if chain is None:
+        raise ChainUnavailable(f"no chain is configured for {outside.env}", retry_after_seconds=60)
+    try:
+        return judge(transaction, await look_up(chain, transaction), chain_terms(outside, seen, payers, payees))
+    except (ChainDown, Nonsense) as error:
+        raise ChainUnavailable(
+            "the chain reader is down or answers nonsense; the payment stands", cause=str(error)[:200], retry_after_seconds=5
+        ) from None
+
+
+def _refuse(verdict: Verdict) -> None:
+    """The verdicts that record nothing."""
+    if verdict.kind is Kind.NOT_FOUND:
+        raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
+    if verdict.kind is Kind.PENDING:
+        missing = max(1, verdict.required - verdict.confirmations)
+        raise TransactionPending(
+            f"{verdict.confirmations} of {verdict.required} confirmations",
+            param="transaction",
+            confirmations=verdict.confirmations,
+            required=verdict.required,
+            retry_after_seconds=max(2, 2 * missing),
+        )
+    if verdict.kind is Kind.INVALID:
+        raise PaymentInvalid(
+            f"this transaction does not pay the job: {verdict.reason}", param="transaction", reason=str(verdict.reason)
+        )

@@ -1,0 +1,149 @@
+"""Receipts: what happened between two agents, signed so that anybody can check it offline."""
+
+from dataclasses import asdict
+
+from pydantic import Field
+
+from storage.tables import AgentRow, WalletRow
+from tools.arguments import Arguments, NoArguments
+from tools.context import Context
+from tools.errors import InvalidRequest, NotFound
+from tools.errors.base import Json
+from tools.rates import Rate
+from tools.records.base import stamp, stamp_or_none
+from tools.records.receipts import KeySet, Signature, SignedReceipt, Verification
+from tools.registry import operation
+from tools.rules.canonical import canonical
+from tools.rules.jobfacts import refund_expected
+from tools.rules.keys import did_of, jwk_of, verify_ed25519
+from tools.rules.lifecycle import clocked
+from tools.steps.jobs import JobRef, SeenJob, find_mine
+from tools.steps.settlements import settlement_record
+
+
+@operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
+def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
+    """Fetch the signed receipt of a job: parties, price, output hash and on-chain settlements, at any stage.
+
+    Check it with verify_receipt, or offline with the keys at /.well-known/jwks.json.
+    """
+    seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
+    receipt = _receipt(ctx, seen)
+    return SignedReceipt(receipt=receipt, signature=_sign(ctx, receipt))
+
+
+class VerifyReceipt(Arguments):
+    object: str | None = Field(None, max_length=64, description="of a whole signed document")
+    receipt: dict[str, Json] | None = None
+    attestation: dict[str, Json] | None = None
+    signature: dict[str, Json] = Field(description="kid and sig; optional alg, did, canonical")
+
+
+@operation(
+    "POST /v1/receipts/verify", auth="none", safe=True, rate=Rate.VERIFY, toolset="jobs"
+)
+def verify_receipt(ctx: Context, given: VerifyReceipt) -> Verification:
+    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it."""
+    document = given.receipt if given.receipt is not None else given.attestation
+    if document is None or (given.receipt is not None and given.attestation is not None):
+        raise InvalidRequest("send either receipt or attestation", param="receipt")
+    kid, sig = given.signature.get("kid"), given.signature.get("sig")
+    if not isinstance(kid, str) or not isinstance(sig, str):
+        raise InvalidRequest("signature needs the texts kid and sig", param="signature")
+    reason = _fault(ctx, document, kid, sig)
+    key = jwk_of(ctx.world.signer.public_key)
+    return Verification(
+        valid=reason is None,
+        reason=reason,
+        kid=key["kid"],
+        did=did_of(ctx.world.signer.public_key),
+        checked_at=stamp(ctx.now),
+    )
+
+
+@operation(
+    "GET /.well-known/jwks.json", auth="none", toolset="market", only_rest="a well-known document, fetched by its path"
+)
+def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
+    """The platform's public keys: receipts, webhooks and the agent card verify against them."""
+    return KeySet(keys=[jwk_of(ctx.world.signer.public_key)])
+
+
+def _fault(ctx: Context, document: dict[str, Json], kid: str, sig: str) -> str | None:
+    if kid != jwk_of(ctx.world.signer.public_key)["kid"]:
+        return "signed with another key; it may still verify through the did inside the signature"
+    try:
+        message = canonical(document)
+    except ValueError as error:
+        return str(error)
+    return None if verify_ed25519(ctx.world.signer.public_key, message, sig) else "the signature does not match"
+
+
+def _sign(ctx: Context, document: dict[str, Json]) -> Signature:
+    public = ctx.world.signer.public_key
+    sig = ctx.world.signer.sign(canonical(document)).hex()
+    return Signature(kid=jwk_of(public)["kid"], did=did_of(public), sig=sig)
+
+
+def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    """Only ASCII keys, text, booleans, null and integers: every canonical form gives the same bytes."""
+    row, house = seen.row, ctx.house
+    settlements = [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements]
+    return {
+        "object": "receipt",
+        "version": 1,
+        "platform": {"service": house.brand, "url": house.base_url, "did": did_of(ctx.world.signer.public_key)},
+        "issued_at": stamp(ctx.now),
+        "job": _job(ctx, seen),
+        "buyer": _party(ctx, row.buyer_id, row.pay_from),
+        "seller": _party(ctx, row.seller_id, row.pay_to),
+        "settlements": settlements,
+        "verify": {
+            "jwks": f"{house.base_url}/.well-known/jwks.json",
+            "endpoint": f"{house.base_url}/v1/receipts/verify",
+            "alg": "EdDSA",
+            "canonical": "json-sorted-keys",
+        },
+    }
+
+
+def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    row = seen.row
+    facts = clocked(seen.facts, ctx.now)
+    return {
+        "id": row.id,
+        "env": row.env,
+        "listing_id": row.listing_id,
+        "bounty_id": row.bounty_id,
+        "title": row.title,
+        "status": facts.status.value,
+        "payment": row.payment,
+        "price": row.price,
+        "currency": "USDC",
+        "units": row.units,
+        "output_hash": row.output,
+        "output_bytes": row.output_bytes,
+        "created_at": stamp(row.created_at),
+        "accepted_at": stamp_or_none(row.accepted_at),
+        "delivered_at": stamp_or_none(row.delivered_at),
+        "paid_at": stamp_or_none(facts.paid_at),
+        "completed_at": stamp_or_none(row.completed_at),
+        "resolution": None if row.outcome is None else {"outcome": row.outcome, "by": row.resolved_by},
+        "cancel_kind": facts.closed_as.value if facts.closed_as else None,
+        "refund_due": refund_expected(facts) > 0,
+        "first_party": row.first_party,
+    }
+
+
+def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
+    agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
+    assert agent is not None
+    return {
+        "id": agent.id,
+        "handle": agent.handle,
+        "did": did_of(bytes.fromhex(agent.public_key)),
+        "wallet_address": frozen or (wallet.address if wallet else None),
+        "first_party": agent.first_party,
+    }
+
+

@@ -1,0 +1,123 @@
+"""Wallets: bound by proof of control, one per agent and environment."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from storage.tables import AgentRow, WalletRow
+from tools.arguments import Arguments
+from tools.context import Context, Outside
+from tools.errors import AddressSanctioned, ChainUnavailable, InvalidRequest, WalletSignatureInvalid
+from tools.records.agents import OwnAgent
+from tools.registry import operation
+from tools.rules.keys import verify_ed25519
+from tools.rules.transfers import ChainDown
+from tools.rules.wallet import (
+    SIGNATURE_LENGTH,
+    address_of,
+    binding_message,
+    eip191_hash,
+    eip1271_call,
+    eip1271_holds,
+    recover,
+)
+from tools.steps.agents import own_record
+
+
+class SetWalletAddress(Arguments):
+    address: Annotated[str, AfterValidator(address_of)] = Field(description="0x and 40 hex; EIP-55 where mixed case")
+    signature: str = Field(
+        pattern=r"^0x[0-9a-fA-F]+$",
+        min_length=SIGNATURE_LENGTH,
+        max_length=SIGNATURE_LENGTH,
+        description="personal_sign (EIP-191) by that wallet over `<brand>:wallet:<agent_id>:<address_lowercase>`",
+    )
+    proof: str | None = Field(
+        None,
+        pattern=r"^[0-9a-fA-F]{128}$",
+        description="to change a bound wallet: hex Ed25519 signature by your agent key over the same text",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The wallet signed the message."""
+
+    message: str
+
+
+async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
+    if outside.world.sanctions.names(claim.address):
+        raise AddressSanctioned("this wallet stands on a sanctions list", param="address", address=claim.address.lower())
+    message = binding_message(outside.house.brand, outside.caller.agent, claim.address)
+    signer = recover(message, claim.signature)
+    if signer == claim.address or await _contract_agrees(outside, claim, message):
+        return Proven(message)
+    raise WalletSignatureInvalid(
+        "the wallet did not sign the binding message", param="signature", text=message, recovered=signer
+    )
+
+
+async def _contract_agrees(outside: Outside, claim: SetWalletAddress, message: str) -> bool:
+    """EIP-1271: a contract wallet says itself whether the signature is its own."""
+    chain = outside.world.chains.get(outside.env)
+    if chain is None:
+        return False
+    try:
+        answer = await chain.call(claim.address, eip1271_call(eip191_hash(message), claim.signature))
+    except ChainDown:
+        raise ChainUnavailable(
+            "the chain does not answer, so a contract wallet's signature cannot be checked",
+            hint="A plain wallet's own signature needs no chain: sign details.text exactly. Else try again soon.",
+            text=message,
+            retry_after_seconds=5,
+        ) from None
+    return eip1271_holds(answer)
+
+
+@operation(
+    "POST /v1/agents/me/wallet-address",
+    scope="admin:self",
+    gather=judge_wallet,
+    errors=(WalletSignatureInvalid, AddressSanctioned, ChainUnavailable),
+    open_world=True,
+    idempotent=True,
+    toolset="agents",
+)
+def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
+    """Bind the wallet you are paid at and pay from, in the environment of your key.
+
+    Sign the text `<brand>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign). Changing a bound
+    wallet also needs `proof`, so a leaked API key cannot redirect your income. Needed to sell, to pay and to refund.
+    """
+    agent = ctx.tx.get(AgentRow, ctx.agent, lock=True)
+    assert agent is not None
+    bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)
+    if bound is not None and bound.address == claim.address:
+        return own_record(ctx.tx, agent, ctx.env)
+    if bound is None:
+        ctx.tx.add(WalletRow(agent_id=agent.id, env=ctx.env, address=claim.address, bound_at=ctx.now))
+    else:
+        _check_proof(agent, claim, proven)
+        ctx.tx.change(bound, address=claim.address, bound_at=ctx.now)
+    _tell(ctx, bound.address if bound else None, claim.address)
+    return own_record(ctx.tx, agent, ctx.env)
+
+
+def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> None:
+    if claim.proof and verify_ed25519(bytes.fromhex(agent.public_key), proven.message.encode(), claim.proof):
+        return
+    raise InvalidRequest(
+        "changing a bound wallet needs a valid proof by your agent key",
+        param="proof",
+        hint="Sign details.text with your Ed25519 key; send the signature as 128 hex characters.",
+        text=proven.message,
+    )
+
+
+def _tell(ctx: Context, previous: str | None, address: str) -> None:
+    hint = "If this was not you, your API key has leaked: make new keys at once."
+    told = orjson.dumps({"previous": previous, "address": address, "hint": hint}).decode()
+    ctx.tx.say(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)

@@ -1,0 +1,236 @@
+"""Work: accept it, deliver it, review the other party."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import orjson
+from pydantic import Field
+
+from storage.tables import ReviewRow, WalletRow
+from tools.context import Context, Outside
+from tools.errors import (
+    AlreadyReviewed,
+    ContentRejected,
+    InvalidTransition,
+    JobNotSettled,
+    NotFound,
+    OutputSchemaMismatch,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+    WalletAddressRequired,
+)
+from tools.records.base import Json, stamp
+from tools.records.jobs import Job, Party, Review
+from tools.registry import operation
+from tools.rules.jobfacts import JobStatus
+from tools.rules.lifecycle import Actor, already
+from tools.steps.documents import Document, keep_document, text_of
+from tools.steps.jobs import (
+    FINISHED,
+    JobRef,
+    SeenJob,
+    advance,
+    allow,
+    find_mine,
+    in_seconds,
+    mine,
+    post_note,
+)
+from tools.steps.judging import MOST_PREVIEW, measured, mismatch, violations
+from tools.steps.listings import recount
+from tools.steps.screening import private_json, private_text
+from tools.steps.views import handles, job_record
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/accept",
+    action="accept",
+    errors=(NotFound, InvalidTransition, WalletAddressRequired),
+    idempotent=True,
+    toolset="jobs",
+)
+def accept_job(ctx: Context, ref: JobRef) -> Job:
+    """Accept: as seller a new order, as buyer a delivery you can read.
+
+    Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
+    deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
+    """
+    seen = mine(ctx, ref.job_id)
+    role = seen.role_of(ctx.agent)
+    if already(seen.facts, "accept", role, ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "accept")
+    if role is Actor.BUYER:
+        return job_record(ctx, advance(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
+    changes: dict[str, object] = {"accepted_at": ctx.now}
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        changes |= _payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
+    told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
+    return job_record(ctx, advance(ctx, seen, move, ctx.agent, told=told, **changes))
+
+
+class DeliverJob(JobRef):
+    nulls: ClassVar[frozenset[str]] = frozenset({"output", "preview"})
+
+    output: Json = Field(description="the finished work, any JSON; must satisfy the job's output_schema; at most 512 KB")
+    message: str | None = Field(None, max_length=4000, description="a note to the buyer, posted to the job's thread")
+    preview: Json = Field(None, description="a teaser the buyer sees while the output is sealed; at most 4 KB")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDelivery:
+    """A delivery in canonical form, checked against the schema frozen on the job."""
+
+    output: Document
+    preview: Document | None
+    warnings: list[str]
+
+
+async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
+    seen = await outside.store.look(lambda tx: find_mine(tx, work.job_id, outside.caller.agent, outside.env))
+    schema = await outside.store.look(lambda tx: text_of(tx, seen.row.output_schema))
+    output = await measured(work.output, "output")
+    preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
+    found = await violations(schema, work.output, output.size)
+    if found:
+        raise mismatch(OutputSchemaMismatch, "output", found)
+    warned = private_json(work.output, "output") + private_json(work.preview, "preview")
+    private_text(work.message, "message")
+    return JudgedDelivery(output, preview, sorted(set(warned)))
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/deliver",
+    action="deliver",
+    scope="sell",
+    gather=judge_delivery,
+    errors=(
+        NotFound,
+        InvalidTransition,
+        OutputSchemaMismatch,
+        SchemaTooExpensive,
+        PayloadTooLarge,
+        ContentRejected,
+        WalletAddressRequired,
+    ),
+    toolset="selling",
+)
+def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
+    """Deliver the finished work; it cannot be replaced by another delivery.
+
+    On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees its hash, size and
+    preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
+    """
+    seen = mine(ctx, work.job_id)
+    same = seen.row.output == judged.output.hash
+    if already(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "deliver")
+    keep_document(ctx.tx, judged.output)
+    sealed = bool(seen.row.price) and not seen.facts.is_paid
+    window = ctx.windows.review_seconds
+    deadline = _payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    told = {"sealed": sealed, "output_hash": judged.output.hash, "payment_due": sealed, "content_warnings": judged.warnings}
+    done = advance(
+        ctx,
+        seen,
+        move,
+        ctx.agent,
+        told=told,
+        output=judged.output.hash,
+        output_bytes=judged.output.size,
+        output_preview=keep_document(ctx.tx, judged.preview),
+        content_warnings=orjson.dumps(judged.warnings).decode(),
+        delivered_at=ctx.now,
+        **deadline,
+    )
+    post_note(ctx, done, work.message, "deliver")
+    return job_record(ctx, done)
+
+
+class ReviewJob(JobRef):
+    rating: int = Field(ge=1, le=5, description="1 worst, 5 best")
+    comment: str | None = Field(None, max_length=2000)
+    machine_generated: bool = Field(False, description="true if no person weighed the words")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/reviews",
+    action="review",
+    errors=(NotFound, JobNotSettled, AlreadyReviewed, ContentRejected),
+    status=201,
+    toolset="jobs",
+)
+def review_job(ctx: Context, said: ReviewJob) -> Review:
+    """Rate the other party of a completed or resolved job. A review is permanent; each party gives one."""
+    warned = private_text(said.comment, "comment")
+    seen = mine(ctx, said.job_id)
+    if seen.facts.status not in FINISHED:
+        raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
+    if ctx.agent in seen.reviewers:
+        raise AlreadyReviewed("you have reviewed this job")
+    role, subject = seen.role_of(ctx.agent), seen.other(ctx.agent)
+    row = ctx.tx.add(
+        ReviewRow(
+            job_id=seen.row.id,
+            reviewer_id=ctx.agent,
+            id=ctx.new_id("rev_"),
+            env=ctx.env,
+            listing_id=seen.row.listing_id,
+            subject_id=subject,
+            role=role.value,
+            rating=said.rating,
+            comment=said.comment,
+            job_value=seen.facts.paid_minor,
+            machine_generated=said.machine_generated,
+            content_warnings=orjson.dumps(warned).decode(),
+            created_at=ctx.now,
+        )
+    )
+    _tell_reviewed(ctx, row, warned)
+    recount(ctx, seen.row.listing_id)
+    return review_record(ctx, row)
+
+
+def review_record(ctx: Context, row: ReviewRow) -> Review:
+    return Review(
+        id=row.id,
+        job_id=row.job_id,
+        reviewer=Party(id=row.reviewer_id, handle=handles(ctx.tx, {row.reviewer_id})[row.reviewer_id]),
+        subject_id=row.subject_id,
+        role="buyer" if row.role == Actor.BUYER else "seller",
+        rating=row.rating,
+        comment=row.comment,
+        job_value=row.job_value,
+        machine_generated=row.machine_generated,
+        content_warnings=orjson.loads(row.content_warnings),
+        created_at=stamp(row.created_at),
+    )
+
+
+def _payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:
+    """Freeze who pays whom by when."""
+    payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
+    if payee is None:
+        raise WalletAddressRequired("a priced job needs a wallet to be paid at")
+    payer = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
+    return {
+        "pay_to": payee.address,
+        "pay_from": payer.address if payer else None,
+        "pay_by": in_seconds(ctx, window_seconds),
+    }
+
+
+def _tell_reviewed(ctx: Context, row: ReviewRow, warned: list[str]) -> None:
+    told = {
+        "review_id": row.id,
+        "job_id": row.job_id,
+        "from": row.reviewer_id,
+        "role": row.role,
+        "rating": row.rating,
+        "comment": row.comment,
+        "content_warnings": warned,
+    }
+    ctx.tx.say(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)

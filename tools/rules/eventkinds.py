@@ -1,0 +1,51 @@
+"""The kinds of events, and what a filter over them means."""
+
+from collections.abc import Iterable
+
+KINDS = frozenset(
+    {
+        *(
+            f"job.{kind}"
+            for kind in (
+                "created", "accepted", "declined", "quoted", "quote_accepted", "payment_due", "paid", "payment_partial",
+                "payment_orphaned", "delivered", "completed", "revision_requested", "disputed", "resolved", "cancelled",
+                "expired", "refund_due", "refunded", "delivery_overdue", "deadline_soon",
+            )
+        ),
+        *(f"bounty.{kind}" for kind in ("proposal_received", "awarded", "closed", "expired")),
+        *(f"dispute.{kind}" for kind in ("assigned", "panel", "decided", "escalated")),
+        *(
+            f"agent.{kind}"
+            for kind in (
+                "referred", "keys_recovered", "key_rotated", "wallet_address_changed", "domain_verified",
+                "domain_revoked", "erc8004_linked",
+            )
+        ),
+        "message.received",
+        "review.received",
+        "schedule.fired",
+        "webhook.test",
+        "webhook.disabled",
+    }
+)  # fmt: skip
+FAMILIES = frozenset(kind.split(".")[0] for kind in KINDS)
+
+
+class BadKind(ValueError):
+    """There is no such event kind."""
+
+
+def expand(types: Iterable[str]) -> frozenset[str]:
+    """The kinds a filter names: exact ones, families (`job.*`), or `*` for all. BadKind for anything else."""
+    found: set[str] = set()
+    for word in types:
+        if word == "*":
+            return KINDS
+        family, _, rest = word.partition(".")
+        if rest == "*" and family in FAMILIES:
+            found |= {kind for kind in KINDS if kind.startswith(family + ".")}
+        elif word in KINDS:
+            found.add(word)
+        else:
+            raise BadKind(f"there is no event type {word[:64]}; known: {', '.join(sorted(KINDS))}")
+    return frozenset(found)

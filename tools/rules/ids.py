@@ -1,0 +1,79 @@
+"""Ids: a prefix that names the kind of record, then 26 characters that sort by creation (ULID) or by number (events).
+
+The alphabet is Crockford's base32 in upper case (https://github.com/ulid/spec); its text order is its number order.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+ENTROPY_BYTES = 10
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_VALUE_OF = {letter: value for value, letter in enumerate(_ALPHABET)}
+_LENGTH = 26
+_BODY = re.compile(f"[0-7][{_ALPHABET}]{{{_LENGTH - 1}}}")  # 128 bits: the first character holds three
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Prefix(StrEnum):
+    """The first four characters of an id."""
+
+    AGENT = "agt_"
+    LISTING = "lst_"
+    JOB = "job_"
+    SETTLEMENT = "stl_"
+    MESSAGE = "msg_"
+    EVENT = "evt_"
+    WEBHOOK = "whk_"
+    BOUNTY = "bty_"
+    KEY = "key_"
+    THREAD = "thr_"
+    DISPUTE = "dsp_"
+    REVIEW = "rev_"
+    PROPOSAL = "prp_"
+    SCHEDULE = "sch_"
+    REPORT = "rpt_"
+    DELIVERY = "dlv_"
+    REQUEST = "req_"
+
+
+class BadId(ValueError):
+    """Text that is not an id of the expected kind."""
+
+
+def new_id(prefix: str, now: datetime, entropy: bytes) -> str:
+    """A ULID: 48 bits of milliseconds since 1970 (`now` is aware), 80 bits of `entropy` (exactly 10 bytes)."""
+    if len(entropy) != ENTROPY_BYTES:
+        raise ValueError(f"An id takes {ENTROPY_BYTES} bytes of entropy.")
+    milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= milliseconds < 2**48:
+        raise ValueError("An id's time lies between 1970 and the year 10889.")
+    return prefix + _spell(milliseconds << 80 | int.from_bytes(entropy))
+
+
+def event_id(number: int) -> str:
+    """The id of event `number` (0 to 2^63-1): text order is number order."""
+    if not 0 <= number < 2**63:
+        raise ValueError("An event's number lies between 0 and 2^63-1.")
+    return Prefix.EVENT + _spell(number)
+
+
+def event_number(text: str) -> int:
+    """The number in an event id; raises BadId for any other text."""
+    if not is_id(Prefix.EVENT, text):
+        raise BadId("An event id is evt_ and 26 characters of Crockford base32.")
+    number = 0
+    for letter in text[len(Prefix.EVENT) :]:
+        number = number << 5 | _VALUE_OF[letter]
+    if number >= 2**63:
+        raise BadId("No event has this id.")
+    return number
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether `text` is spelled like an id with this prefix."""
+    return text.startswith(prefix) and _BODY.fullmatch(text, len(prefix)) is not None
+
+
+def _spell(number: int) -> str:
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5))

@@ -1,0 +1,311 @@
+"""Strict reading of JSON: what two readers could understand differently is refused at the door.
+
+RFC 8259 leaves open what duplicate keys, integers beyond double precision and lone surrogates mean, and no database keeps U+0000
+in text. A signed or hashed document must mean one thing, so none of these comes in.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from itertools import chain
+from math import isfinite
+from typing import Any, TypeAlias
+
+import orjson
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1
+_EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
+_CONTAINERS = {dict, list}
+_NUMBERS = {int, float}
+KINDS = {dict, list, str, int, float, bool, type(None)}
+_DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
+_KEY_SHOWN = 64
+
+
+class BadJson(ValueError):
+    """A JSON value that is not admitted; `path` is dotted (`input.items.3`), "" for the document itself."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+class MalformedJson(BadJson):
+    """Bytes that are not a JSON text at all."""
+
+
+def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
+    """The value of a JSON text, read strictly; the caller bounds its length.
+
+    Refused with BadJson: invalid UTF-8, a byte order mark, duplicate keys, NaN and Infinity, numbers beyond double range, integers
+    beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, anything after the value. A number written with a fraction
+    or an exponent is an integer too when RFC 8785 spells it as one: 1e17 is the same document as 100000000000000000.
+    """
+    value = _read(raw)
+    shapes = raw.translate(_DIGIT_SHAPES)
+    if _may_hold_large_number(shapes):
+        ordinary = _shallow_with_small_numbers(value, max_depth)
+    else:
+        ordinary = raw.count(b"{") + raw.count(b"[") <= max_depth or _shallow(value, max_depth)
+    if not ordinary or b"\\u0000" in raw:
+        check_tree(value, max_depth)
+    if (not ordinary and b"0" * 22 in shapes) or _may_repeat_a_key(raw, value):
+        return _read_exactly(raw, max_depth)
+    return value
+
+
+def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
+    """The rules of `parse` for a tree that another reader has parsed; raises BadJson with the path of one offence."""
+    level: list[Any] = [value]
+    levels: list[list[Any]] = []
+    while level:
+        levels.append(level)
+        _check_level(levels, leaves_only=len(levels) > max_depth)
+        level = next_level(level)
+
+
+def integral(value: Json) -> Json:
+    """A copy of an admitted tree in which floats without a fraction, up to ±(2^53-1), are integers (protobuf knows only doubles)."""
+    if isinstance(value, dict):
+        return {key: integral(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [integral(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
+        return int(value)
+    return value
+
+
+def next_level(level: list[Any]) -> list[Any]:
+    """The members of all objects and arrays of `level`, one container after the other: walks a tree without recursion."""
+    return list(chain.from_iterable(map(_members, _outers(level))))
+
+
+# --- reading: orjson, and only where the bytes leave a doubt Python's own reader, which shows each key and digit -----------
+
+
+def _read(raw: bytes) -> Json:
+    try:
+        value: Json = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise MalformedJson(_why_malformed(raw, error)) from None
+    return value
+
+
+def _why_malformed(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return "The JSON text starts with a byte order mark; send UTF-8 without one."
+    try:
+        raw.decode()
+    except UnicodeDecodeError as broken:
+        return f"The JSON text is not valid UTF-8 at byte {broken.start}."
+    return f"The JSON text is malformed at line {error.lineno}, column {error.colno}: {error.msg.split(':')[0]}."
+
+
+def _may_hold_large_number(shapes: bytes) -> bool:
+    """Whether there are 16 digits in a row, or an exponent that is not negative, inside strings or outside of them."""
+    return b"0" * 16 in shapes or b"0e0" in shapes or b"0e+" in shapes
+
+
+def _may_repeat_a_key(raw: bytes, value: Json) -> bool:
+    """A repeated key costs the tree at least one colon of the text; only an escaped colon could make up for it."""
+    return raw.count(b":") != orjson.dumps(value).count(b":") or b"\\u003a" in raw or b"\\u003A" in raw
+
+
+def _shallow(value: Json, max_depth: int) -> bool:
+    level: list[Any] = _outers([value])
+    for _ in range(max_depth):
+        level = [item for outer in level for item in _members(outer) if item.__class__ in _CONTAINERS]
+        if not level:
+            return True
+    return False
+
+
+def _shallow_with_small_numbers(value: Json, max_depth: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(max_depth + 1):
+        if not _within([item for item in level if item.__class__ in _NUMBERS], MAX_INTEGER):
+            return False
+        outers = _outers(level)
+        if not outers:
+            return True
+        level = list(chain.from_iterable(map(_members, outers)))
+    return False
+
+
+class _Doubled(dict[str, Any]):
+    """An object in which `key` stands twice."""
+
+    key = ""
+
+
+class _LongInteger:
+    """An integer literal beyond ±(2^53-1)."""
+
+
+def _read_exactly(raw: bytes, max_depth: int) -> Json:
+    try:
+        value: Json = json.loads(raw, object_pairs_hook=_object, parse_int=_integer)
+    except RecursionError:
+        raise BadJson(_too_deep(max_depth)) from None
+    check_tree(value, max_depth)
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    doubled, seen = _Doubled(members), set()
+    for key, _ in pairs:
+        if key in seen:
+            doubled.key = key
+            break
+        seen.add(key)
+    return doubled
+
+
+def _integer(digits: str) -> object:
+    return int(digits) if len(digits) <= 17 else _LongInteger()
+
+
+# --- judging a level of the tree at a time: quick while all is well, and the place of a fault by halving --------------------
+
+
+def _check_level(levels: list[list[Any]], leaves_only: bool) -> None:
+    level = levels[-1]
+    kinds = set(map(type, level))
+    for kind, holds in _RULES:
+        if (kind is None or kind in kinds) and not holds(level):
+            place = _first_fault(level, holds)
+            raise BadJson(_why_refused(level[place]), _path(levels, place))
+    if kinds.isdisjoint(_CONTAINERS):
+        return
+    outers = _outers(level)
+    if leaves_only:
+        place = next(i for i, item in enumerate(level) if item is outers[0])
+        raise BadJson(_too_deep(len(levels) - 1), _path(levels, place))
+    _check_keys(levels, [outer for outer in outers if outer.__class__ is dict])
+
+
+def _check_keys(levels: list[list[Any]], objects: list[Any]) -> None:
+    keys = [key for item in objects for key in item]
+    if not keys or (_all_text(keys) and _texts_hold(keys)):
+        return
+    place = _first_fault(keys, lambda some: _all_text(some) and _texts_hold(some))
+    owner, place_in_owner = _owner(objects, place)
+    position = next(i for i, item in enumerate(levels[-1]) if item is owner)
+    key = keys[place]
+    reason = (
+        _why_text_refused(key) if isinstance(key, str) else f"An object's key must be text, not {type(key).__name__}."
+    )
+    raise BadJson(f"Key {place_in_owner + 1} of an object is refused. {reason}", _path(levels, position))
+
+
+def _members(outer: Any) -> Iterable[Any]:
+    return outer.values() if outer.__class__ is dict else outer
+
+
+def _outers(level: list[Any]) -> list[Any]:
+    return [item for item in level if item.__class__ in _CONTAINERS]
+
+
+def _within(numbers: list[Any], bound: int) -> bool:
+    return not numbers or (min(numbers) >= -bound and max(numbers) <= bound)
+
+
+def _known_kinds(level: list[Any]) -> bool:
+    return set(map(type, level)) <= KINDS
+
+
+def _all_text(level: list[Any]) -> bool:
+    return set(map(type, level)) <= {str}
+
+
+def _texts_hold(level: list[Any]) -> bool:
+    text = "".join([item for item in level if item.__class__ is str])
+    return "\0" not in text and (text.isascii() or _is_unicode(text))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _integers_hold(level: list[Any]) -> bool:
+    numbers = [item for item in level if item.__class__ is int]
+    return _within(numbers, MAX_INTEGER)
+
+
+def _floats_hold(level: list[Any]) -> bool:
+    numbers = [item for item in level if item.__class__ is float]
+    return all(map(isfinite, numbers)) and not any(MAX_INTEGER < abs(item) < _EXPONENT_FROM for item in numbers)
+
+
+# Each rule with the kind of value it is about; None: every kind.
+_RULES: tuple[tuple[type | None, Callable[[list[Any]], bool]], ...] = (
+    (None, _known_kinds),
+    (str, _texts_hold),
+    (int, _integers_hold),
+    (float, _floats_hold),
+)
+
+
+def _first_fault(level: list[Any], holds: Callable[[list[Any]], bool]) -> int:
+    """The index of the first item for which `holds` fails, given that it fails for the whole level."""
+    low, high = 0, len(level)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(level[low:middle]) else (low, middle)
+    return low
+
+
+def _path(levels: list[list[Any]], place: int) -> str:
+    """Dotted path of the item at `place` of the last level: a level is its upper level's members, one after the other."""
+    steps: list[str] = []
+    for upper in reversed(levels[:-1]):
+        owner, inside = _owner(_outers(upper), place)
+        steps.append(_shown(list(owner)[inside]) if owner.__class__ is dict else str(inside))
+        place = next(i for i, item in enumerate(upper) if item is owner)
+    return ".".join(reversed(steps))
+
+
+def _owner(outers: list[Any], place: int) -> tuple[Any, int]:
+    """Whose member stands at `place` when the members of all are written one after the other, and at which place in it."""
+    for outer in outers:
+        if place < len(outer):
+            return outer, place
+        place -= len(outer)
+    raise IndexError(place)
+
+
+def _shown(key: object) -> str:
+    text = str(key)[:_KEY_SHOWN].encode(errors="replace").decode()
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def _why_refused(item: object) -> str:
+    if isinstance(item, _Doubled):
+        return f"The key '{_shown(item.key)}' stands twice in one object."
+    if isinstance(item, str):
+        return _why_text_refused(item)
+    if isinstance(item, float) and not isfinite(item):
+        return "NaN and Infinity are not JSON numbers."
+    if isinstance(item, (int, float, _LongInteger)):
+        return "An integer beyond ±(2^53-1) is not admitted; send it as a string."
+    return f"A {type(item).__name__} is not a JSON value."
+
+
+def _why_text_refused(text: str) -> str:
+    if "\0" in text:
+        return "The character U+0000 is not admitted in text."
+    return "A lone surrogate is not a character: text must be valid Unicode."
+
+
+def _too_deep(max_depth: int) -> str:
+    return f"The document is nested more than {max_depth} levels deep."

@@ -1,0 +1,120 @@
+"""Keys: an agent's Ed25519 identity (hex, did:key, JWK) and the API keys the market gives out."""
+
+import re
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from hmac import digest
+from typing import TypedDict
+
+import base58
+from nacl.bindings import crypto_core_ed25519_is_valid_point
+from nacl.exceptions import BadSignatureError
+from nacl.signing import SigningKey, VerifyKey
+
+KEY_ENTROPY_BYTES = 40
+API_KEY = re.compile(r"as_(live|test)_[0-9A-Za-z]{40}")
+
+_DID = "did:key:z"
+_DID_LENGTH = 80  # base58 is quadratic: a bound before it is read
+_ED25519_PUB = b"\xed\x01"  # multicodec ed25519-pub
+_HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
+_HEX_SIGNATURE = re.compile(r"[0-9a-fA-F]{128}")
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SECRET_LENGTH = 40
+
+
+class BadKey(ValueError):
+    """Text that is not a usable Ed25519 public key."""
+
+
+class Jwk(TypedDict):
+    """A public Ed25519 key as RFC 7517 and RFC 8037 write it."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+    alg: str
+
+
+def public_key_from(text: str) -> bytes:
+    """The 32 bytes of a key given as 64 hex digits or as did:key; raises BadKey, also for weak points.
+
+    A weak point (of small order, off the curve, not canonical) would let anyone forge signatures under some verifiers.
+    """
+    public = bytes.fromhex(text) if _HEX_KEY.fullmatch(text) else _from_did(text)
+    if not crypto_core_ed25519_is_valid_point(public):
+        raise BadKey("The public key is not a safe point of Ed25519.")
+    return public
+
+
+def public_key_of(seed: bytes) -> bytes:
+    """The public key of a 32-byte Ed25519 seed (RFC 8032)."""
+    return bytes(SigningKey(seed).verify_key)
+
+
+def did_of(public: bytes) -> str:
+    """did:key with the multicodec ed25519-pub in base58btc: always `did:key:z6Mk…`, 56 characters."""
+    return _DID + base58.b58encode(_ED25519_PUB + public).decode()
+
+
+def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
+    """Whether `signature_hex` (128 hex digits, any case) is the key's signature over `message`; never raises."""
+    if len(public) != 32 or not _HEX_SIGNATURE.fullmatch(signature_hex):
+        return False
+    try:
+        VerifyKey(public).verify(message, bytes.fromhex(signature_hex))
+    except BadSignatureError:
+        return False
+    return True
+
+
+def jwk_of(public: bytes) -> Jwk:
+    """The key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint."""
+    x = _base64url(public)
+    thumbprint = _base64url(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
+    return Jwk(kty="OKP", crv="Ed25519", x=x, kid=thumbprint, use="sig", alg="EdDSA")
+
+
+def api_key(env: str, entropy: bytes) -> str:
+    """`as_live_` or `as_test_` and 40 base62 characters (238 bits) made of 40 bytes of entropy.
+
+    The 82 surplus bits make the remainder uniform to within 2^-82 (FIPS 186-5, A.2.1, asks for 64).
+    """
+    if env not in ("live", "test"):
+        raise ValueError("An API key is for live or for test.")
+    if len(entropy) != KEY_ENTROPY_BYTES:
+        raise ValueError(f"An API key takes {KEY_ENTROPY_BYTES} bytes of entropy.")
+    number = int.from_bytes(entropy) % 62**_SECRET_LENGTH
+    letters = []
+    for _ in range(_SECRET_LENGTH):
+        number, value = divmod(number, 62)
+        letters.append(_BASE62[value])
+    return f"as_{env}_{''.join(reversed(letters))}"
+
+
+def key_hash(pepper: bytes, key: str) -> str:
+    """HMAC-SHA256 of an API key under the pepper, in hex: what is stored. The key is random, so a fast hash loses nothing."""
+    return digest(pepper, key.encode(), "sha256").hex()
+
+
+def key_prefix(key: str) -> str:
+    """The first 12 characters of an API key: what its owner recognises it by."""
+    return key[:12]
+
+
+def _from_did(text: str) -> bytes:
+    if not text.startswith(_DID) or len(text) > _DID_LENGTH:
+        raise BadKey("A public key is 64 hex digits or a did:key of Ed25519 (did:key:z6Mk...).")
+    try:
+        raw = base58.b58decode(text.removeprefix(_DID))
+    except ValueError:
+        raise BadKey("The did:key is not base58.") from None
+    if len(raw) != 34 or not raw.startswith(_ED25519_PUB) or did_of(raw[2:]) != text:
+        raise BadKey("The did:key does not hold an Ed25519 public key in its one canonical spelling.")
+    return raw[2:]
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()

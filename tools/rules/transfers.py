@@ -1,0 +1,364 @@
+"""Payment proof: judges what a chain node answered about one transaction. Pure; an answer is hostile until checked."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+# A thousand million USDC, the highest price of the market: a larger amount is a lie, and 64-bit columns never overflow.
+MAX_AMOUNT_MINOR = 10**15
+MAX_BLOCK_NUMBER = 2**53 - 1  # the largest integer every JSON reader keeps
+MAX_BLOCK_TIME = 253_402_300_799  # the last second of the year 9999, the end of datetime
+
+# ERC-20's event: the keccak-256 of "Transfer(address,address,uint256)"
+_TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+_WORD = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_QUANTITY = re.compile(r"0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,63})")
+_GIVEN_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
+
+
+class ChainDown(Exception):
+    """No usable answer came from the chain node. Nothing is known; the same question may succeed later."""
+
+
+class Nonsense(ValueError):
+    """The chain node answered something no honest node can answer."""
+
+
+class BadHash(ValueError):
+    """The text is not a transaction hash."""
+
+
+class Kind(StrEnum):
+    """What is known of a transaction. NOT_FOUND and PENDING may change by waiting, PAID and INVALID do not."""
+
+    PAID = "paid"
+    NOT_FOUND = "not_found"
+    PENDING = "pending"
+    INVALID = "invalid"
+
+
+class Reason(StrEnum):
+    """Why a mined transaction is no payment; the contract's `details.reason` of payment_invalid."""
+
+    REVERTED = "reverted"
+    WRONG_ASSET = "wrong_asset"
+    WRONG_RECIPIENT = "wrong_recipient"
+    WRONG_SENDER = "wrong_sender"
+    AMOUNT_TOO_LOW = "amount_too_low"
+    TOO_OLD = "too_old"
+    SELF_PAYMENT = "self_payment"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a transaction must show.
+
+    `payers`, `payees`: every wallet of either party that is accepted (frozen on the job, bound now), 0x + 40 hex.
+    `after_block`: the chain head known when the obligation arose; the transaction must stand in a later block.
+    `not_before`: unix seconds, whole; judges the block's time where no such head was known (`after_block` None).
+    `confirmations`: how many blocks, its own included, must stand.
+    """
+
+    asset: str
+    payers: tuple[str, ...]
+    payees: tuple[str, ...]
+    not_before: int
+    after_block: int | None
+    confirmations: int
+
+    def __post_init__(self) -> None:
+        if not self.payers or not self.payees:
+            raise ValueError("Terms need at least one payer and one payee")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Three answers of a node, as they came: the receipt, the head's number, the block of the receipt's number."""
+
+    receipt: object
+    head: object
+    block: object
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement. `amount_minor` is net, in USDC minor units, above 0 when PAID; a price is the caller's to compare.
+
+    `payer`, `payee` (lower case) are set when PAID; the block's fields as soon as its place in the chain is known
+    (`block_time`: unix seconds); `confirmations` counts the transaction's own block, of `required`.
+    """
+
+    kind: Kind
+    required: int
+    reason: Reason | None = None
+    amount_minor: int = 0
+    payer: str | None = None
+    payee: str | None = None
+    block_number: int | None = None
+    block_hash: str | None = None
+    block_time: int | None = None
+    confirmations: int = 0
+
+
+def normalise_hash(text: str) -> str:
+    """The one spelling of a transaction hash: 0x and 64 lower-case hex digits; the 0x may be left out. BadHash else."""
+    given = _GIVEN_HASH.fullmatch(text) if isinstance(text, str) else None
+    if given is None:
+        raise BadHash("a transaction hash is 64 hex digits, with or without 0x in front")
+    return "0x" + given[1].lower()
+
+
+def quantity(value: object, name: str, most: int) -> int:
+    """The number a JSON-RPC quantity writes: 0x, no leading zero, at most `most`. Nonsense otherwise."""
+    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
+        raise Nonsense(f"{name} is not a quantity")
+    number = int(value, 16)
+    if number > most:
+        raise Nonsense(f"{name} is beyond {most}")
+    return number
+
+
+def mined_in(receipt: object) -> int | None:
+    """The number of the block a raw receipt says it is in; None without a receipt or a block yet. Raises Nonsense."""
+    if receipt is None:
+        return None
+    fields = _fields(receipt, "receipt")
+    if _field(fields, "blockNumber") is None or _field(fields, "blockHash") is None:
+        return None
+    return quantity(fields["blockNumber"], "receipt.blockNumber", MAX_BLOCK_NUMBER)
+
+
+def judge(transaction: str, seen: Seen, terms: Terms) -> Verdict:
+    """What `seen` proves about `transaction` (as `normalise_hash` writes it) under `terms`.
+
+    A transfer is judged by its log in the asset's contract, never by who sent the transaction: smart wallets, bundlers
+    and relayers send other people's transfers. What is wrong for good is said before what waiting may cure.
+    Raises Nonsense, and nothing else, for answers that are malformed or contradict each other.
+    """
+    parties = _parties(terms)
+    unknown = Verdict(Kind.NOT_FOUND, terms.confirmations)
+    if not parties.payers or not parties.payees:
+        return _invalid(unknown, Reason.SELF_PAYMENT)
+    if seen.receipt is None:
+        return unknown
+    pending = replace(unknown, kind=Kind.PENDING)
+    number = mined_in(seen.receipt)
+    if number is None:
+        return pending
+    receipt = _receipt(transaction, number, seen.receipt, terms.asset.lower())
+    place = _place(seen.block, number)
+    confirmations = max(0, _head(seen.head) - number + 1)
+    if place is None or place.block_hash != receipt.block_hash or receipt.removed:
+        return replace(pending, block_number=number, block_hash=receipt.block_hash)
+    placed = replace(
+        pending,
+        block_number=number,
+        block_hash=place.block_hash,
+        block_time=place.block_time,
+        confirmations=confirmations,
+    )
+    return _judge_content(placed, receipt, parties, terms)
+
+
+class _Transfer(NamedTuple):
+    log_index: int
+    payer: str
+    payee: str
+    amount_minor: int
+
+
+class _Parties(NamedTuple):
+    payers: frozenset[str]
+    payees: frozenset[str]
+    shared: frozenset[str]
+
+
+class _Receipt(NamedTuple):
+    block_hash: str
+    succeeded: bool
+    removed: bool
+    transfers: list[_Transfer]
+
+
+class _Place(NamedTuple):
+    block_hash: str
+    block_time: int
+
+
+def _parties(terms: Terms) -> _Parties:
+    """A wallet both sides call theirs proves nothing on either side."""
+    payers = frozenset(address.lower() for address in terms.payers)
+    payees = frozenset(address.lower() for address in terms.payees)
+    shared = payers & payees
+    return _Parties(payers - shared, payees - shared, shared)
+
+
+def _judge_content(placed: Verdict, receipt: _Receipt, parties: _Parties, terms: Terms) -> Verdict:
+    if not receipt.succeeded:
+        return _invalid(placed, Reason.REVERTED)
+    fault = _fault(receipt.transfers, parties)
+    if fault is not None:
+        return _invalid(placed, fault)
+    if _too_old(placed, terms):
+        return _invalid(placed, Reason.TOO_OLD)
+    amount_minor, payer, payee = _net(receipt.transfers, parties)
+    if amount_minor == 0:
+        return _invalid(placed, Reason.AMOUNT_TOO_LOW)
+    if placed.confirmations < terms.confirmations:
+        return placed
+    return replace(placed, kind=Kind.PAID, amount_minor=amount_minor, payer=payer, payee=payee)
+
+
+def _invalid(verdict: Verdict, reason: Reason) -> Verdict:
+    return replace(verdict, kind=Kind.INVALID, reason=reason)
+
+
+def _fault(transfers: list[_Transfer], parties: _Parties) -> Reason | None:
+    payers, payees, shared = parties
+    if not transfers:
+        return Reason.WRONG_ASSET
+    received = [move for move in transfers if move.payee in payees and move.payer not in payees]
+    if any(move.payer in payers for move in received):
+        return None
+    if any(move.payer in payers | shared and move.payee in payees | shared for move in transfers):
+        return Reason.SELF_PAYMENT
+    return Reason.WRONG_SENDER if received else Reason.WRONG_RECIPIENT
+
+
+def _too_old(placed: Verdict, terms: Terms) -> bool:
+    """The block number decides where a head was known: chain clocks run ahead and behind, numbers do not."""
+    assert placed.block_number is not None
+    assert placed.block_time is not None
+    if terms.after_block is not None:
+        return placed.block_number <= terms.after_block
+    return placed.block_time < terms.not_before
+
+
+def _net(transfers: list[_Transfer], parties: _Parties) -> tuple[int, str, str]:
+    """(amount, payer, payee) of the pair that moved most, less what came back within the same transaction.
+
+    Coming back is: payee to payer anywhere, and anyone to payer after the first payment (before it, an inflow is the
+    payer's own funding, such as a swap). No more counts than the payees kept of all they got: a flash loan or a round
+    trip through others nets to 0. The wallets of one side count together, so the way back may not hide in another one.
+    """
+    payers, payees, _ = parties
+    paid = [move for move in transfers if move.payer in payers and move.payee in payees]
+    first = paid[0].log_index
+    back = sum(
+        move.amount_minor
+        for move in transfers
+        if move.payee in payers and move.payer not in payers and (move.payer in payees or move.log_index > first)
+    )
+    kept = sum(move.amount_minor for move in transfers if move.payee in payees and move.payer not in payees) - sum(
+        move.amount_minor for move in transfers if move.payer in payees and move.payee not in payees
+    )
+    by_pair: Counter[tuple[str, str]] = Counter()
+    for move in paid:
+        by_pair[move.payer, move.payee] += move.amount_minor
+    (payer, payee), gross = max(by_pair.items(), key=lambda pair: pair[1])
+    amount_minor = max(0, min(gross - back, kept))
+    if amount_minor > MAX_AMOUNT_MINOR:
+        raise Nonsense(f"the transfers add up beyond {MAX_AMOUNT_MINOR}")
+    return amount_minor, payer, payee
+
+
+def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Receipt:
+    fields = _fields(answer, "receipt")
+    if _word(_field(fields, "transactionHash"), "receipt.transactionHash") != transaction:
+        raise Nonsense("the receipt is another transaction's")
+    block_hash = _word(_field(fields, "blockHash"), "receipt.blockHash")
+    status = quantity(_field(fields, "status"), "receipt.status", 1)
+    logs = [_fields(log, "log") for log in _items(_field(fields, "logs"), "receipt.logs")]
+    for log in logs:
+        _check_place(log, transaction, number, block_hash)
+    indices = [quantity(_field(log, "logIndex"), "log.logIndex", MAX_BLOCK_NUMBER) for log in logs]
+    if len(set(indices)) != len(indices):
+        raise Nonsense("two logs have one logIndex")
+    found = [_transfer(log, index, asset) for log, index in zip(logs, indices, strict=True)]
+    removed = [_flag(log.get("removed", False), "log.removed") for log in logs]
+    return _Receipt(block_hash, status == 1, any(removed), sorted(move for move in found if move is not None))
+
+
+def _check_place(log: dict[str, object], transaction: str, number: int, block_hash: str) -> None:
+    if _word(_field(log, "transactionHash"), "log.transactionHash") != transaction:
+        raise Nonsense("a log is another transaction's")
+    if _word(_field(log, "blockHash"), "log.blockHash") != block_hash:
+        raise Nonsense("a log is in another block than its receipt")
+    if quantity(_field(log, "blockNumber"), "log.blockNumber", MAX_BLOCK_NUMBER) != number:
+        raise Nonsense("a log is in another block than its receipt")
+
+
+def _transfer(log: dict[str, object], index: int, asset: str) -> _Transfer | None:
+    """The asset's transfer this log records; None for other contracts' logs and for other events."""
+    address = _match(_ADDRESS, _field(log, "address"), "log.address")
+    topics = [_word(topic, "log.topics") for topic in _items(_field(log, "topics"), "log.topics")]
+    data = _match(_BYTES, _field(log, "data"), "log.data")
+    if address != asset or len(topics) != 3 or topics[0] != _TRANSFER:
+        return None
+    amount_minor = int(_word(data, "the amount of a transfer"), 16)
+    if amount_minor > MAX_AMOUNT_MINOR:
+        raise Nonsense(f"a transfer is beyond {MAX_AMOUNT_MINOR}")
+    return _Transfer(index, _address_in(topics[1]), _address_in(topics[2]), amount_minor)
+
+
+def _address_in(word: str) -> str:
+    if int(word[2:26], 16):
+        raise Nonsense("a transfer's wallet is longer than an address")
+    return "0x" + word[26:]
+
+
+def _place(answer: object, number: int) -> _Place | None:
+    """Where the chain has the block now; None when the node does not have it, or not sealed."""
+    if answer is None:
+        return None
+    fields = _fields(answer, "block")
+    if _field(fields, "number") is None or _field(fields, "hash") is None:
+        return None
+    if quantity(fields["number"], "block.number", MAX_BLOCK_NUMBER) != number:
+        raise Nonsense("the block is not the one that was asked for")
+    block_time = quantity(_field(fields, "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
+    return _Place(_word(fields["hash"], "block.hash"), block_time)
+
+
+def _head(answer: object) -> int:
+    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer <= MAX_BLOCK_NUMBER:
+        raise Nonsense("the head is not a block number")
+    return answer
+
+
+def _fields(answer: object, name: str) -> dict[str, object]:
+    if not isinstance(answer, dict):
+        raise Nonsense(f"{name} is not an object")
+    return answer
+
+
+def _field(fields: dict[str, object], name: str) -> object:
+    if name not in fields:
+        raise Nonsense(f"{name} is missing")
+    return fields[name]
+
+
+def _items(answer: object, name: str) -> list[object]:
+    if not isinstance(answer, list):
+        raise Nonsense(f"{name} is not a list")
+    return answer
+
+
+def _flag(answer: object, name: str) -> bool:
+    if not isinstance(answer, bool):
+        raise Nonsense(f"{name} is not true or false")
+    return answer
+
+
+def _word(answer: object, name: str) -> str:
+    return _match(_WORD, answer, name)
+
+
+def _match(form: re.Pattern[str], answer: object, name: str) -> str:
+    if not isinstance(answer, str) or not form.fullmatch(answer):
+        raise Nonsense(f"{name} is malformed")
+    return answer.lower()

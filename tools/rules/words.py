@@ -1,0 +1,129 @@
+"""The words of a text as search knows them: one way of cutting, in every script, for what is indexed and what is asked.
+
+1. Fold: NFKC and case folding (UAX #15, Unicode 3.13), decimal digits as 0-9; accents, Hebrew points and Arabic
+   vowel signs are left out, because people search without them. Other combining marks stay with their letter.
+2. Cut: a word is a run of letters, marks and digits; `c++`, `c#` and their like keep their sign.
+3. Scripts that write no spaces between words (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) are cut into overlapping
+   pairs of characters; a character that stands alone is a word.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
+from unicodedata import category, decimal, normalize
+
+MOST_QUERY_CHARACTERS = 200
+MOST_QUERY_TERMS = 24
+MOST_INDEX_TERMS = 1_000
+MOST_CHARACTERS = 40  # of one term; a longer run is known by its beginning
+MOST_FOLDED = 8_000  # characters of one text: some become eighteen when folded
+
+OPTIONAL_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+)
+UNSPACED = (
+    "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3041-\u309f\u30a1-\u30ff\u3105-\u312f\u31f0-\u31ff"  # Hiragana, Katakana, Bopomofo
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"  # Hangul
+    "\u0e01-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u109f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
+)
+RUNS = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
+IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+SIGNED = re.compile(r"[^+#]+(?:(?:\+\+|#)$)?")
+
+
+class _Shown(dict[int, str]):
+    """What each character counts as, worked out when it is first met: itself, a digit, a gap, or nothing."""
+
+    def __missing__(self, code: int) -> str:
+        shown = _shown(chr(code))
+        if code <= 0xFFFF:  # the rest is rare, and hostile text must not fill the memory
+            self[code] = shown
+        return shown
+
+
+def query_terms(q: str) -> tuple[str, ...]:
+    """The terms asked for, each once, in their order: at most MOST_QUERY_TERMS, from the first 200 characters.
+
+    Empty when `q` holds no letter or digit. Never raises, whatever the text.
+    """
+    asked = (term for run in _runs(q[:MOST_QUERY_CHARACTERS]) for term in _asked(run))
+    return _first(asked, MOST_QUERY_TERMS)
+
+
+def index_terms(title: str, description: str, tags: Sequence[str], category: str) -> tuple[str, ...]:
+    """The terms a listing is found by, each once: at most MOST_INDEX_TERMS, the title's first.
+
+    A single character of an unspaced script is found in title, tags and category; in the description by its pairs.
+    """
+    head = (term for text in (title, category, *tags) for run in _runs(text) for term in (*_asked(run), *_within(run)))
+    body = (term for run in _runs(description) for term in (*_asked(run), *_signless(run)))
+    return _first(chain(head, body), MOST_INDEX_TERMS)
+
+
+def fold(text: str) -> str:
+    """One spelling for what readers take as the same: width, case, ligatures, optional marks."""
+    if text.isascii():
+        return text.lower()
+    folded = normalize("NFKC", normalize("NFKC", text)[:MOST_FOLDED].casefold())
+    return normalize("NFKC", OPTIONAL_MARKS.sub("", normalize("NFD", folded)))
+
+
+def _first(terms: Iterable[str], most: int) -> tuple[str, ...]:
+    return tuple(islice(dict.fromkeys(terms), most))
+
+
+def _runs(text: str) -> Iterator[str]:
+    """The text folded and cut where a gap, a sign or a change between spaced and unspaced script is."""
+    for piece in fold(text).translate(SHOWN).split():
+        if piece.isalnum() and piece.isascii():
+            yield piece
+            continue
+        for signed in SIGNED.findall(piece):
+            yield from filter(None, map(_unmarked, RUNS.findall(signed)))
+
+
+def _asked(run: str) -> Iterable[str]:
+    if not IS_UNSPACED.match(run):
+        return (run[:MOST_CHARACTERS],)
+    letters = _letters(run)
+    return map("".join, pairwise(letters)) if len(letters) > 1 else letters
+
+
+def _within(run: str) -> Iterable[str]:
+    """What a run is also found by, besides what is asked when somebody types it whole."""
+    return _letters(run) if IS_UNSPACED.match(run) else _signless(run)
+
+
+def _signless(run: str) -> Iterable[str]:
+    return (run.rstrip("+#")[:MOST_CHARACTERS],) if run[-1] in "+#" else ()
+
+
+def _letters(run: str) -> list[str]:
+    """The letters of a run, each with the marks that follow it."""
+    letters: list[str] = []
+    for character in run:
+        if letters and category(character)[0] == "M":
+            letters[-1] = (letters[-1] + character)[:MOST_CHARACTERS]
+        else:
+            letters.append(character)
+    return letters
+
+
+def _unmarked(run: str) -> str:
+    """The run from its first letter or digit on: marks without a letter say nothing."""
+    start = next((place for place, character in enumerate(run) if category(character)[0] != "M"), len(run))
+    return run[start:]
+
+
+def _shown(character: str) -> str:
+    kind = category(character)
+    if kind == "Nd":
+        return str(decimal(character))
+    if kind == "Cf" or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+        return " " if character == "\u200b" else ""  # joiners, hyphenation points, variants; but that one parts words
+    return character if kind[0] in "LNM" or character in "+#" else " "
+
+
+SHOWN = _Shown()

@@ -1,0 +1,1 @@
+"""What operations share, and the timed steps the workers run."""

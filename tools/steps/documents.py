@@ -1,0 +1,47 @@
+"""Documents: JSON texts kept once, under the hash of their canonical form."""
+
+from dataclasses import dataclass
+
+from storage.tables import DocumentRow
+from storage.unit import Tx
+from tools.errors import InvalidRequest
+from tools.errors.base import Json
+from tools.rules.canonical import canonical, sha256_hex
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON value in its RFC 8785 form, with the hash it is kept under."""
+
+    hash: str
+    text: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.text)
+
+
+def document(value: Json, param: str) -> Document:
+    """The canonical form of a value; InvalidRequest where it has none."""
+    try:
+        text = canonical(value)
+    except ValueError as error:
+        raise InvalidRequest(f"{param}: {error}", param=param) from None
+    return Document(sha256_hex(text), text)
+
+
+def keep_document(tx: Tx, made: Document | None) -> str | None:
+    """Store the document unless it is there; its hash."""
+    if made is None:
+        return None
+    tx.add_once(DocumentRow(hash=made.hash, text=made.text.decode()))
+    return made.hash
+
+
+def text_of(tx: Tx, hashed: str | None) -> str | None:
+    """The text kept under a hash; None for None."""
+    if hashed is None:
+        return None
+    row = tx.get(DocumentRow, hashed)
+    assert row is not None, f"document {hashed} is missing"
+    return row.text

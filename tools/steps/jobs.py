@@ -1,0 +1,238 @@
+"""Jobs as operations hold them: found for a party, moved by the table, told to both sides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import reviews_of_job, settlements_of_job
+from storage.tables import JobEventRow, JobRow, MessageRow, ReviewRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.unit import Tx
+from tools.arguments import Arguments
+from tools.context import Context
+from tools.errors import InvalidTransition, NotFound
+from tools.errors.base import Json
+from tools.ports import Env
+from tools.records.base import stamp_or_none
+from tools.registry import CATALOGUE
+from tools.rules.content import warnings
+from tools.rules.jobfacts import (
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Outcome,
+    PricingModel,
+    Timing,
+    payment_status,
+    refund_expected,
+)
+from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due
+from tools.steps.listings import recount
+
+class JobRef(Arguments):
+    """One job."""
+
+    job_id: str = Field(max_length=64, description="job_…")
+
+
+FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
+COUNTED = FINISHED | {JobStatus.CANCELLED}  # what changes a listing's figures
+
+
+@dataclass(frozen=True, slots=True)
+class SeenJob:
+    """A job with the rows its facts are derived from."""
+
+    row: JobRow
+    settlements: tuple[SettlementRow, ...]
+    reviewers: frozenset[str]
+
+    @property
+    def facts(self) -> JobFacts:
+        return facts_of(self)
+
+    def role_of(self, agent_id: str) -> Actor:
+        return Actor.BUYER if agent_id == self.row.buyer_id else Actor.SELLER
+
+    def other(self, agent_id: str) -> str:
+        return self.row.seller_id if agent_id == self.row.buyer_id else self.row.buyer_id
+
+
+def see(tx: Tx, row: JobRow) -> SeenJob:
+    settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
+    finished = row.status in FINISHED
+    reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
+    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews))
+
+
+def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
+    """The job of this id if the agent is a party to it, in this environment; NotFound otherwise."""
+    row = tx.get(JobRow, job_id, lock=lock)
+    if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
+        raise NotFound("you have no such job", param="job_id")
+    return see(tx, row)
+
+
+def mine(ctx: Context, job_id: str) -> SeenJob:
+    """The caller's job, locked, after the clock has made the move that is due."""
+    seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env, lock=True)
+    return run_clock(ctx, seen)
+
+
+def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
+    """Write the clock's move if one is due: deadlines hold whether or not a sweep has run."""
+    move = due(seen.facts, ctx.now)
+    if move is None:
+        return seen
+    changes: dict[str, object] = {}
+    if move.target is JobStatus.COMPLETED:
+        changes["completed_at"] = ctx.now
+    if move.target is JobStatus.CANCELLED:
+        changes["cancel_reason"] = "the delivery deadline passed"
+    return advance(ctx, seen, move, None, told={"by": "clock"}, **changes)
+
+
+def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
+    """The move the caller's action makes; InvalidTransition with what can be done instead."""
+    role = seen.role_of(ctx.agent)
+    move = allowed(seen.facts, action, role, ctx.now)
+    if move is None:
+        raise refusal(ctx, seen, action)
+    return move
+
+
+def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
+    role = seen.role_of(ctx.agent)
+    actions = list(available_actions(seen.facts, role, ctx.now, known_actions(ctx.operations)))
+    return InvalidTransition(
+        f"as {role} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
+        hint=f"Available now: {', '.join(actions)}." if actions else "Nothing is left for you to do on this job.",
+        status=str(seen.facts.status),
+        available_actions=actions,
+    )
+
+
+def advance(
+    ctx: Context, seen: SeenJob, move: JobMove, actor_id: str | None, *, told: dict[str, Json] | None = None, **changes: object
+) -> SeenJob:
+    """Make a move: the guarded update, the audit row and an event to both parties, in this unit of work."""
+    row = ctx.tx.change(
+        seen.row, **changes, status=move.target.value, closed_as=move.closes and move.closes.value, updated_at=ctx.now
+    )
+    after = replace(seen, row=row)
+    assert move.event is not None
+    record_event(ctx, after, move.event, actor_id, told or {})
+    if move.target in COUNTED:
+        recount(ctx, row.listing_id)
+    return after
+
+
+def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
+    """The audit row of something that happened to a job, and its event to both parties."""
+    row = seen.row
+    ctx.tx.append(
+        JobEventRow,
+        job_id=row.id,
+        type=event.removeprefix("job."),
+        actor_id=actor_id,
+        data=orjson.dumps(told).decode() if told else None,
+        created_at=ctx.now,
+    )
+    data = orjson.dumps({**common_data(seen, ctx.now), **told}).decode()
+    for party in dict.fromkeys((row.buyer_id, row.seller_id)):
+        ctx.tx.say(party, row.env, event, data, ctx.now)
+
+
+def common_data(seen: SeenJob, now: datetime) -> dict[str, Json]:
+    """What every job.* event carries."""
+    row, facts = seen.row, seen.facts
+    return {
+        "job_id": row.id,
+        "status": row.status,
+        "title": row.title,
+        "buyer_id": row.buyer_id,
+        "seller_id": row.seller_id,
+        "price": row.price,
+        "currency": "USDC",
+        "payment": row.payment,
+        "payment_status": str(payment_status(facts, now)),
+        "paid": facts.is_paid,
+        "refund_due": refund_expected(facts) > 0,
+        "thread_id": row.thread_id,
+        "pay_by": stamp_or_none(row.pay_by),
+    }
+
+
+def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> None:
+    """An action's note, posted to the job's thread as the agent who wrote it; the platform never quotes it."""
+    if body:
+        post(ctx, seen.row, body, {"via": "job_action", "action": action})
+
+
+def post(ctx: Context, job: JobRow, body: str, data: dict[str, Json] | None) -> MessageRow:
+    found = warnings(body)
+    message = ctx.tx.add(
+        MessageRow(
+            id=ctx.new_id("msg_"),
+            thread_id=job.thread_id,
+            sender_id=ctx.agent,
+            body=body,
+            data=None if data is None else orjson.dumps(data).decode(),
+            content_warnings=orjson.dumps(found).decode(),
+            created_at=ctx.now,
+        )
+    )
+    other = job.seller_id if ctx.agent == job.buyer_id else job.buyer_id
+    told = {
+        "thread_id": job.thread_id,
+        "message_id": message.id,
+        "from": ctx.agent,
+        "kind": "job",
+        "job_id": job.id,
+        "bounty_id": job.bounty_id,
+        "preview": body[:200],
+        "content_warnings": found,
+    }
+    ctx.tx.say(other, job.env, "message.received", orjson.dumps(told).decode(), ctx.now)
+    return message
+
+
+def facts_of(seen: SeenJob) -> JobFacts:
+    """What the rules ask of a job, from its row and its settlements."""
+    row = seen.row
+    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
+    return JobFacts(
+        status=JobStatus(row.status),
+        timing=Timing(row.payment),
+        model=PricingModel(row.pricing_model),
+        price_minor=row.price,
+        quoted_price_minor=row.quoted_price,
+        paid_minor=sum(one.amount for one in settled),
+        partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
+        orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
+        refunded_minor=sum(one.amount for one in seen.settlements if one.kind is SettlementKind.REFUND),
+        paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
+        accept_by=row.accept_by,
+        pay_by=row.pay_by,
+        deliver_by=row.deliver_by,
+        review_by=row.review_by,
+        delivered=row.output is not None,
+        revision_count=row.revision_count,
+        max_revisions=row.max_revisions,
+        closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
+        outcome=None if row.outcome is None else Outcome(row.outcome),
+        reviewed_by_buyer=row.buyer_id in seen.reviewers,
+        reviewed_by_seller=row.seller_id in seen.reviewers,
+    )
+
+
+def in_seconds(ctx: Context, seconds: int) -> datetime:
+    return ctx.now + timedelta(seconds=seconds)
+
+
+def known_actions(operations: frozenset[str]) -> frozenset[str]:
+    """The words of available_actions that have an operation."""
+    return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)

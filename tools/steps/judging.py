@@ -1,0 +1,73 @@
+"""Schemas and documents, judged before the unit of work opens: work that grows with the input never holds a lock."""
+
+import asyncio
+from collections.abc import Sequence
+
+import orjson
+
+from tools.errors import InvalidRequest, MarketError, PayloadTooLarge
+from tools.errors.base import Json
+from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy
+from tools.steps.documents import Document, document
+
+MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
+MOST_EXAMPLE = 65_536
+MOST_PREVIEW = 4_096
+LARGE = 32_768  # bytes from which work leaves the event loop
+
+
+class GatherAgain(Exception):
+    """What was judged has changed since: gather and judge again."""
+
+
+def judge_schema(schema: Json, param: str) -> Document | None:
+    """An untrusted schema, admitted; None for none. InvalidRequest says what is not supported."""
+    if schema is None:
+        return None
+    try:
+        admit(schema)
+    except SchemaRefused as refused:
+        raise InvalidRequest(
+            f"{param}: {refused}",
+            param=param,
+            hint="JSON Schema draft 2020-12: type object on top, local $refs into $defs, linear patterns, 64 KB.",
+        ) from None
+    return document(schema, param)
+
+
+async def judge_example(example: Json, param: str, schema: Document | None) -> str | None:
+    """An example as JSON text; it must satisfy its schema."""
+    if example is None:
+        return None
+    made = await measured(example, param, MOST_EXAMPLE)
+    found = await violations(schema.text.decode() if schema else None, example, made.size)
+    if found:
+        raise mismatch(InvalidRequest, param, found)
+    return made.text.decode()
+
+
+async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Document:
+    """The canonical form of a document of at most `most` bytes."""
+    quick = len(orjson.dumps(value))
+    made = document(value, param) if quick < LARGE else await asyncio.to_thread(document, value, param)
+    if made.size > most:
+        raise PayloadTooLarge(f"{param} is {made.size} bytes; at most {most} are taken", param=param)
+    return made
+
+
+async def violations(schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+    """What is wrong with a document, at most 20 faults; heavy checks leave the event loop."""
+    if schema is None:
+        return ()
+    checker = compiled(schema)
+    if is_heavy(schema, size):
+        return await asyncio.to_thread(checker.violations, value)
+    return checker.violations(value)
+
+
+def mismatch(error: type[MarketError], param: str, found: Sequence[Violation]) -> MarketError:
+    """All violations at once, in the shape every validation error has."""
+    listed = [{"param": f"{param}{one.path}", "message": one.message} for one in found]
+    return error(
+        f"{param} does not satisfy its schema: {found[0].message}", param=param, code=error.code, violations=listed
+    )

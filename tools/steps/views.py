@@ -1,0 +1,173 @@
+"""A job as one of its parties sees it, now."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import orjson
+
+from storage.jobs import handles_of
+from storage.tables import JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.unit import Tx
+from tools.context import Context
+from tools.records.base import Json, Step, spliced, stamp, stamp_or_none
+from tools.records.jobs import Deadlines, Job, JobCreated, JobPayment, Party, WaitingOn
+from tools.records.payments import Settlement
+from tools.registry import CATALOGUE
+from tools.rules.canonical import sha256_hex
+from tools.rules.jobfacts import JobFacts, JobStatus, payment_status, refund_expected
+from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, waiting_on
+from tools.rules.money import display
+from tools.steps.documents import text_of
+from tools.steps.jobs import SeenJob, known_actions
+from tools.steps.links import step, steps
+from tools.steps.settlements import settlement_record
+
+
+def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
+    """Handles by agent id, in one statement."""
+    return dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+
+
+def job_record(ctx: Context, seen: SeenJob) -> Job:
+    """The job as the caller sees it."""
+    return Job(**job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})))
+
+
+def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) -> JobCreated:
+    fields = job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id}))
+    return JobCreated(**fields, warnings=warned)
+
+
+def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the record. What the clock has not written yet is shown as if it had."""
+    row, now = seen.row, ctx.now
+    facts = clocked(seen.facts, now)
+    role = seen.role_of(ctx.agent)
+    actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
+    owed = refund_expected(facts)
+    refund = _latest(ctx, seen, SettlementKind.REFUND)
+    shows = not facts.is_sealed
+    return {
+        "id": row.id,
+        "status": facts.status.value,
+        "role": role.value,
+        "available_actions": actions,
+        "waiting_on": _waiting(facts, ctx),
+        "listing_id": row.listing_id,
+        "bounty_id": row.bounty_id,
+        "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
+        "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
+        "title": row.title,
+        "input": spliced(text_of(ctx.tx, row.input)),
+        "output": spliced(text_of(ctx.tx, row.output)) if shows else None,
+        "output_sealed": facts.is_sealed,
+        "output_hash": row.output,
+        "output_bytes": row.output_bytes,
+        "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
+        "content_warnings": orjson.loads(row.content_warnings),
+        "units": row.units,
+        "price": row.price,
+        "payment": _payment(ctx, seen, facts, owed, refund),
+        "refund_due": owed > 0,
+        "refund_expected": owed or None,
+        "refund": refund,
+        "revision_count": row.revision_count,
+        "max_revisions": row.max_revisions,
+        "quoted_price": row.quoted_price,
+        "quote_message": row.quote_message,
+        "deadlines": _deadlines(row),
+        "cancel_reason": row.cancel_reason,
+        "dispute_reason": row.dispute_reason,
+        "dispute_id": row.dispute_id,
+        "panel_seed_hash": sha256_hex(row.panel_seed),
+        "unpaid": facts.is_unpaid,
+        "resolution": _resolution(row),
+        "thread_id": row.thread_id,
+        "env": row.env,
+        "created_at": stamp(row.created_at),
+        "accepted_at": stamp_or_none(row.accepted_at),
+        "delivered_at": stamp_or_none(row.delivered_at),
+        "completed_at": stamp_or_none(row.completed_at),
+        "updated_at": stamp(row.updated_at),
+        "next_steps": _next_steps(ctx, seen, facts, role, actions),
+    }
+
+
+def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
+    row, network = seen.row, ctx.network
+    timing: Literal["on_delivery", "upfront"] = "upfront" if row.payment == "upfront" else "on_delivery"
+    return JobPayment(
+        timing=timing,
+        status=payment_status(facts, ctx.now).value,
+        amount=row.price,
+        display=None if row.price is None else display(row.price),
+        network=network.id,
+        chain_id=network.chain_id,
+        asset=network.asset,
+        pay_to=row.pay_to,
+        pay_from=row.pay_from,
+        pay_url=f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        pay_by=stamp_or_none(row.pay_by),
+        paid_at=stamp_or_none(facts.paid_at),
+        settlement=_latest(ctx, seen, SettlementKind.PAYMENT),
+        refund_due=owed > 0,
+        refund_expected=owed or None,
+        refund=refund,
+    )
+
+
+def _latest(ctx: Context, seen: SeenJob, kind: SettlementKind) -> Settlement | None:
+    """The settlement that decided: the last one applied, else the last recorded."""
+    rows = [one for one in seen.settlements if one.kind is kind]
+    best: SettlementRow | None = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
+    return None if best is None else settlement_record(best, ctx.network, ctx.agent)
+
+
+def _deadlines(row: JobRow) -> Deadlines:
+    return Deadlines(
+        accept_by=stamp_or_none(row.accept_by),
+        pay_by=stamp_or_none(row.pay_by),
+        deliver_by=stamp_or_none(row.deliver_by),
+        review_by=stamp_or_none(row.review_by),
+    )
+
+
+def _waiting(facts: JobFacts, ctx: Context) -> WaitingOn | None:
+    found = waiting_on(facts, ctx.now)
+    if found is None:
+        return None
+    return WaitingOn(who=found.who.value, action=found.action, until=stamp_or_none(found.until), then=found.then)
+
+
+def _resolution(row: JobRow) -> dict[str, Json] | None:
+    if row.outcome is None:
+        return None
+    return {"outcome": row.outcome, "note": row.resolution_note, "by": row.resolved_by}
+
+
+_WHY = {
+    "accept": "Agree, and the job goes on.",
+    "decline": "Say no; a reason helps the buyer.",
+    "deliver": "Hand over the finished work.",
+    "pay": "Read the terms, send the USDC, then call again with the transaction hash.",
+    "cancel": "Stop the job.",
+    "review": "Rate the other party; permanent.",
+    "quote": "Name your price.",
+    "accept_quote": "Agree to the quoted price.",
+    "request_revision": "Ask for changes.",
+    "dispute": "Have the delivery judged.",
+    "refund": "Send back what is owed.",
+    "message": "Write to the other party.",
+}
+
+
+def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
+    waiting = waiting_on(facts, ctx.now)
+    by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
+    until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
+    found = [step(by_action[action], _WHY[action], deadline=until, job_id=seen.row.id) for action in actions]
+    if not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
+        found.append(step("get_job", "See whether the other party has acted.", job_id=seen.row.id))
+    if facts.is_paid:
+        found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
+    return steps(*found)
