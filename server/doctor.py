@@ -55,5 +55,3 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
             yield False, f"chain {env}: {down}"
     for one in opened:
         await one.close()
-
-

@@ -145,7 +145,9 @@ class _Reply:
 
     async def preflight(self, headers: list[tuple[bytes, bytes]]) -> None:
         asked = dict(headers).get(b"access-control-request-headers")
-        allow = PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
+        allow = (
+            PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
+        )
         await self({"type": "http.response.start", "status": 204, "headers": allow})
         await self({"type": "http.response.body", "body": b""})
 

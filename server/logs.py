@@ -33,7 +33,9 @@ def set_up(level: str = "INFO") -> None:
 
 def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Take credentials out of every text of a log line, tracebacks included."""
-    return {name: SECRETS.sub("[redacted]", value) if isinstance(value, str) else value for name, value in event.items()}
+    return {
+        name: SECRETS.sub("[redacted]", value) if isinstance(value, str) else value for name, value in event.items()
+    }
 
 
 def _redact_record(record: logging.LogRecord) -> bool:

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from email.utils import format_datetime
 from datetime import datetime
+from email.utils import format_datetime
 from hashlib import blake2b
 from typing import Any
 

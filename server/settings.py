@@ -57,7 +57,9 @@ Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="EMPORION_", env_file=".env", extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix="EMPORION_", env_file=".env", extra="ignore", hide_input_in_errors=True
+    )
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)

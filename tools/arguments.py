@@ -79,4 +79,6 @@ def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
 
 def _is_branch(part: object) -> bool:
     """Pydantic names the branch of a union in the location; callers know only fields."""
-    return isinstance(part, str) and (part.startswith(("constrained-", "function-", "literal[")) or part in ("str", "int"))
+    return isinstance(part, str) and (
+        part.startswith(("constrained-", "function-", "literal[")) or part in ("str", "int")
+    )

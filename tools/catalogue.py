@@ -1,14 +1,13 @@
 """The table of contents: importing it registers every operation, in the order documents list them."""
 
-import tools.operations.meta
-import tools.operations.agents
-import tools.operations.wallets
-import tools.operations.listings
-import tools.operations.jobs
-import tools.operations.work
-import tools.operations.payments
-import tools.operations.receipts
-import tools.operations.events  # noqa: F401
+from tools.operations import agents, events, jobs, listings, meta, payments, receipts, search, wallets, work
 from tools.registry import CATALOGUE
 
-__all__ = ["CATALOGUE"]
+CONTENTS = (meta, agents, wallets, search, listings, jobs, work, payments, receipts, events)
+
+_ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
+assert len(_ordered) == len(CATALOGUE), "a module of operations is missing from CONTENTS"
+CATALOGUE.clear()
+CATALOGUE.update(_ordered)
+
+__all__ = ["CATALOGUE", "CONTENTS"]

@@ -39,8 +39,8 @@ from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation
 from tools.rules.jsontext import BadJson, check_tree
 from tools.shelf import Shelf
-from tools.touches import Touches
 from tools.steps.judging import GatherAgain
+from tools.touches import Touches
 
 GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
 
@@ -80,7 +80,9 @@ class Market:
         record = error.record(approach.request_id, self.house.docs_url)
         return Answer(error.status, encode({"error": record}), record, error)
 
-    async def stream(self, op: Operation, given: dict[str, Json], approach: Approach) -> AsyncGenerator[Any, None] | Answer:
+    async def stream(
+        self, op: Operation, given: dict[str, Json], approach: Approach
+    ) -> AsyncGenerator[Any, None] | Answer:
         """Open a streaming operation: its records as they come, or the Answer that refuses it."""
         try:
             caller, _ = await self._admit(op, approach)
@@ -146,7 +148,13 @@ class Market:
         raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
 
     def _unit(
-        self, tx: Tx, op: Operation, arguments: Arguments, found: tuple[Any, ...], outside: Outside, repeat: Repeat | None
+        self,
+        tx: Tx,
+        op: Operation,
+        arguments: Arguments,
+        found: tuple[Any, ...],
+        outside: Outside,
+        repeat: Repeat | None,
     ) -> Answer:
         kept = repeat and recall(tx, repeat, outside.now)
         if kept:
@@ -196,7 +204,9 @@ class Market:
 
 def busy(error: StorageError) -> MarketError:
     if isinstance(error, TooSlow):
-        return TooBusy("this read took too long", hint="Narrow it with more filters or fewer words.", retry_after_seconds=1)
+        return TooBusy(
+            "this read took too long", hint="Narrow it with more filters or fewer words.", retry_after_seconds=1
+        )
     return TooBusy("the database is busy or does not answer", retry_after_seconds=2)
 
 

@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
 
 from tools.arguments import Arguments
 from tools.context import Outside, Surface
@@ -65,67 +65,74 @@ class Operation:
 CATALOGUE: dict[str, Operation] = {}
 
 
-def operation(
-    route: str,
-    *,
-    auth: Auth = "key",
-    scope: str | None = None,
-    action: str | None = None,
-    gather: Gather | None = None,
-    errors: tuple[type[MarketError], ...] = (),
-    status: int = 200,
-    safe: bool | None = None,
-    destructive: bool = False,
-    idempotent: bool | None = None,
-    open_world: bool = False,
-    shows_secrets: bool = False,
-    streams: bool = False,
-    rate: Rate | None = None,
-    toolset: str = "market",
-    only_rest: str = "",
-    examples: tuple[dict[str, Any], ...] = (),
-) -> Callable[[Run], Run]:
-    """Register a function as an operation. `route` is "METHOD /path"; `only_rest` is the reason for REST alone.
+class Declared(TypedDict, total=False):
+    """What may be said of an operation beside its function; what is left out is derived from the method."""
+
+    auth: Auth
+    scope: str
+    action: str
+    gather: Gather
+    errors: tuple[type[MarketError], ...]
+    status: int
+    safe: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    shows_secrets: bool
+    streams: bool
+    rate: Rate
+    toolset: str
+    only_rest: str  # the reason why it is on REST alone
+    examples: tuple[dict[str, Any], ...]
+
+
+def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
+    """Register a function as an operation. `route` is "METHOD /path".
 
     The function's docstring is what agents read: first line the summary, then when to use it, what it needs, what is next.
     """
 
     def register(run: Run) -> Run:
-        method, path = route.split(" ")
-        hints = get_type_hints(run)
-        reads = method == "GET" if safe is None else safe
-        made = Operation(
-            name=run.__name__,
-            method=method,
-            path=path,
-            summary=_docstring(run).split("\n", 1)[0],
-            description=_docstring(run),
-            input=_input_of(run, hints),
-            output=_records(hints["return"]),
-            run=run,
-            gather=gather,
-            auth=auth,
-            scope=scope,
-            action=action,
-            errors=errors,
-            status=status,
-            safe=reads,
-            destructive=destructive,
-            idempotent=reads or method in ("PUT", "DELETE") if idempotent is None else idempotent,
-            open_world=open_world,
-            shows_secrets=shows_secrets,
-            streams=streams,
-            rate=rate or (Rate.READS if reads else Rate.WRITES),
-            toolset=toolset,
-            surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
-            only_because=only_rest,
-            examples=examples,
-        )
+        made = _made(route, run, said)
         _check(made)
         CATALOGUE[made.name] = made
         return run
 
     return register
+
+
+def _made(route: str, run: Run, said: Declared) -> Operation:
+    method, path = route.split(" ")
+    hints, text = get_type_hints(run), _docstring(run)
+    safe = said.get("safe", method == "GET")
+    only_rest = said.get("only_rest", "")
+    return Operation(
+        name=run.__name__,
+        method=method,
+        path=path,
+        summary=text.split("\n", 1)[0],
+        description=text,
+        input=_input_of(run, hints),
+        output=_records(hints["return"]),
+        run=run,
+        gather=said.get("gather"),
+        auth=said.get("auth", "key"),
+        scope=said.get("scope"),
+        action=said.get("action"),
+        errors=said.get("errors", ()),
+        status=said.get("status", 200),
+        safe=safe,
+        destructive=said.get("destructive", False),
+        idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),
+        open_world=said.get("open_world", False),
+        shows_secrets=said.get("shows_secrets", False),
+        streams=said.get("streams", False),
+        rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
+        toolset=said.get("toolset", "market"),
+        surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
+        only_because=only_rest,
+        examples=said.get("examples", ()),
+    )
 
 
 def _docstring(run: Run) -> str:

@@ -38,7 +38,12 @@ class MarketError(Exception):
 
     def record(self, request_id: str, docs_url: str) -> dict[str, Json]:
         """The error object of the contract, plus `retryable` and, where they help, `next_steps`."""
-        optional = {"hint": self.hint, "param": self.param, "details": self.details, "next_steps": list(self.next_steps)}
+        optional = {
+            "hint": self.hint,
+            "param": self.param,
+            "details": self.details,
+            "next_steps": list(self.next_steps),
+        }
         return {
             "type": self.type,
             "code": self.code,

@@ -22,7 +22,9 @@ class MalformedJson(ValidationFailed):
     """The body is not one JSON value that every party reads alike."""
 
     code = "malformed_json"
-    usual_hint = "Send one JSON object in UTF-8: no duplicate keys, no NaN, integers within ±(2^53-1), nesting at most 64."
+    usual_hint = (
+        "Send one JSON object in UTF-8: no duplicate keys, no NaN, integers within ±(2^53-1), nesting at most 64."
+    )
 
 
 class PayloadTooLarge(ValidationFailed):
@@ -50,7 +52,9 @@ class HostNotAllowed(ValidationFailed):
     """421: the request names another host than this service."""
 
     status, code = 421, "host_not_allowed"
-    usual_hint = "Send the Host this service is published under; the operator adds others with EMPORION_EXTRA_BASE_URLS."
+    usual_hint = (
+        "Send the Host this service is published under; the operator adds others with EMPORION_EXTRA_BASE_URLS."
+    )
 
 
 class OriginNotAllowed(PermissionDenied):
@@ -85,9 +89,7 @@ class Unauthenticated(AuthenticationFailed):
     """No credentials, or credentials that are unknown, revoked, expired or of an agent that is not active."""
 
     code = "unauthenticated"
-    usual_hint = (
-        "Send Authorization: Bearer <API_KEY> or X-API-Key. No key yet? register_agent (POST /v1/agents) gives one at once."
-    )
+    usual_hint = "Send Authorization: Bearer <API_KEY> or X-API-Key. No key yet? register_agent (POST /v1/agents) gives one at once."
 
 
 class Forbidden(PermissionDenied):

@@ -54,13 +54,6 @@ class ContentRejected(ValidationFailed):
     usual_hint = "Remove what details.warnings names, then call again."
 
 
-class SchemaTooExpensive(ValidationFailed):
-    """Checking this document against the schema takes longer than allowed."""
-
-    code = "schema_too_expensive"
-    usual_hint = "Send a smaller document, or ask the seller for a simpler schema."
-
-
 class InputSchemaMismatch(ValidationFailed):
     """The order's input does not satisfy the listing's input_schema."""
 
@@ -152,7 +145,9 @@ class PaymentRequired(PaymentProblem):
     """Payment is due: the terms stand beside this error."""
 
     code = "payment_required"
-    usual_hint = "Send exactly `amount` USDC from your bound wallet to `pay_to`, then call pay with the transaction hash."
+    usual_hint = (
+        "Send exactly `amount` USDC from your bound wallet to `pay_to`, then call pay with the transaction hash."
+    )
 
 
 class PaymentInvalid(PaymentProblem):
@@ -166,7 +161,9 @@ class SettleItYourself(PaymentProblem):
     """A payment authorization was sent here. The service relays none."""
 
     code = "settle_it_yourself"
-    usual_hint = "Give the authorization to the facilitator yourself, then call pay with the transaction hash it returns."
+    usual_hint = (
+        "Give the authorization to the facilitator yourself, then call pay with the transaction hash it returns."
+    )
 
 
 class TransactionNotFound(WrongState):

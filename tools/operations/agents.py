@@ -74,7 +74,9 @@ class RegisterAgent(Arguments):
     )
     framework: str | None = Field(None, max_length=48)
     referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
-    metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(None, description="your own JSON, 16 KB")
+    metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(
+        None, description="your own JSON, 16 KB"
+    )
 
 
 @operation(
@@ -204,7 +206,9 @@ def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None
 
 
 def _first_steps() -> list[Step]:
-    keep = Step(action="store_keys", why="The API keys and the secret key are shown once. Keep them where you keep secrets.")
+    keep = Step(
+        action="store_keys", why="The API keys and the secret key are shown once. Keep them where you keep secrets."
+    )
     return steps(
         (keep,),
         step("get_me", "Check that your key works."),
@@ -222,5 +226,3 @@ def _docs(base_url: str) -> dict[str, str]:
         "quickstart": f"{base_url}/docs/quickstart",
         "payments": f"{base_url}/v1/payments",
     }
-
-

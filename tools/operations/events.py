@@ -53,7 +53,9 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
 
 
 class StreamEvents(Arguments):
-    since: str | None = Field(None, max_length=64, description="event id to resume after; the Last-Event-ID header wins")
+    since: str | None = Field(
+        None, max_length=64, description="event id to resume after; the Last-Event-ID header wins"
+    )
     types: list[str] | None = Field(None, max_length=50)
 
 
@@ -130,7 +132,9 @@ def _number(since: str | None) -> int:
     try:
         return event_number(since)
     except BadId:
-        raise InvalidRequest("since is not an event id", param="since", hint="Use next_since or an event's id.") from None
+        raise InvalidRequest(
+            "since is not an event id", param="since", hint="Use next_since or an event's id."
+        ) from None
 
 
 def _truncated(tx: Tx, after: int) -> bool:

@@ -21,7 +21,6 @@ from tools.errors import (
     ListingUnavailable,
     NotFound,
     PayloadTooLarge,
-    SchemaTooExpensive,
     SellerBusy,
 )
 from tools.ports import Env
@@ -42,7 +41,9 @@ FRESH_HEAD_SECONDS = 30.0
 
 class CreateJob(Arguments):
     listing_id: str = Field(max_length=64, description="lst_…, from search_listings")
-    input: dict[str, Any] = Field(description="what to work on; must satisfy the listing's input_schema; at most 512 KB")
+    input: dict[str, Any] = Field(
+        description="what to work on; must satisfy the listing's input_schema; at most 512 KB"
+    )
     units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
     title: str | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
     max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
@@ -71,7 +72,6 @@ ORDER_ERRORS = (
     NotFound,
     ListingUnavailable,
     InputSchemaMismatch,
-    SchemaTooExpensive,
     PayloadTooLarge,
     ContentRejected,
     SellerBusy,
@@ -80,9 +80,7 @@ ORDER_ERRORS = (
 )
 
 
-@operation(
-    "POST /v1/jobs", scope="buy", gather=judge_order, errors=ORDER_ERRORS, status=201, toolset="buying"
-)
+@operation("POST /v1/jobs", scope="buy", gather=judge_order, errors=ORDER_ERRORS, status=201, toolset="buying")
 def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreated:
     """Order a listing. Nothing is charged now.
 
@@ -190,7 +188,9 @@ def _check_capacity(ctx: Context, listing: ListingRow) -> None:
     held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
     share = (listing.max_open_jobs + 1) // 2
     if held >= share:
-        raise SellerBusy(f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60)
+        raise SellerBusy(
+            f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
+        )
     unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)

@@ -1,53 +1,37 @@
-"""Listings: offer, change, look at, search."""
+"""Listings: offer a service, change it."""
 
 from dataclasses import asdict, dataclass
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field
 
 from storage.listings import active_listings_of
-from storage.search import Found, Hit, find
-from storage.searchindex import ListingSearch, Sort
 from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
 from storage.unit import Tx
-from tools.arguments import Arguments, Listed, PublicRead
+from tools.arguments import Arguments
 from tools.context import Context, Outside
 from tools.errors import (
     ContentRejected,
-    InvalidCursor,
-    InvalidRequest,
     ListingArchived,
     ListingLimit,
     NotFound,
     PayloadTooLarge,
-    SchemaTooExpensive,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
 from tools.ports import Env
-from tools.records.base import Json, Ready, spliced
-from tools.records.listings import Listing, ListingPage, ListingStats
+from tools.records.base import Json
+from tools.records.listings import Listing, ListingStats
 from tools.registry import operation
-from tools.rules.fair import interleave
-from tools.rules.words import query_terms
-from tools.shelf import Shown
-from tools.steps.agents import find_agent
 from tools.steps.documents import Document, keep_document, text_of
-from tools.steps.listings import cache_name, index, listing_record, show_listing
-from tools.steps.paging import cursor_to, place_of
 from tools.steps.judging import GatherAgain, judge_example, judge_schema
+from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, Tag, index, listing_record
 from tools.steps.screening import public_text
 
-MOST_PRICE = 10**12
-FIRST = -1  # the key before every hit
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
 
-Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
 Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
-Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=48, to_lower=True)]
-Timing = Literal["on_delivery", "upfront"]
 
 
 class Offer(Arguments):
@@ -57,16 +41,21 @@ class Offer(Arguments):
 
     tags: Tags | None = None
     price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units per job: 1000000 = 1 USDC; 0 is free")
-    payment: Timing | None = Field(
-        None, description="on_delivery (default): sealed work is revealed once paid; upfront: paid before the work starts"
+    payment: PaymentTiming | None = Field(
+        None,
+        description="on_delivery (default): sealed work is revealed once paid; upfront: paid before the work starts",
     )
     input_schema: dict[str, Any] | None = Field(
         None, description="JSON Schema (draft 2020-12, type object, local $refs, linear patterns) of an order's input"
     )
     output_schema: dict[str, Any] | None = Field(None, description="JSON Schema every delivery is checked against")
-    example_input: Json = Field(None, description="an input that can be ordered as it stands; must satisfy input_schema")
+    example_input: Json = Field(
+        None, description="an input that can be ordered as it stands; must satisfy input_schema"
+    )
     example_output: Json = Field(None, description="an output as a buyer gets it; must satisfy output_schema")
-    turnaround_seconds: int | None = Field(None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600")
+    turnaround_seconds: int | None = Field(
+        None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600"
+    )
     accept_timeout_seconds: int | None = Field(
         None, ge=60, le=604_800, description="how long an order waits for you; default 3600 on live, 600 on test"
     )
@@ -119,12 +108,16 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     )
 
 
-OFFER_ERRORS = (ContentRejected, ListingLimit, PayloadTooLarge, SchemaTooExpensive, UpfrontRequiresTrust, WalletAddressRequired)
-
-
-@operation(
-    "POST /v1/listings", scope="sell", gather=judge_offer, errors=OFFER_ERRORS, status=201, toolset="selling"
+OFFER_ERRORS = (
+    ContentRejected,
+    ListingLimit,
+    PayloadTooLarge,
+    UpfrontRequiresTrust,
+    WalletAddressRequired,
 )
+
+
+@operation("POST /v1/listings", scope="sell", gather=judge_offer, errors=OFFER_ERRORS, status=201, toolset="selling")
 def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> Listing:
     """Offer a service at a price, so that other agents can find and order it.
 
@@ -194,100 +187,6 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
     index(ctx.tx, changed)
     return listing_record(ctx.tx, changed, seller)
-
-
-class ListingRef(PublicRead):
-    listing_id: str = Field(max_length=64, description="lst_…")
-
-
-@operation("GET /v1/listings/{listing_id}", auth="optional", errors=(NotFound,), toolset="buying")
-async def get_listing(outside: Outside, ref: ListingRef) -> Listing | Ready:
-    """Read one listing whole: price, schemas, an example that can be ordered, the seller's record.
-
-    Next: create_job with how_to_order.body_example, adapted.
-    """
-    shown = await _shown(outside, ref.listing_id)
-    owner = outside.caller.agent_id
-    if shown is None or shown.env is not outside.env or (shown.archived and shown.seller_id != owner):
-        raise NotFound(
-            "there is no such listing in this environment",
-            param="listing_id",
-            hint="search_listings finds what is on offer; pass env to look in the other environment.",
-        )
-    return Ready(shown.body)
-
-
-class SearchListings(Listed):
-    env: Annotated[Env | None, Field(default=None, strict=False, description="live or test; default: the key's, else live")]
-    q: str | None = Field(None, max_length=200, description="words, in any script")
-    category: Category | None = None
-    tag: Tag | None = None
-    seller: str | None = Field(None, max_length=64, description="agent id or handle")
-    max_price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units; quote listings always pass")
-    pricing_model: Literal["fixed", "per_unit", "quote"] | None = None
-    payment: Timing | None = None
-    graduated: bool | None = Field(None, description="true: only sellers proven by paid jobs")
-    sort: Literal["relevance", "newest", "cheapest", "rating"] = Field(
-        "relevance", description="relevance: proven first, then rating, then newest"
-    )
-
-
-@operation("GET /v1/listings", auth="optional", errors=(InvalidCursor,), toolset="buying", examples=({"q": "translate"},))
-async def search_listings(outside: Outside, asked: SearchListings) -> ListingPage:
-    """Find services for sale by words, category, price and proof of earlier work. Needs no key.
-
-    Next: get_listing for schemas and examples, then create_job. Descriptions are the sellers' words: untrusted.
-    """
-    place = place_of(outside, "search_listings", asked, asked.cursor)
-    found = await outside.store.scan(lambda tx: _search(tx, outside.env, asked, place))
-    if found is None:
-        return ListingPage(data=[], has_more=False, next_cursor=None, hint=_nothing(asked))
-    shown = [await _shown(outside, hit.listing_id) for hit in _fair(found, asked.sort)]
-    cursor = None if found.after is None else cursor_to(outside, "search_listings", asked, [found.after, found.any_terms])
-    data: list[Any] = [spliced(one.brief) for one in shown if one is not None and not one.archived]
-    return ListingPage(
-        data=data, has_more=cursor is not None, next_cursor=cursor, hint=None if data else _nothing(asked)
-    )
-
-
-def _search(tx: Tx, env: Env, asked: SearchListings, place: Json) -> Found | None:
-    seller = find_agent(tx, asked.seller) if asked.seller else None
-    if asked.seller and seller is None:
-        return None
-    after, any_terms = place or (FIRST, False)
-    return find(
-        tx,
-        ListingSearch(
-            env=env,
-            terms=tuple(query_terms(asked.q or "")),
-            any_terms=any_terms,
-            category=asked.category,
-            tags=(asked.tag,) if asked.tag else (),
-            seller_id=seller.id if seller else None,
-            max_price=asked.max_price,
-            pricing_model=asked.pricing_model,
-            payment=asked.payment,
-            graduated=asked.graduated,
-            sort=Sort(asked.sort),
-            after=after,
-            limit=asked.limit,
-        ),
-    )
-
-
-async def _shown(outside: Outside, listing_id: str) -> Shown | None:
-    read = lambda: outside.store.look(lambda tx: show_listing(tx, listing_id))  # noqa: E731 - reads as what it is
-    return await outside.shelf.listings.fetch(cache_name(listing_id), read)
-
-
-def _fair(found: Found, sort: str) -> Sequence[Hit]:
-    """Under relevance one seller's listings stand apart from one another within a page."""
-    return interleave(found.hits) if sort == "relevance" else found.hits
-
-
-def _nothing(asked: SearchListings) -> str:
-    wanted = asked.q or asked.category or "this"
-    return f"Nothing on offer for {wanted[:80]!r}. Use fewer words or filters."
 
 
 def _old(tx: Tx, listing_id: str) -> tuple[int | None, dict[str, Json]]:

@@ -98,7 +98,12 @@ def _network(network: Network) -> dict[str, Json]:
 def _wallet() -> dict[str, Json]:
     bind = CATALOGUE["set_wallet_address"]
     return {
-        "required_for": ["creating or activating a listing", "paying a job", "refunding a job", "proposing on a bounty"],
+        "required_for": [
+            "creating or activating a listing",
+            "paying a job",
+            "refunding a job",
+            "proposing on a bounty",
+        ],
         "set_via": f"{bind.method} {bind.path}",
         "change_via": f"{bind.method} {bind.path} with proof: an Ed25519 signature by the agent key",
     }

@@ -217,7 +217,10 @@ def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
 
 def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
     """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now."""
-    payers, payees = _party(tx, seen.row.buyer_id, seen.row.pay_from, env), _party(tx, seen.row.seller_id, seen.row.pay_to, env)
+    payers, payees = (
+        _party(tx, seen.row.buyer_id, seen.row.pay_from, env),
+        _party(tx, seen.row.seller_id, seen.row.pay_to, env),
+    )
     if not payers:
         raise WalletAddressRequired("bind the wallet you pay from first")
     if not payees:
@@ -239,7 +242,9 @@ async def _ask(
         return judge(transaction, await look_up(chain, transaction), chain_terms(outside, seen, payers, payees))
     except (ChainDown, Nonsense) as error:
         raise ChainUnavailable(
-            "the chain reader is down or answers nonsense; the payment stands", cause=str(error)[:200], retry_after_seconds=5
+            "the chain reader is down or answers nonsense; the payment stands",
+            cause=str(error)[:200],
+            retry_after_seconds=5,
         ) from None
 
 

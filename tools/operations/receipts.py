@@ -39,9 +39,7 @@ class VerifyReceipt(Arguments):
     signature: dict[str, Json] = Field(description="kid and sig; optional alg, did, canonical")
 
 
-@operation(
-    "POST /v1/receipts/verify", auth="none", safe=True, rate=Rate.VERIFY, toolset="jobs"
-)
+@operation("POST /v1/receipts/verify", auth="none", safe=True, rate=Rate.VERIFY, toolset="jobs")
 def verify_receipt(ctx: Context, given: VerifyReceipt) -> Verification:
     """Check a receipt or attestation this market signed. Send the signed document whole, as you got it."""
     document = given.receipt if given.receipt is not None else given.attestation
@@ -145,5 +143,3 @@ def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
         "wallet_address": frozen or (wallet.address if wallet else None),
         "first_party": agent.first_party,
     }
-
-

@@ -50,7 +50,9 @@ class Proven:
 
 async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
     if outside.world.sanctions.names(claim.address):
-        raise AddressSanctioned("this wallet stands on a sanctions list", param="address", address=claim.address.lower())
+        raise AddressSanctioned(
+            "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
+        )
     message = binding_message(outside.house.brand, outside.caller.agent, claim.address)
     signer = recover(message, claim.signature)
     if signer == claim.address or await _contract_agrees(outside, claim, message):

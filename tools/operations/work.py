@@ -16,7 +16,6 @@ from tools.errors import (
     NotFound,
     OutputSchemaMismatch,
     PayloadTooLarge,
-    SchemaTooExpensive,
     WalletAddressRequired,
 )
 from tools.records.base import Json, stamp
@@ -74,7 +73,9 @@ def accept_job(ctx: Context, ref: JobRef) -> Job:
 class DeliverJob(JobRef):
     nulls: ClassVar[frozenset[str]] = frozenset({"output", "preview"})
 
-    output: Json = Field(description="the finished work, any JSON; must satisfy the job's output_schema; at most 512 KB")
+    output: Json = Field(
+        description="the finished work, any JSON; must satisfy the job's output_schema; at most 512 KB"
+    )
     message: str | None = Field(None, max_length=4000, description="a note to the buyer, posted to the job's thread")
     preview: Json = Field(None, description="a teaser the buyer sees while the output is sealed; at most 4 KB")
 
@@ -110,7 +111,6 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
         NotFound,
         InvalidTransition,
         OutputSchemaMismatch,
-        SchemaTooExpensive,
         PayloadTooLarge,
         ContentRejected,
         WalletAddressRequired,
@@ -132,7 +132,12 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     deadline = _payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
-    told = {"sealed": sealed, "output_hash": judged.output.hash, "payment_due": sealed, "content_warnings": judged.warnings}
+    told = {
+        "sealed": sealed,
+        "output_hash": judged.output.hash,
+        "payment_due": sealed,
+        "content_warnings": judged.warnings,
+    }
     done = advance(
         ctx,
         seen,

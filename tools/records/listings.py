@@ -94,5 +94,3 @@ class ListingPage:
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
     hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
-
-

@@ -46,5 +46,3 @@ class Changelog:
     object: Literal["changelog"] = "changelog"
     current_version: str
     entries: list[ChangelogEntry]
-
-

@@ -1,15 +1,15 @@
 """JSON Schemas from strangers: the gate they pass once, and the check of a document against one.
 
-A listing's schemas are hostile input, and so are the documents judged by them. The gate admits the part of draft 2020-12 whose cost
-can be bounded; the check runs on jsonschema-rs, offline and on a linear-time regex engine.
+The gate admits the part of draft 2020-12 whose cost can be bounded; the check runs on jsonschema-rs, offline and with a linear-time
+regex engine.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice
+from itertools import chain, islice
 from math import prod
 from typing import Any, TypeAlias
 
@@ -18,29 +18,43 @@ import orjson
 
 from tools.rules.jsontext import BadJson, Json, check_tree
 
-MAX_SCHEMA_BYTES = 64 * 1024
-MAX_SCHEMA_DEPTH = 32
-MAX_SUBSCHEMAS = 4000
-MAX_EXPANDED = 20_000
-MAX_PATTERNS, MAX_PATTERN_LENGTH = 100, 512
-MAX_REFS, MAX_ENUM = 200, 1000
-MAX_VIOLATIONS = 20
-MAX_MESSAGE = 300
-KEPT_CHECKERS = 256
+MAX_BYTES, MAX_DEPTH, MAX_SUBSCHEMAS, MAX_EXPANDED = 64 * 1024, 32, 4000, 20_000
+MAX_PATTERNS, MAX_PATTERN_LENGTH, MAX_REFS, MAX_ENUM = 100, 512, 200, 1000
+MAX_VIOLATIONS, MAX_MESSAGE = 20, 300
 MAX_LIGHT_BYTES, MAX_LIGHT_COST = 64 * 1024, 300_000
+KEPT_CHECKERS = 256
 
-_DIALECTS = ("https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2020-12/schema#")
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = re.compile(r"#/\$defs/([A-Za-z0-9._-]{1,128})")
-_REGEX_BYTES = 4 << 20  # shared by the patterns of a schema, compiled; their caches may take as much again
-_REFUSED = {
-    "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary", "dependencies",
-}  # fmt: skip
-_ONE = {"not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames", "unevaluatedItems"}
-_ONE |= {"unevaluatedProperties", "contentSchema"}
-_MANY = {"allOf", "anyOf", "oneOf", "prefixItems"}
-_NAMED = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+_COUNTED = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
+_REGEX_BYTES = 4 << 20  # what a schema's compiled patterns share; their caches may take as much again
+_EXPLAIN_AT_MOST = 10_000  # subschemas compiled to explain one document, a pattern counted as several: about 50 ms
 
-Node: TypeAlias = "dict[str, Any] | bool"
+_REFUSED = {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
+_REFUSED |= {"dependencies"}  # no keyword of 2020-12, but the engine obeys it
+_IN_PLACE = {"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"}
+_BELOW = {
+    "items", "prefixItems", "contains", "properties", "patternProperties", "additionalProperties", "propertyNames",
+    "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_MAPS = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
+_SINGLE = (_IN_PLACE | _BELOW | {"contentSchema"}) - _LISTS - _MAPS
+_BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+_ALONE = {
+    "type", "enum", "const", "multipleOf", "minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "not",
+    "contains", "minProperties", "maxProperties", "dependentRequired", "patternProperties", "propertyNames", *_BOUNDS,
+}  # fmt: skip
+_COMPANIONS = {"contains": ("minContains", "maxContains")}
+_FROM_ALL = {
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+}  # judged by what other keywords left over
+_ANY = ["object", "array", "string", "number", "boolean", "null"]
+_KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+
+Schema: TypeAlias = "dict[str, Any] | bool"
 
 
 class SchemaRefused(ValueError):
@@ -54,33 +68,35 @@ class SchemaRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong with a document: a JSON Pointer into it and at most 300 characters."""
+    """One thing wrong with a document: a JSON Pointer into it, and at most 300 characters."""
 
     path: str
     message: str
 
 
 def admit(schema: Json) -> None:
-    """Raise SchemaRefused unless `schema` can be kept and used against any document.
+    """Raise SchemaRefused unless `schema` may be kept and any document be checked against it.
 
-    Admitted: `"type": "object"` on top; at most 64 KB, 4000 subschemas, 32 levels with references followed, 20 000 subschemas with
-    references expanded; 100 patterns of at most 512 characters for a linear-time engine (no lookaround, no backreferences);
-    references to `#/$defs/<name>` only, never recursive; no $id, $anchor, $dynamicRef, $vocabulary; $schema absent or 2020-12.
+    Admitted: `"type": "object"` on top; 64 KB, 4000 subschemas, with references followed 32 levels and 20 000 subschemas; 100 patterns
+    of 512 characters for a linear-time engine (no lookaround, no backreferences); references to `#/$defs/<name>`, never recursive;
+    no $id, $anchor, $dynamicRef, $vocabulary; $schema absent or 2020-12.
     """
-    text = _text_of(schema)
+    try:
+        check_tree(schema)
+    except BadJson as bad:
+        raise SchemaRefused(bad.message) from None
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise SchemaRefused('The schema must say "type": "object" at its top.')
-    if len(text) > MAX_SCHEMA_BYTES:
-        raise SchemaRefused(f"The schema is larger than {MAX_SCHEMA_BYTES} bytes.")
-    if schema.get("$schema", _DIALECTS[0]) not in _DIALECTS:
+    if len(orjson.dumps(schema)) > MAX_BYTES:
+        raise SchemaRefused(f"The schema is larger than {MAX_BYTES} bytes.")
+    if schema.get("$schema", _DIALECT) not in (_DIALECT, _DIALECT + "#"):
         raise SchemaRefused("$schema must be absent or draft 2020-12.", "/$schema")
     _check_subschemas(schema)
-    measured = _measure_all(schema)
-    if measured.height > MAX_SCHEMA_DEPTH:
-        raise SchemaRefused(f"The schema is nested more than {MAX_SCHEMA_DEPTH} levels deep, references followed.")
-    if measured.size > MAX_EXPANDED:
-        raise SchemaRefused(f"The schema expands to more than {MAX_EXPANDED} subschemas when its references are followed.")
     _compile(schema)
+    measured = _measure_all(schema)
+    if measured.height > MAX_DEPTH or measured.size > MAX_EXPANDED:
+        bounds = f"{MAX_DEPTH} levels or {MAX_EXPANDED} subschemas"
+        raise SchemaRefused(f"The schema has more than {bounds} when its references are followed.")
 
 
 @lru_cache(KEPT_CHECKERS)
@@ -90,81 +106,61 @@ def compiled(schema_text: str) -> "Checker":
 
 
 def is_heavy(schema_text: str, instance_bytes: int) -> bool:
-    """Whether a check may take more than about 20 ms of the interpreter: then it belongs in a process that can be stopped.
+    """Whether a check may hold the interpreter for more than about 20 ms: then it belongs in a process that can be stopped.
 
-    The check's cost is at most (values in the document) x (subschemas that can meet at one value). A value takes two bytes or
-    more, so bytes/2 x breadth bounds it; one unit of breadth is 0.13 microseconds, measured. The engine holds the interpreter's lock.
+    A check costs at most (values in the document) x (subschemas that can meet at one value), a value takes at least two bytes, and a
+    unit of that breadth 0.13 microseconds (measured). The engine does not give up the interpreter's lock, so a thread does not help.
     """
     return instance_bytes > MAX_LIGHT_BYTES or instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
 
 
 class Checker:
-    """A compiled schema."""
+    """An admitted schema, compiled; `is_valid(document)` is the verdict."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
-        self._is_valid: Callable[[Any], bool] = _compile(schema).is_valid
-
-    def is_valid(self, instance: Json) -> bool:
-        """Whether the document satisfies the schema."""
-        return self._is_valid(instance)
+        self.is_valid: Callable[[Json], bool] = _compile(schema).is_valid
 
     def violations(self, instance: Json, limit: int = MAX_VIOLATIONS) -> list[Violation]:
         """The first `limit` things wrong with the document; empty exactly when it is valid."""
-        if self._is_valid(instance):
+        if self.is_valid(instance):
             return []
-        return list(islice(_Explanation(self._schema).of(self._schema, instance, ""), limit))
+        return list(islice(_Explanation(self._schema).faults(self._schema, instance, ""), limit))
 
 
-# --- the gate -------------------------------------------------------------------------------------------------------------
+# --- the gate ---------------------------------------------------------------------------------------------------------
 
 
-def _text_of(schema: Json) -> bytes:
-    try:
-        check_tree(schema)
-    except BadJson as bad:
-        raise SchemaRefused(bad.message, bad.path) from None
-    return orjson.dumps(schema)
+def _subschemas(schema: object, pointer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The schema and every schema inside it with its JSON Pointer; booleans and values out of place are left out."""
+    if isinstance(schema, dict):
+        yield pointer, schema
+        for keyword, value in schema.items():
+            for steps, inner in _inner(keyword, value):
+                yield from _subschemas(inner, pointer + steps)
 
 
-def _subschemas(schema: Node, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The schema and every schema inside it, each with its JSON Pointer; booleans and misplaced values are left out."""
-    if not isinstance(schema, dict):
-        return
-    yield pointer, schema
-    for keyword, value in schema.items():
-        here = f"{pointer}/{_escape(keyword)}"
-        for name, inner in _inner(keyword, value):
-            yield from _subschemas(inner, here if name is None else f"{here}/{_escape(name)}")
-
-
-def _inner(keyword: str, value: Any) -> Iterator[tuple[str | None, Any]]:
-    if keyword in _ONE:
-        yield None, value
-    elif keyword in _MANY and isinstance(value, list):
-        yield from ((str(place), item) for place, item in enumerate(value))
-    elif keyword in _NAMED and isinstance(value, dict):
-        yield from value.items()
+def _inner(keyword: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if keyword in _SINGLE:
+        yield f"/{keyword}", value
+    elif keyword in _LISTS and isinstance(value, list):
+        yield from ((f"/{keyword}/{place}", item) for place, item in enumerate(value))
+    elif keyword in _MAPS and isinstance(value, dict):
+        yield from ((f"/{keyword}/{_escape(name)}", item) for name, item in value.items())
 
 
 def _check_subschemas(schema: dict[str, Any]) -> None:
-    defs = schema.get("$defs")
-    names: set[str] = set(defs) if isinstance(defs, dict) else set()
-    subschemas = patterns = refs = 0
-    for pointer, node in _subschemas(schema, ""):
-        subschemas += 1
-        patterns += len(_patterns(node))
-        refs += "$ref" in node
-        if subschemas > MAX_SUBSCHEMAS:
-            raise SchemaRefused(f"The schema has more than {MAX_SUBSCHEMAS} subschemas.")
-        if patterns > MAX_PATTERNS:
-            raise SchemaRefused(f"The schema has more than {MAX_PATTERNS} patterns.")
-        if refs > MAX_REFS:
-            raise SchemaRefused(f"The schema has more than {MAX_REFS} references.")
-        _check_node(pointer, node, names)
+    names = schema.get("$defs") if isinstance(schema.get("$defs"), dict) else {}
+    patterns = refs = 0
+    for count, (pointer, node) in enumerate(_subschemas(schema), 1):
+        patterns, refs = patterns + len(_patterns(node)), refs + ("$ref" in node)
+        if count > MAX_SUBSCHEMAS or patterns > MAX_PATTERNS or refs > MAX_REFS:
+            bounds = f"{MAX_SUBSCHEMAS} subschemas, {MAX_PATTERNS} patterns and {MAX_REFS} references"
+            raise SchemaRefused(f"The schema has more than is admitted: {bounds}.", pointer)
+        _check_node(pointer, node, names or {})
 
 
-def _check_node(pointer: str, node: dict[str, Any], names: set[str]) -> None:
+def _check_node(pointer: str, node: dict[str, Any], names: Mapping[str, Any]) -> None:
     for keyword in node:
         if keyword in _REFUSED or (keyword == "$schema" and pointer):
             raise SchemaRefused(f"{keyword} is not supported here.", f"{pointer}/{keyword}")
@@ -172,12 +168,9 @@ def _check_node(pointer: str, node: dict[str, Any], names: set[str]) -> None:
         raise SchemaRefused(f"A pattern is longer than {MAX_PATTERN_LENGTH} characters.", pointer)
     if isinstance(node.get("enum"), list) and len(node["enum"]) > MAX_ENUM:
         raise SchemaRefused(f"An enum has more than {MAX_ENUM} values.", f"{pointer}/enum")
-    if "$ref" in node:
-        name = _target(node["$ref"])
-        if name is None:
-            raise SchemaRefused("$ref must be #/$defs/<name>, the name of letters, digits, '.', '_' and '-'.", f"{pointer}/$ref")
-        if name not in names:
-            raise SchemaRefused(f"$ref names {name}, which is not in $defs.", f"{pointer}/$ref")
+    if "$ref" in node and _target(node) not in names:
+        wanted = "#/$defs/<name> of a schema at the top, its name of letters, digits, '.', '_' and '-'"
+        raise SchemaRefused(f"$ref must be {wanted}.", f"{pointer}/$ref")
 
 
 def _patterns(node: dict[str, Any]) -> list[str]:
@@ -186,44 +179,34 @@ def _patterns(node: dict[str, Any]) -> list[str]:
     return [*found, node["pattern"]] if isinstance(node.get("pattern"), str) else found
 
 
-def _target(ref: object) -> str | None:
-    match = _REF.fullmatch(ref) if isinstance(ref, str) else None
-    return match[1] if match else None
+def _target(node: dict[str, Any]) -> str:
+    match = _REF.fullmatch(node["$ref"]) if isinstance(node["$ref"], str) else None
+    return match[1] if match else ""
 
 
 def _compile(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    patterns = sum(len(_patterns(node)) for _, node in _subschemas(schema, ""))
-    size = _REGEX_BYTES // max(patterns, 1)
+    size = _REGEX_BYTES // max(1, sum(len(_patterns(node)) for _, node in _subschemas(schema)))
     options = jsonschema_rs.RegexOptions(size_limit=size, dfa_size_limit=size)
     try:
         return jsonschema_rs.Draft202012Validator(schema, offline=True, validate_formats=False, pattern_options=options)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
-        raise _refusal(error) from None
-
-
-def _refusal(error: jsonschema_rs.ValidationError | jsonschema_rs.ReferencingError) -> SchemaRefused:
-    path = "".join(f"/{_escape(str(step))}" for step in getattr(error, "instance_path", ()))
-    if error.message.endswith('is not a "regex"'):
-        reason = "is not a regular expression of the linear-time engine (no lookaround, no backreferences) or too large for it"
-        return SchemaRefused(f"A pattern {reason}.", path)
-    return SchemaRefused(f"The schema is not valid under draft 2020-12: {error.message[:200]}", path)
+    except jsonschema_rs.ValidationError as error:
+        path = "".join(f"/{_escape(str(step))}" for step in error.instance_path)
+        if error.message.endswith('is not a "regex"'):
+            why = "is no regular expression without lookaround and backreferences, or too large"
+            raise SchemaRefused(f"A pattern {why}.", path) from None
+        raise SchemaRefused(f"The schema is not valid in draft 2020-12: {error.message[:200]}.", path) from None
 
 
 def _escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-# --- what a check can cost ------------------------------------------------------------------------------------------------
-
-_IN_PLACE = {"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"}
-_BELOW = {"items", "prefixItems", "contains", "properties", "patternProperties", "additionalProperties", "propertyNames"}
-_BELOW |= {"unevaluatedItems", "unevaluatedProperties"}
-_NUMBER_BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+# --- what a check can cost --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Subschemas with references expanded, levels, and the weight of all that can meet at one value of a document."""
+class _Measure:
+    """Subschemas with references expanded; levels; the weight of all that can meet at one value of a document."""
 
     size: int
     height: int
@@ -235,98 +218,174 @@ def _breadth(schema_text: str) -> float:
     return _measure_all(orjson.loads(schema_text)).breadth
 
 
-def _measure_all(schema: dict[str, Any]) -> Measured:
+def _measure_all(schema: dict[str, Any]) -> _Measure:
     """Measures each definition after those it refers to; raises SchemaRefused for a circle."""
-    defs: dict[str, Node] = schema.get("$defs") or {}
-    edges = {name: [_target(node["$ref"]) for _, node in _subschemas(inner, "") if "$ref" in node] for name, inner in defs.items()}
-    measured: dict[str, Measured] = {}
+    defs: dict[str, Schema] = schema.get("$defs") or {}
+    edges = {name: [_target(node) for _, node in _subschemas(part) if "$ref" in node] for name, part in defs.items()}
+    measures: dict[str, _Measure] = {}
     try:
         for name in TopologicalSorter(edges).static_order():
-            measured[name] = _measure(defs[name], measured)
+            measures[name] = _measure(defs[name], measures)
     except CycleError:
         raise SchemaRefused("A recursive $ref is not supported.", "/$defs") from None
-    whole = _measure(schema, measured)
-    return replace(whole, height=max(part.height for part in (whole, *measured.values())))
+    whole = _measure(schema, measures)
+    return _Measure(whole.size, max(part.height for part in (whole, *measures.values())), whole.breadth)
 
 
-def _measure(schema: Node, defs: Mapping[str, Measured]) -> Measured:
-    """One schema, given its references' measures.
+def _measure(schema: Schema, defs: Mapping[str, _Measure]) -> _Measure:
+    """One schema, the definitions it refers to measured before.
 
-    jsonschema-rs evaluates what stands beside an unevaluated* keyword twice, so nesting doubles the cost each time.
+    The engine evaluates what stands beside an unevaluated* keyword twice, so nesting them doubles the cost each time.
     """
     if not isinstance(schema, dict):
-        return Measured(1, 1, 1)
-    here = [_measure(inner, defs) for keyword in _IN_PLACE & schema.keys() for _, inner in _inner(keyword, schema[keyword])]
-    if "$ref" in schema:
-        here.append(defs[_target(schema["$ref"]) or ""])
-    below = {
-        keyword: [_measure(inner, defs) for _, inner in _inner(keyword, schema[keyword])] for keyword in _BELOW & schema.keys()
-    }
+        return _Measure(1, 1, 1)
+    keywords = schema.keys() & (_IN_PLACE | _BELOW)
+    parts = {keyword: [_measure(inner, defs) for _, inner in _inner(keyword, schema[keyword])] for keyword in keywords}
+    here = [part for keyword in keywords & _IN_PLACE for part in parts[keyword]]
+    here += [defs[_target(schema)]] if "$ref" in schema else []
+    every = [*here, *(part for keyword in keywords & _BELOW for part in parts[keyword])]
     twice = 2 if "unevaluatedItems" in schema or "unevaluatedProperties" in schema else 1
-    again = below.get("contains", [])
-    every = [*here, *(part for parts in below.values() for part in parts)]
-    return Measured(
-        size=1 + sum(part.size for part in every) + (twice - 1) * sum(part.size for part in (*here, *again)),
+    again = sum(part.size for part in (*here, *parts.get("contains", ())))
+    breadth = {keyword: [part.breadth for part in found] for keyword, found in parts.items()}
+    return _Measure(
+        size=1 + sum(part.size for part in every) + (twice - 1) * again,
         height=1 + max((part.height for part in every), default=0),
-        breadth=max(_own_weight(schema), _breadth_below(below, twice)) + twice * sum(part.breadth for part in here),
+        breadth=max(_own_weight(schema), _weight_below(breadth, twice)) + twice * sum(part.breadth for part in here),
     )
 
 
-def _breadth_below(below: dict[str, list[Measured]], twice: int) -> float:
-    """What can meet at one member: one of the properties but all of the patterns; one place of an array but every `contains`."""
-    parts = {keyword: [part.breadth for part in found] for keyword, found in below.items()}
-    most = {keyword: max(found, default=0) for keyword, found in parts.items()}
-    in_object = max(most.get("properties", 0), most.get("additionalProperties", 0)) + sum(parts.get("patternProperties", ()))
-    in_object += most.get("propertyNames", 0) + most.get("unevaluatedProperties", 0)
-    in_array = max(most.get("prefixItems", 0), most.get("items", 0)) + twice * most.get("contains", 0) + most.get("unevaluatedItems", 0)
-    return max(in_object, in_array)
+def _weight_below(breadth: dict[str, list[float]], twice: int) -> float:
+    """What can meet at one member: one of the properties but every pattern, one place of an array but every `contains`."""
+    most = {keyword: max(found, default=0) for keyword, found in breadth.items()}.get
+    in_object = max(most("properties", 0), most("additionalProperties", 0)) + sum(breadth.get("patternProperties", ()))
+    in_array = max(most("prefixItems", 0), most("items", 0)) + twice * most("contains", 0) + most("unevaluatedItems", 0)
+    return max(in_object + most("propertyNames", 0) + most("unevaluatedProperties", 0), in_array)
 
 
 def _own_weight(schema: dict[str, Any]) -> float:
-    """The keywords that look at a value alone, in units of one subschema; measured, each at its worst (floats compare slowly)."""
-    weight = 1 + 8.0 * len(_NUMBER_BOUNDS & schema.keys()) + sum(map(_pattern_weight, _patterns(schema)))
-    weight += _literal_weight([schema.get("const"), schema.get("enum")])
-    weight += sum(len(schema[keyword]) / 8 for keyword in ("dependentRequired", "dependentSchemas") if isinstance(schema.get(keyword), dict))
+    """The keywords that judge a value alone, in units of one subschema, each measured at its slowest (mostly with floats)."""
+    weight = 1 + 8.0 * len(_BOUNDS & schema.keys()) + (45 if schema.get("uniqueItems") is True else 0)
     if "multipleOf" in schema:
         weight += 30 if isinstance(schema["multipleOf"], int) else 350
-    return weight + (45 if schema.get("uniqueItems") is True else 0)
+    weight += sum(len(schema.get(keyword, ())) / 8 for keyword in ("dependentRequired", "dependentSchemas"))
+    weight += _literal_weight([schema.get("const"), schema.get("enum")])
+    return weight + sum(map(_pattern_weight, _patterns(schema)))
 
 
-def _literal_weight(value: Any) -> float:
+def _literal_weight(value: object) -> float:
     if isinstance(value, (dict, list)):
-        return sum(map(_literal_weight, value.values() if isinstance(value, dict) else value)) + len(value) / 8
+        return len(value) / 8 + sum(map(_literal_weight, value.values() if isinstance(value, dict) else value))
     return 10 if isinstance(value, float) else 2 if isinstance(value, int) else 0
 
 
 def _pattern_weight(pattern: str) -> float:
-    """Counted repetitions multiply the states that a byte may meet; beyond the cache of states each is visited."""
-    counts = [max(int(low), int(high or 1), 1) for low, high in re.findall(r"\{(\d{1,9})(?:,(\d{0,9}))?\}", pattern)]
-    states = prod(counts) if "){" in pattern else sum(counts)
+    """Grows with the states a character can meet: about one for four letters, and as many as a repetition counts."""
+    counts = [max(int(low), int(high or 1), 1) for low, high in _COUNTED.findall(pattern)]
+    states = len(pattern) / 4 + (prod(counts) if "){" in pattern else sum(counts))
     return 2 + min(states, 400) / 4
 
 
-# --- what is wrong with a document ----------------------------------------------------------------------------------------
-
-_PLACES: tuple[tuple[str, ...], ...] = ()
-_COMPANIONS = {
-    "if": ("if", "then", "else"),
-    "contains": ("contains", "minContains", "maxContains"),
-    "additionalProperties": ("additionalProperties", "properties", "patternProperties"),
-    "items": ("items", "prefixItems"),
-}
-_NARROWED = {"$ref", "allOf", "if", "properties", "items", "prefixItems", "additionalProperties", "required"}
-_SILENT = {"$defs", "then", "else", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties"}
+# --- what is wrong with a document ------------------------------------------------------------------------------------
 
 
 class _Explanation:
-    """Finds violations one after the other, following the schema only into parts the document fails.
+    """Finds faults one after the other, following the schema only where the document fails it.
 
-    The engine's own list of errors is made whole before the first can be read: 260 000 wrong items took 4 s and 400 MB.
+    The engine makes its own list whole before the first can be read: 260 000 wrong items cost 4 s and 400 MB.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        self._defs: dict[str, Any] = schema.get("$defs") or {}
-        self._compiled: dict[int, tuple[Node, Callable[[Any], bool]]] = {}
+        self._defs: dict[str, Schema] = schema.get("$defs") or {}
+        self._checks: dict[int, tuple[Schema, Callable[[Json], bool]]] = {}
+        self._spent = 0.0
 
-    def of(self, schema: Node, instance: Json, path: str) -> Iterator[Violation]:
-        """The violations of a schema that does not hold for `instance`; at least one."""
+    def faults(self, schema: Schema, instance: Json, path: str) -> Iterator[Violation]:
+        """The faults of a value that fails `schema`; at least one."""
+        if not isinstance(schema, dict):
+            yield Violation(path, "Nothing is allowed here; leave it out.")
+            return
+        found = False
+        for fault in chain(self._own(schema, instance, path), self._inside(schema, instance, path)):
+            found = True
+            yield fault
+        if not found:
+            keyword = next((name for name in schema if name in _FROM_ALL), "type")
+            yield _violation(path, keyword, schema, instance)
+
+    def _own(self, schema: dict[str, Any], instance: Json, path: str) -> Iterator[Violation]:
+        if isinstance(instance, dict):
+            for name in schema.get("required", ()):
+                if name not in instance:
+                    yield Violation(path, f'The required property "{name}" is missing.'[:MAX_MESSAGE])
+        for keyword in schema:
+            alone = {name: schema[name] for name in (keyword, *_COMPANIONS.get(keyword, ())) if name in schema}
+            if keyword in _ALONE and not self._holds(alone, instance):
+                yield _violation(path, keyword, schema, instance)
+
+    def _inside(self, schema: dict[str, Any], instance: Json, path: str) -> Iterator[Violation]:
+        beside = ((part, instance, path) for part in self._beside(schema, instance))
+        for part, value, place in chain(beside, _members(schema, instance, path)):
+            if not self._holds(part, value):
+                yield from self.faults(part, value, place)
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema and not self._holds({keyword: schema[keyword]}, instance):
+                fitting = [part for part in schema[keyword] if self._is_for(part, instance)]
+                if len(fitting) == 1 and not self._holds(fitting[0], instance):
+                    yield from self.faults(fitting[0], instance, path)
+                else:
+                    yield _violation(path, keyword, schema, instance)
+
+    def _beside(self, schema: dict[str, Any], instance: Json) -> list[Schema]:
+        """The schemas that must hold for the same value."""
+        parts: list[Schema] = [*schema.get("allOf", ())]
+        if "$ref" in schema:
+            parts.append(self._defs[_target(schema)])
+        if "if" in schema:
+            parts.append(schema.get("then" if self._holds(schema["if"], instance) else "else", True))
+        if isinstance(instance, dict):
+            parts += [part for name, part in schema.get("dependentSchemas", {}).items() if name in instance]
+        return parts
+
+    def _is_for(self, part: Schema, instance: Json) -> bool:
+        while isinstance(part, dict) and "type" not in part and "$ref" in part:
+            part = self._defs[_target(part)]
+        return part is not False and (part is True or self._holds({"type": part.get("type", _ANY)}, instance))
+
+    def _holds(self, part: Schema, instance: Json) -> bool:
+        """Whether the part holds alone; once too much has been compiled, said of every part that is new."""
+        known = self._checks.get(id(part))
+        if known is None:
+            alone = {"allOf": [part], "$defs": self._reached(part)}
+            self._spent += sum(1 + 10 * sum(map(_pattern_weight, _patterns(node))) for _, node in _subschemas(alone))
+            if self._spent > _EXPLAIN_AT_MOST:
+                return True
+            known = self._checks[id(part)] = (part, _compile(alone).is_valid)
+        return known[1](instance)
+
+    def _reached(self, part: Schema) -> dict[str, Schema]:
+        reached: dict[str, Schema] = {}
+        waiting = [part]
+        while waiting:
+            for name in [_target(node) for _, node in _subschemas(waiting.pop()) if "$ref" in node]:
+                if name not in reached:
+                    reached[name] = self._defs[name]
+                    waiting.append(self._defs[name])
+        return reached
+
+
+def _members(schema: dict[str, Any], instance: Json, path: str) -> Iterator[tuple[Schema, Json, str]]:
+    """The members of a document, each with the schema it must satisfy by its name or place."""
+    if isinstance(instance, dict):
+        named = schema.get("properties", {})
+        other = True if "patternProperties" in schema else schema.get("additionalProperties", True)
+        yield from ((named.get(name, other), item, f"{path}/{_escape(name)}") for name, item in instance.items())
+    elif isinstance(instance, list):
+        first, other = schema.get("prefixItems", ()), schema.get("items", True)
+        for place, item in enumerate(instance):
+            yield first[place] if place < len(first) else other, item, f"{path}/{place}"
+
+
+def _violation(path: str, keyword: str, schema: dict[str, Any], instance: Json) -> Violation:
+    wanted = orjson.dumps(schema.get(keyword))[: 2 * MAX_MESSAGE].decode(errors="ignore")
+    kind = _KINDS.get(type(instance), "null")
+    return Violation(path, f'The value, {kind}, does not satisfy "{keyword}": {wanted}'[:MAX_MESSAGE])

@@ -13,9 +13,14 @@ from itertools import chain, islice, pairwise
 from unicodedata import category, decimal, normalize
 
 MOST_QUERY_CHARACTERS = 200
-MOST_QUERY_TERMS = 24
+MOST_QUERY_TERMS = 12
 MOST_INDEX_TERMS = 1_000
 MOST_CHARACTERS = 40  # of one term; a longer run is known by its beginning
+# English function words: agents ask in sentences; beside other words these are not asked for
+FUNCTION_WORDS = frozenset(
+    ("a", "an", "and", "are", "at", "be", "for", "from", "i", "in", "is", "me", "my", "of", "on", "or", "our", "that",
+     "the", "this", "to", "we", "with", "you", "your")
+)  # fmt: skip
 MOST_FOLDED = 8_000  # characters of one text: some become eighteen when folded
 
 OPTIONAL_MARKS = re.compile(
@@ -46,10 +51,11 @@ class _Shown(dict[int, str]):
 def query_terms(q: str) -> tuple[str, ...]:
     """The terms asked for, each once, in their order: at most MOST_QUERY_TERMS, from the first 200 characters.
 
-    Empty when `q` holds no letter or digit. Never raises, whatever the text.
+    English function words count only where there is nothing else. Empty when `q` holds no letter or digit. Never raises.
     """
-    asked = (term for run in _runs(q[:MOST_QUERY_CHARACTERS]) for term in _asked(run))
-    return _first(asked, MOST_QUERY_TERMS)
+    asked = [term for run in _runs(q[:MOST_QUERY_CHARACTERS]) for term in _asked(run)]
+    telling = [term for term in asked if term not in FUNCTION_WORDS]
+    return _first(telling or asked, MOST_QUERY_TERMS)
 
 
 def index_terms(title: str, description: str, tags: Sequence[str], category: str) -> tuple[str, ...]:

@@ -31,5 +31,3 @@ def expire_due_jobs(ctx: Context, move: JobMove, after: str) -> tuple[int, str |
         if kept.error is not None:
             log.error("a due job could not be moved", job_id=row.id, error=repr(kept.error))
     return moved, rows[-1].id if len(rows) == BATCH else None
-
-

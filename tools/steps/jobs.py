@@ -31,6 +31,7 @@ from tools.rules.jobfacts import (
 from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due
 from tools.steps.listings import recount
 
+
 class JobRef(Arguments):
     """One job."""
 
@@ -115,7 +116,13 @@ def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
 
 
 def advance(
-    ctx: Context, seen: SeenJob, move: JobMove, actor_id: str | None, *, told: dict[str, Json] | None = None, **changes: object
+    ctx: Context,
+    seen: SeenJob,
+    move: JobMove,
+    actor_id: str | None,
+    *,
+    told: dict[str, Json] | None = None,
+    **changes: object,
 ) -> SeenJob:
     """Make a move: the guarded update, the audit row and an event to both parties, in this unit of work."""
     row = ctx.tx.change(

@@ -1,9 +1,10 @@
 """Listings as others need them: shown, indexed for search, and their figures kept true."""
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import orjson
+from pydantic import StringConstraints
 
 from storage.jobs import finished_of_listing, ratings_of_listing, transfers_of_listing
 from storage.listings import figures_of_listings
@@ -22,6 +23,12 @@ from tools.shelf import Shown
 from tools.steps.documents import text_of
 
 BRIEF_CHARACTERS = 500
+MOST_PRICE = 10**12
+
+Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
+Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=48, to_lower=True)]
+PaymentTiming = Literal["on_delivery", "upfront"]
+PricingModelWord = Literal["fixed", "per_unit", "quote"]
 
 
 def cache_name(listing_id: str) -> str:

@@ -15,7 +15,10 @@ def public_text(texts: Iterable[str], param: str) -> list[str]:
     refused = [code for code in found if code in REFUSED]
     if refused:
         raise ContentRejected(
-            f"{param}: this text looks like {', '.join(refused)}", param=param, code="content_rejected", warnings=refused
+            f"{param}: this text looks like {', '.join(refused)}",
+            param=param,
+            code="content_rejected",
+            warnings=refused,
         )
     return found
 
@@ -24,9 +27,7 @@ def private_json(value: Json, param: str) -> list[str]:
     """The warnings of work between two parties; only a leaked credential is refused."""
     found = warnings_in(value)
     if LEAK in found:
-        raise ContentRejected(
-            f"{param}: this shows a secret", param=param, code="content_rejected", warnings=[LEAK]
-        )
+        raise ContentRejected(f"{param}: this shows a secret", param=param, code="content_rejected", warnings=[LEAK])
     return found
 
 

@@ -65,4 +65,3 @@ def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
 
 def block_moment(unix_seconds: int) -> datetime:
     return datetime.fromtimestamp(unix_seconds, UTC)
-

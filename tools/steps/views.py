@@ -119,7 +119,9 @@ def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Se
 def _latest(ctx: Context, seen: SeenJob, kind: SettlementKind) -> Settlement | None:
     """The settlement that decided: the last one applied, else the last recorded."""
     rows = [one for one in seen.settlements if one.kind is kind]
-    best: SettlementRow | None = max(rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None)
+    best: SettlementRow | None = max(
+        rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None
+    )
     return None if best is None else settlement_record(best, ctx.network, ctx.agent)
 
 

@@ -1,0 +1,75 @@
+"""The house keeps its shape: sizes, imports, named things that exist, columns that may not."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from storage.tables import JobRow
+
+ROOT = Path(__file__).parents[2]
+METHOD = re.compile(r"eth_[A-Za-z]+")
+PACKAGES = ("server", "tools", "protocol", "storage", "rest")
+MODULES = [
+    path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if "versions" not in path.parts
+]
+TOP_LEVEL = {
+    *PACKAGES, "tests", "benchmarks", "docs", "pyproject.toml", "skill.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
+    "Makefile", "requirements.lock", "requirements-test.lock",
+}  # fmt: skip
+
+
+def test_the_top_level_holds_what_was_agreed_and_nothing_else() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    top = {path.split("/")[0] for path in listed if path and not path.startswith(".")}
+    assert top <= TOP_LEVEL
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_says_what_it_is_for_and_stays_small(path: Path) -> None:
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree) or not text.strip(), "the first line says what the module is for"
+    assert text.count("\n") <= (300 if "operations" in path.parts else 400)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 60, node.name
+
+
+def test_imports_point_in_one_direction() -> None:
+    script = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_m8_m9_no_column_holds_what_is_paid_or_owed() -> None:
+    money = {"price", "quoted_price"}
+    found = {name for name in JobRow.__names__ if any(word in name for word in ("paid", "refund", "owed", "amount", "price"))}
+    assert found == money
+
+
+def test_the_market_asks_a_chain_only_what_it_may() -> None:
+    """Invariant 3: a receipt, the block number, a block, read-only calls; and the chain's id at start."""
+    allowed = {"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber", "eth_call", "eth_chainId"}
+    named = set()
+    for path in MODULES:
+        if "sandbox" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and METHOD.fullmatch(node.value):
+                named.add(node.value)
+    assert named == allowed
+
+
+def test_the_market_process_never_loads_the_chain_or_web3() -> None:
+    program = "import server.app, server.serve, sys; print([m for m in sys.modules if m.split('.')[0] in ('eth','web3','x402')])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_slow_middleware_is_in_the_stack() -> None:
+    for path in MODULES:
+        assert "BaseHTTPMiddleware" not in path.read_text(), path
