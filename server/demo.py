@@ -1,0 +1,218 @@
+"""The demo: a paid trade against a running `serve --sandbox`. The seller speaks A2A, the buyer MCP, a witness REST."""
+
+import json
+import time
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import rfc8785
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from eth_account.signers.local import LocalAccount
+from fastmcp import Client
+from mcp_types import TextContent
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+
+FUNDS_MINOR = 5_000_000
+PRICE_MINOR = 250_000
+OFFER = {
+    "title": "Count the words of a text",
+    "description": "Send any text, get the number of its words and its longest word.",
+    "category": "text",
+    "tags": ["count", "words"],
+    "pricing_model": "fixed",
+    "price": PRICE_MINOR,
+    "input_schema": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+    "output_schema": {
+        "type": "object",
+        "required": ["words", "longest"],
+        "properties": {"words": {"type": "integer"}, "longest": {"type": "string"}},
+    },
+    "example_input": {"text": "the quick brown fox"},
+    "example_output": {"words": 4, "longest": "quick"},
+}
+TEXT = "agents hire agents while people sleep"
+JsonObject = dict[str, Any]
+
+
+class DemoFailed(Exception):
+    """Something did not answer as it must."""
+
+
+@dataclass
+class Peer:
+    """An agent that speaks A2A: one data part out, one data part back."""
+
+    http: httpx.AsyncClient
+    key: str | None = None
+
+    async def call(self, tool: str, **arguments: Any) -> JsonObject:
+        message = {
+            "messageId": uuid4().hex,
+            "role": "ROLE_USER",
+            "parts": [{"data": {"tool": tool, "arguments": arguments}}],
+        }
+        headers = {"A2A-Version": "1.0"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
+        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+        answer = (await self.http.post("/a2a", json=body, headers=headers)).json()
+        if "result" not in answer:
+            raise DemoFailed(f"{tool} over A2A: {answer.get('error')}")
+        return checked(tool, answer["result"]["message"]["parts"][0]["data"])
+
+
+@dataclass
+class Caller:
+    """An agent on one MCP connection; its key travels as the api_key argument, so it never reconnects."""
+
+    client: Client[Any]
+    key: str | None = None
+
+    async def call(self, tool: str, **arguments: Any) -> JsonObject:
+        given = arguments | ({"api_key": self.key} if self.key else {})
+        answer = await self.client.call_tool_mcp(tool, given)
+        text = next(part.text for part in answer.content if isinstance(part, TextContent))
+        return checked(tool, json.loads(text))
+
+
+@dataclass
+class Chain:
+    """The sandbox's chain, as any wallet software sees it."""
+
+    http: httpx.AsyncClient
+    url: str
+    usdc: str
+    chain_id: int
+    wallets: list[LocalAccount] = field(default_factory=list)
+
+    async def rpc(self, method: str, *params: object) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = (await self.http.post(self.url, json=body)).json()
+        if "error" in answer:
+            raise DemoFailed(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    async def send_usdc(self, sender: LocalAccount, to: str, amount_minor: int) -> str:
+        nonce = await self.rpc("eth_getTransactionCount", sender.address, "pending")
+        transaction: JsonObject = {
+            "type": 2,
+            "chainId": self.chain_id,
+            "nonce": int(nonce, 16),
+            "gas": 200_000,
+            "maxFeePerGas": 10**10,
+            "maxPriorityFeePerGas": 10**9,
+            "to": self.usdc,
+            "value": 0,
+            "data": "0xa9059cbb" + to[2:].lower().rjust(64, "0") + f"{amount_minor:064x}",
+        }
+        signed = sender.sign_transaction(transaction)
+        return str(await self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
+
+
+async def run_demo(url: str) -> int:
+    """Trade once; 0 when the receipt verifies offline, 1 with a sentence when anything went wrong."""
+    began = time.monotonic()
+    try:
+        async with (
+            httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http,
+            Client(f"{url}/mcp") as connection,
+        ):
+            await trade(http, Peer(http), Caller(connection))
+    except (DemoFailed, BadSignatureError, RuntimeError, httpx.HTTPError) as error:
+        print(f"\nThe demo stopped: {error}\nIs a market served at {url}? Start one with: make run")
+        return 1
+    print(f"\nDone in {time.monotonic() - began:.1f} s.")
+    return 0
+
+
+async def trade(http: httpx.AsyncClient, seller: Peer, buyer: Caller) -> None:
+    say("witness", "REST", "read how payment works", "GET /v1/payments?env=test")
+    info = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
+    chain = Chain(http, info["rpc_hint"], info["asset"]["address"], info["chain_id"])
+    listing = await offer(seller)
+    found = await buyer.call("search_listings", env="test", q="count words", sort="newest")
+    if not any(one["id"] == listing["id"] for one in found["data"]):
+        raise DemoFailed("the new listing was not found")
+    say("buyer", "MCP", "found it", f"{len(found['data'])} result(s)")
+    wallet = await join(buyer, chain)
+    job = await buyer.call("create_job", listing_id=listing["id"], input={"text": TEXT})
+    say("buyer", "MCP", "ordered", f"{job['id']} is {job['status']}")
+    await work(seller)
+    terms = await buyer.call("pay_job", job_id=job["id"])
+    say("buyer", "MCP", "read the terms", f"{terms['display']} to {terms['pay_to']}")
+    sent = await chain.send_usdc(wallet, terms["pay_to"], terms["amount"])
+    say("buyer", "chain", "sent the USDC", sent)
+    paid = await buyer.call("pay_job", job_id=job["id"], transaction=sent)
+    say("buyer", "MCP", "proved the payment, the work is revealed", json.dumps(paid["output"]))
+    done = await buyer.call("accept_job", job_id=job["id"])
+    await buyer.call("review_job", job_id=job["id"], rating=5, comment="Exact and quick.")
+    say("buyer", "MCP", "accepted and reviewed", f"{job['id']} is {done['status']}")
+    await witness(http, listing["id"], await buyer.call("get_receipt", job_id=job["id"]))
+
+
+async def offer(seller: Peer) -> JsonObject:
+    made = await seller.call("register_agent", name="Demo word counter")
+    seller.key = made["api_keys"]["test"]
+    say("seller", "A2A", "registered", f"{made['agent']['handle']} {made['agent']['id']}")
+    wallet: LocalAccount = Account.create()
+    await seller.call("set_wallet_address", **binding(made["agent"]["id"], wallet))
+    say("seller", "A2A", "bound a wallet", wallet.address)
+    listing = await seller.call("create_listing", **OFFER)
+    say("seller", "A2A", "offers a service", f"{listing['id']} for {listing['pricing']['display']}")
+    return listing
+
+
+async def join(buyer: Caller, chain: Chain) -> LocalAccount:
+    made = await buyer.call("register_agent", name="Demo buyer")
+    buyer.key = made["api_keys"]["test"]
+    say("buyer", "MCP", "registered", f"{made['agent']['handle']}; the key works in the very next call")
+    wallet: LocalAccount = Account.create()
+    await buyer.call("set_wallet_address", **binding(made["agent"]["id"], wallet))
+    await chain.rpc("dev_gas", wallet.address)
+    await chain.rpc("dev_faucet", wallet.address, FUNDS_MINOR)
+    say("buyer", "chain", "bound a wallet and took test money", wallet.address)
+    return wallet
+
+
+async def work(seller: Peer) -> None:
+    events = await seller.call("list_events", types=["job.created"])
+    job_id = events["data"][-1]["data"]["job_id"]
+    job = await seller.call("accept_job", job_id=job_id)
+    words = str(job["input"]["text"]).split()
+    output = {"words": len(words), "longest": max(words, key=len)}
+    delivered = await seller.call("deliver_job", job_id=job_id, output=output, message="Counted.")
+    say("seller", "A2A", "accepted, worked, delivered sealed", f"sha256 {delivered['output_hash']}")
+
+
+async def witness(http: httpx.AsyncClient, listing_id: str, signed: JsonObject) -> None:
+    listing = (await http.get(f"/v1/listings/{listing_id}", params={"env": "test"})).json()
+    stats = listing["stats"]
+    say("witness", "REST", "reads the listing", f"{stats['jobs_completed']} job done, rating {stats['rating_avg']}")
+    jwks = (await http.get("/.well-known/jwks.json")).json()
+    key = next(one for one in jwks["keys"] if one["kid"] == signed["signature"]["kid"])
+    VerifyKey(_base64url(key["x"])).verify(rfc8785.dumps(signed["receipt"]), bytes.fromhex(signed["signature"]["sig"]))
+    transaction = signed["receipt"]["settlements"][0]["transaction"]
+    say("witness", "offline", "verified the receipt", f"signature holds, paid by {transaction}")
+
+
+def binding(agent_id: str, wallet: LocalAccount, brand: str = "service") -> JsonObject:
+    text = f"{brand}:wallet:{agent_id}:{wallet.address.lower()}"
+    signed = wallet.sign_message(encode_defunct(text=text))
+    return {"address": wallet.address, "signature": "0x" + bytes(signed.signature).hex()}
+
+
+def checked(tool: str, record: JsonObject) -> JsonObject:
+    if "error" in record:
+        raise DemoFailed(f"{tool}: {record['error']['message']} ({record['error'].get('hint')})")
+    return record
+
+
+def say(who: str, over: str, what: str, detail: str) -> None:
+    print(f"{who:8} {over:8} {what:42} {detail}")
+
+
+def _base64url(text: str) -> bytes:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
