@@ -10,7 +10,7 @@ from storage.store import Store
 from tests.chain.evm import Evm
 from tests.market import TestMarket
 from tests.trading import Trade
-from tools.ports import Env
+from tools.ports import Chain, Env
 
 
 @pytest.fixture
@@ -28,8 +28,10 @@ def chain_process() -> Iterator[Evm]:
 @pytest.fixture
 async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
     """A market that reads a real chain; its clock starts at the chain's."""
-    reader = JsonRpcChain(chain_process.url, chain_process.chain_id)
-    market = TestMarket(store, {Env.TEST: reader})
+    chains: dict[Env, Chain] = {}
+    market = TestMarket(store, chains)
+    reader = JsonRpcChain(chain_process.url, chain_process.chain_id, monotonic=market.clock.monotonic)
+    chains[Env.TEST] = reader
     market.clock.at = datetime.fromtimestamp(chain_process.now() + 1, UTC)
     yield Trade(market, chain_process)
     await reader.close()

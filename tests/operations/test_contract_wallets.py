@@ -1,0 +1,142 @@
+"""Clauses of the contract about binding a wallet, and about sanctions lists."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from eth_account.signers.local import LocalAccount
+from nacl.signing import SigningKey
+
+from server.world.sanctions import SanctionsFiles
+from tests.chain.flows import smart_wallet
+from tests.market import START, Agent, TestMarket
+from tests.requirements import covers
+from tests.trading import OFFER, Trade
+from tools.records.base import stamp
+
+LISTED = "0x8589427373D6D84E98730D7795D8f6f8731FDA16"
+
+
+def signed(wallet: LocalAccount, text: str) -> str:
+    """personal_sign, EIP-191."""
+    return "0x" + bytes(Account.sign_message(encode_defunct(text=text), wallet.key).signature).hex()
+
+
+async def bind(market: TestMarket, agent: Agent, wallet: LocalAccount, on: str = "test", **given: Any) -> Any:
+    text = f"service:wallet:{agent.id}:{wallet.address.lower()}"
+    return await market.call(
+        "set_wallet_address", by=agent, on=on, address=wallet.address, signature=signed(wallet, text), **given
+    )
+
+
+@covers("wallet.message", "wallet.eip191", "wallet.one_per_agent", "wallet.key_environment", "me.field.wallet_address")
+@covers("route.agents.wallet")
+async def test_a_wallet_is_bound_by_its_signature_over_the_exact_text_in_one_environment(market: TestMarket) -> None:
+    ada, wallet, other = await market.register("Ada"), Account.create(), Account.create()
+    bound = await bind(market, ada, wallet)
+    assert (bound["wallet_address"], bound["env"]) == (wallet.address, "test")
+    assert (await market.call("get_me", by=ada)) == bound
+    assert (await market.call("get_me", by=ada, on="live"))["wallet_address"] is None
+    await bind(market, ada, other, on="live")
+    assert (await market.call("get_me", by=ada))["wallet_address"] == wallet.address
+    assert (await market.call("get_me", by=ada, on="live"))["wallet_address"] == other.address
+
+
+@covers("wallet.message", "route.agents.wallet.invalid", "error.code.wallet_signature_invalid")
+async def test_m1_any_other_text_or_signer_is_refused_for_the_bound_address_too(market: TestMarket) -> None:
+    ada, bo, wallet = await market.register("Ada"), await market.register("Bo"), Account.create()
+    text = f"service:wallet:{ada.id}:{wallet.address.lower()}"
+    forgeries = [
+        signed(Account.create(), text),
+        signed(wallet, f"service:wallet:{bo.id}:{wallet.address.lower()}"),
+        signed(wallet, f"service:wallet:{ada.id}:{wallet.address}"),
+        signed(wallet, text + " "),
+    ]
+    refusals = []
+    for _ in range(2):
+        refusals += [
+            await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=one) for one in forgeries
+        ]
+        await bind(market, ada, wallet)
+    assert {(one["code"], one["details"]["text"]) for one in refusals} == {("wallet_signature_invalid", text)}
+    assert len(refusals) == 8
+
+
+@covers("wallet.signature_form")
+async def test_a_signature_that_is_not_130_hex_digits_is_refused(market: TestMarket) -> None:
+    ada, wallet = await market.register("Ada"), Account.create()
+    good = signed(wallet, f"service:wallet:{ada.id}:{wallet.address.lower()}")
+    for bad in (good[2:], good + "00", good[:-2], "0x" + "zz" * 65):
+        error = await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=bad)
+        assert (error["code"], error["param"]) == ("invalid_request", "signature")
+    assert (await bind(market, ada, wallet))["wallet_address"] == wallet.address
+
+
+@covers("wallet.change_needs_proof", "route.agents.wallet.proof", "auth.5.leaked_key", "auth.6.root_identity")
+@covers("wallet.one_per_agent")
+async def test_a_bound_wallet_changes_only_with_the_agent_keys_proof(market: TestMarket) -> None:
+    ada, old, new = await market.register("Ada"), Account.create(), Account.create()
+    await bind(market, ada, old)
+    text = f"service:wallet:{ada.id}:{new.address.lower()}"
+    asked = {"address": new.address, "signature": signed(new, text)}
+    strangers = SigningKey(bytes(32)).sign(text.encode()).signature.hex()
+    for given in ({}, {"proof": strangers}):
+        error = await market.refusal("set_wallet_address", by=ada, **asked, **given)
+        assert (error["code"], error["param"]) == ("invalid_request", "proof")
+    assert (await market.call("get_me", by=ada))["wallet_address"] == old.address
+    proof = SigningKey(ada.seed).sign(text.encode()).signature.hex()
+    changed = await market.call("set_wallet_address", by=ada, **asked, proof=proof)
+    assert changed["wallet_address"] == new.address
+    assert await market.call("get_me", by=ada) == changed
+
+
+@covers("wallet.eip1271", "invariant.3.calls")
+async def test_a_contract_wallet_vouches_for_its_owners_signature(trade: Trade) -> None:
+    ada, contract = await trade.market.register("Ada"), smart_wallet(trade.evm)
+    text = f"service:wallet:{ada.id}:{contract.address.lower()}"
+    asked = {"address": contract.address, "signature": signed(trade.evm.person(), text)}
+    assert (await trade.market.refusal("set_wallet_address", by=ada, **asked))["code"] == "wallet_signature_invalid"
+    asked["signature"] = signed(contract.owner, text)
+    bound = await trade.market.call("set_wallet_address", by=ada, **asked)
+    assert bound["wallet_address"] == contract.address
+
+
+@covers("invariant.7.at_binding", "route.agents.wallet.sanctioned", "error.code.address_sanctioned")
+async def test_a_listed_wallet_is_not_bound_and_named(market: TestMarket) -> None:
+    ada, wallet = await market.register("Ada"), Account.create()
+    market.sanctions.listed.add(wallet.address.lower())
+    text = f"service:wallet:{ada.id}:{wallet.address.lower()}"
+    error = await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=signed(wallet, text))
+    assert (error["code"], error["details"]) == ("address_sanctioned", {"address": wallet.address.lower()})
+    assert (await market.call("get_me", by=ada))["wallet_address"] is None
+
+
+@covers("invariant.7.fail_open", "invariant.7.in_health", "health.sanctions.screening", "health.sanctions.addresses")
+@covers("health.sanctions.updated_at")
+async def test_without_a_list_nobody_is_refused_and_health_says_so(market: TestMarket, tmp_path: Path) -> None:
+    await market.workers.probe()
+    world = market.market.world
+    market.market.world = replace(world, sanctions=SanctionsFiles(()))
+    unscreened = await market.call("get_health")
+    assert unscreened["sanctions"] == {"screening": False, "addresses": 0, "updated_at": None}
+    ada = await market.register("Ada")
+    assert (await bind(market, ada, Account.create()))["wallet_address"]
+    listed = tmp_path / "list.txt"
+    listed.write_text(LISTED)
+    market.market.world = replace(world, sanctions=SanctionsFiles((listed,)))
+    screened = (await market.call("get_health"))["sanctions"]
+    assert (screened["screening"], screened["addresses"]) == (True, 1)
+    assert screened["updated_at"].endswith("Z")
+    assert market.market.world.sanctions.names(LISTED.lower())
+
+
+@covers("wallet_required.create_listing", "error.code.wallet_address_required")
+async def test_a_listing_free_ones_too_needs_a_bound_wallet(market: TestMarket) -> None:
+    ada = await market.register("Ada")
+    for price in (250_000, 0):
+        error = await market.refusal("create_listing", by=ada, **OFFER | {"price": price})
+        assert error["code"] == "wallet_address_required"
+    await bind(market, ada, Account.create())
+    assert (await market.call("create_listing", by=ada, **OFFER))["created_at"] == stamp(START)
