@@ -126,7 +126,7 @@ class TestMarket:
 
     def __init__(self, store: Store, chains: Mapping[Env, Chain] | None = None, **limits: Any) -> None:
         self.clock, self.dice, self.sanctions = TestClock(), CountingDice(), ListedAddresses()
-        world = World(self.clock, self.dice, chains or {}, SeedSigner(bytes(32)), self.sanctions)
+        world = World(self.clock, self.dice, {} if chains is None else chains, SeedSigner(bytes(32)), self.sanctions)
         self.market = Market(store, world, house(**limits), checks_errors=True)
         self.store, self.workers = store, Workers(self.market)
 

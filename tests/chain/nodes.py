@@ -1,0 +1,188 @@
+"""The chains the tests run on: the sandbox's own, in this process over real HTTP, or anvil where its binary is present."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import httpx
+import uvicorn
+
+from server.sandbox import genesis
+from server.sandbox.evm import DevChain
+from server.sandbox.rpc import rpc_app
+
+ARTIFACTS: dict[str, Any] = json.loads((Path(genesis.__file__).parent / "contracts" / "artifacts.json").read_text())
+_BANK_COINS = 10**21
+_START_LIMIT_IN_SECONDS = 20
+
+
+class RpcFailed(AssertionError):
+    """A JSON-RPC error answer the caller did not expect."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(f"{error.get('code')}: {error.get('message')}")
+        self.error = error
+
+
+class Node(Protocol):
+    """What a chain must be able to do for the tests beyond JSON-RPC."""
+
+    url: str
+
+    def rpc(self, method: str, *params: object) -> Any: ...
+    def give_gas(self, address: str) -> None: ...
+    def mine(self, blocks: int) -> None: ...
+    def warp(self, seconds: int) -> None: ...
+    def snapshot(self) -> str: ...
+    def revert(self, snapshot: str) -> None: ...
+    def hold(self) -> None: ...
+    def release(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class _HttpNode:
+    """JSON-RPC over HTTP, errors raised."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._client = httpx.Client(timeout=60, trust_env=False, verify=False)
+
+    def rpc(self, method: str, *params: object) -> Any:
+        """The result of one call; RpcFailed for an error answer."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+        reply = self._client.post(self.url, json=call).json()
+        if "error" in reply:
+            raise RpcFailed(reply["error"])
+        return reply["result"]
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class DevNode(_HttpNode):
+    """The sandbox's chain in this process, served on a free loopback port."""
+
+    def __init__(self, chain_id: int, now: Callable[[], int] | None = None) -> None:
+        self._now = now or (lambda: int(time.time()))  # noqa: TID251 - the node's own clock
+        self._ahead_in_seconds = 0
+        self.chain = DevChain(chain_id, lambda: self._now() + self._ahead_in_seconds)
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(rpc_app(self.chain), log_level="error", lifespan="off", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
+        self._thread.start()
+        super().__init__(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        self.rpc("eth_chainId")
+
+    def give_gas(self, address: str) -> None:
+        self.rpc("dev_gas", address)
+
+    def mine(self, blocks: int) -> None:
+        self.rpc("evm_mine", blocks)
+
+    def warp(self, seconds: int) -> None:
+        # A burst of blocks, each a second after the last, may have run ahead of the clock already.
+        lead = self.chain.head.timestamp - self._now() - self._ahead_in_seconds
+        self._ahead_in_seconds += seconds + max(0, lead)
+        self.mine(1)
+
+    def snapshot(self) -> str:
+        return str(self.chain.number)
+
+    def revert(self, snapshot: str) -> None:
+        with self.chain.lock:
+            self.chain.rewind(int(snapshot))
+
+    def hold(self) -> None:
+        self.chain.automine = False
+
+    def release(self) -> None:
+        self.chain.automine = True
+        self.mine(1)
+
+    def close(self) -> None:
+        super().close()
+        self._server.should_exit = True
+        self._thread.join(10)
+
+
+class AnvilNode(_HttpNode):
+    """Foundry's anvil with our token put at the real USDC address."""
+
+    def __init__(self, binary: str, chain_id: int) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        arguments = ["--host", "127.0.0.1", "--port", str(port), "--chain-id", str(chain_id), "--silent"]
+        self._process = subprocess.Popen([binary, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        super().__init__(f"http://127.0.0.1:{port}")
+        self._wait()
+        self.rpc("anvil_setCode", genesis.USDC[chain_id], ARTIFACTS["DevUSDC"]["runtime"])
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_LIMIT_IN_SECONDS
+        while True:
+            try:
+                self.rpc("eth_chainId")
+            except httpx.TransportError:
+                assert self._process.poll() is None, "anvil ended before it answered"
+                assert time.monotonic() < deadline, "anvil does not answer"
+            else:
+                return
+
+    def give_gas(self, address: str) -> None:
+        self.rpc("anvil_setBalance", address, hex(_BANK_COINS))
+
+    def mine(self, blocks: int) -> None:
+        self.rpc("anvil_mine", hex(blocks))
+
+    def warp(self, seconds: int) -> None:
+        self.rpc("evm_increaseTime", seconds)
+        self.rpc("evm_mine")
+
+    def snapshot(self) -> str:
+        return str(self.rpc("evm_snapshot"))
+
+    def revert(self, snapshot: str) -> None:
+        assert self.rpc("evm_revert", snapshot) is True
+
+    def hold(self) -> None:
+        self.rpc("evm_setAutomine", False)
+
+    def release(self) -> None:
+        self.rpc("evm_setAutomine", True)
+        self.rpc("evm_mine")
+
+    def close(self) -> None:
+        super().close()
+        self._process.kill()
+        self._process.wait(10)
+
+
+def anvil_binary() -> str | None:
+    """The anvil to test with: ANVIL_BIN, else the npm package under node_modules, else one on the PATH."""
+    named = os.environ.get("ANVIL_BIN")
+    if named:
+        return named
+    packaged = sorted(Path("node_modules/@foundry-rs").glob("anvil-*/bin/anvil*"))
+    return str(packaged[0]) if packaged else shutil.which("anvil")
+
+
+def backends() -> list[str]:
+    """The chains present here, by the name a test's parameter shows."""
+    return ["devchain", "anvil"] if anvil_binary() else ["devchain"]
+
+
+def start_node(backend: str, chain_id: int, now: Callable[[], int] | None = None) -> Node:
+    """Start one of `backends()`. Only the devchain takes a clock."""
+    if backend == "devchain":
+        return DevNode(chain_id, now)
+    binary = anvil_binary()
+    assert binary is not None
+    return AnvilNode(binary, chain_id)

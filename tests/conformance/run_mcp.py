@@ -1,0 +1,172 @@
+"""Hold /mcp against what others published: the conformance suite, the Inspector, the TypeScript clients.
+
+    python -m tests.conformance.run_mcp [folder]
+
+npm installs into `folder` (default .conformance/, which git ignores) and nowhere else. Exit 0: all as expected. What a server
+without sessions cannot pass stands in mcp-<revision>.yml; an entry there that passes after all is a failure too.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import environ
+from pathlib import Path
+
+HERE = Path(__file__).parent
+REVISIONS = ("2025-11-25", "2026-07-28")
+NO_SUCH_TOOL = 5  # exit code of the Inspector for a tool that is not there, and for one that refuses
+SECONDS = 300
+KEY = re.compile(r"as_test_[0-9A-Za-z]{40}")
+COUNTS = re.compile(r"Total: (.*)|Passed: (.*)|^(\d+ tools, .*)$", re.MULTILINE)
+
+# What must pass without any help of a fixture, on the market as it is.
+PLAIN_SCENARIOS = (
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "dns-rebinding-protection",
+    "sep-2164-resource-not-found",
+    "caching",
+    "http-header-validation",
+    "input-required-result-unsupported-methods",
+)
+CLIENTS = (("v1",), ("v2",), ("v2", "auto"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check: whether it went as expected, and what it counted."""
+
+    name: str
+    went_well: bool
+    told: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder with the published tools, and where they leave their logs."""
+
+    folder: Path
+
+    def run(self, name: str, *command: str, expected: int = 0) -> tuple[Outcome, str]:
+        """Run one of the tools; its outcome and everything it printed, which is also kept as logs/<name>.log."""
+        bin_folder = self.folder / "node_modules" / ".bin"
+        env = {**environ, "PATH": f"{bin_folder}:{environ['PATH']}", "NO_COLOR": "1"}
+        ran = subprocess.run(
+            [bin_folder / command[0], *command[1:]],
+            cwd=self.folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=SECONDS,
+        )  # fmt: skip
+        said = ran.stdout + ran.stderr
+        logs = self.folder / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / f"{name.replace(' ', '-').replace('/', '-')}.log").write_text(said)
+        counted = [next(filter(None, found)) for found in COUNTS.findall(said)]
+        ended = "" if ran.returncode == expected else f"exit {ran.returncode}, expected {expected}"
+        return Outcome(name, ran.returncode == expected, " ".join([*counted[-1:], ended]).strip()), said
+
+
+def main(folder: Path) -> int:
+    if shutil.which("npm") is None:
+        print("npm is missing: it fetches the published suites and clients", file=sys.stderr)
+        return 2
+    bench = install(folder)
+    with serving("--fixture") as helped, serving() as plain:
+        outcomes = [
+            *suite(bench, helped),
+            *scenarios(bench, plain),
+            *inspector(bench, plain),
+            *clients(bench, helped, plain),
+        ]
+    for outcome in outcomes:
+        print(f"{'ok  ' if outcome.went_well else 'FAIL'} {outcome.name}{': ' if outcome.told else ''}{outcome.told}")
+    failed = sum(not outcome.went_well for outcome in outcomes)
+    print(f"{len(outcomes)} checks, {failed} failed; logs in {bench.folder / 'logs'}")
+    return 1 if failed else 0
+
+
+def install(folder: Path) -> Bench:
+    """The pinned packages and our client scripts in `folder`, unless they are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
+    wanted, there = HERE / "clients" / "package.json", folder / "package.json"
+    complete = folder / "node_modules" / ".complete"
+    if not (complete.exists() and there.exists() and there.read_bytes() == wanted.read_bytes()):
+        shutil.copy(wanted, there)
+        options = (
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--loglevel=error",
+            f"--cache={folder / 'npm-cache'}",
+        )
+        subprocess.run(["npm", "install", *options], cwd=folder, check=True, timeout=900)
+        complete.touch()
+    shutil.copy(HERE / "clients" / "mcp.mjs", folder)
+    return Bench(folder)
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    """The market in a process of its own; the URL of its /mcp."""
+    command = [sys.executable, "-m", "tests.conformance.app", *options]
+    server = subprocess.Popen(command, cwd=HERE.parents[1], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        if not url:
+            raise RuntimeError("the market does not start")
+        yield url
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def suite(bench: Bench, url: str) -> Iterator[Outcome]:
+    """Everything each revision of the protocol requires, with the fixture's tools beside the market's."""
+    for revision in REVISIONS:
+        baseline = str(HERE / f"mcp-{revision}.yml")
+        options = ("--requirements", revision, "--expected-failures", baseline, "-o", str(bench.folder / "out"))
+        yield bench.run(f"requirements of {revision}", "conformance", "server", "--url", url, *options)[0]
+
+
+def scenarios(bench: Bench, url: str) -> Iterator[Outcome]:
+    for scenario in PLAIN_SCENARIOS:
+        yield bench.run(f"plain {scenario}", "conformance", "server", "--url", url, "--scenario", scenario)[0]
+
+
+def inspector(bench: Bench, url: str) -> Iterator[Outcome]:
+    """Portable schemas, a call with each way of carrying a key, and calls that are refused."""
+
+    def inspect(name: str, at: str, *options: str, expected: int = 0) -> tuple[Outcome, str]:
+        command = ("mcp-inspector", "--cli", at, "--transport", "http", *options)
+        return bench.run(f"inspector {name}", *command, expected=expected)
+
+    call: Sequence[str] = ("--method", "tools/call", "--tool-name")
+    yield inspect("strict list", url, "--method", "tools/list", "--strict")[0]
+    made, said = inspect("register", url, *call, "register_agent", "--tool-arg", "name=Inspector")
+    yield made
+    key = KEY.findall(said)[0]
+    yield inspect("bearer key", url, *call, "get_me", "--header", f"Authorization: Bearer {key}")[0]
+    yield inspect("header key", url, *call, "get_me", "--header", f"X-API-Key: {key}")[0]
+    yield inspect("query key", f"{url}?api_key={key}", *call, "get_me")[0]
+    yield inspect("argument key", url, *call, "get_me", "--tool-arg", f"api_key={key}")[0]
+    yield inspect("strict list with key", f"{url}?api_key={key}", "--method", "tools/list", "--strict")[0]
+    yield inspect("no key", url, *call, "get_me", expected=NO_SUCH_TOOL)[0]
+    yield inspect("unknown tool", url, *call, "no_such_tool", expected=NO_SUCH_TOOL)[0]
+
+
+def clients(bench: Bench, *urls: str) -> Iterator[Outcome]:
+    """A stranger's visit with each published client: see clients/mcp.mjs."""
+    for client in CLIENTS:
+        for url, what in zip(urls, ("with fixture", "plain"), strict=True):
+            yield bench.run(f"client {' '.join(client)} {what}", "node", "mcp.mjs", url, *client)[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".conformance").resolve()))

@@ -1,0 +1,182 @@
+"""Migrations, on both databases: from nothing, from each revision, interrupted anywhere, and started twice at once."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event, inspect, text
+
+import storage.tables  # noqa: F401 - declares every table
+from storage.migrate import MIGRATIONS, upgrade
+from storage.open import open_database, serve
+from storage.postgres import Postgres
+from storage.rows import metadata
+from storage.sqlite import SQLite
+from tests.conftest import close
+from tests.databases import PostgresServer
+from tests.storage.orders import job_ids, place
+
+REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
+BY_HAND = {  # what Alembic cannot compare: full-text indexes
+    "sqlite": {
+        f"search_{key}{part}" for key in ("rank", "newest", "cheapest") for part in ("", "_config", "_data", "_idx")
+    },
+    "postgres": {"terms", "ix_listing_search_terms"},
+}
+STARTS = """
+import sys
+from storage.migrate import upgrade
+from storage.open import open_database
+database = open_database(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+upgrade(database)
+"""
+
+
+class Cut(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def empty_database(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
+    """A database without any table."""
+    if database == "sqlite":
+        opened = open_database(f"sqlite:///{tmp_path}/empty.db")
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres")
+        opened = open_database(server.create("empty"))
+    yield opened
+    opened.close()
+
+
+async def test_a_new_database_gets_every_table(empty_database: SQLite | Postgres) -> None:
+    upgrade(empty_database)
+    assert revision(empty_database) == REVISIONS[-1]
+    with empty_database.engine.connect() as connection:
+        assert set(metadata.tables) <= set(inspect(connection).get_table_names())
+    store = serve(empty_database)
+    placed = await store.write(place)
+    assert await job_ids(store) == {placed.id}
+    await close(store)
+
+
+@pytest.mark.parametrize("start", REVISIONS)
+def test_a_database_of_each_revision_comes_to_the_newest(empty_database: SQLite | Postgres, start: str) -> None:
+    upgrade(empty_database, start)
+    assert revision(empty_database) == start
+    upgrade(empty_database)
+    assert revision(empty_database) == REVISIONS[-1]
+    assert differences(empty_database) == set()
+
+
+def test_the_migrations_make_exactly_the_tables_that_are_declared(
+    empty_database: SQLite | Postgres, database: str
+) -> None:
+    upgrade(empty_database)
+    assert differences(empty_database, by_hand=set()) == BY_HAND[database]
+
+
+def test_the_newest_database_is_left_as_it_is(empty_database: SQLite | Postgres) -> None:
+    upgrade(empty_database)
+    with counting(empty_database, lambda number, sql: None) as changes:
+        upgrade(empty_database)
+    assert changes == []
+
+
+def test_a_start_that_is_cut_short_at_any_statement_can_start_again(empty_database: SQLite | Postgres) -> None:
+    """A kill between two statements of a revision must not leave half of it behind: no later start would get past it."""
+    cut_at = 1
+    while cut(empty_database, cut_at):
+        assert revision(empty_database) in {None, *REVISIONS}
+        cut_at += 11
+    assert cut_at > 40, "it was cut at several statements of the first revision"
+    assert revision(empty_database) == REVISIONS[-1]
+    assert differences(empty_database) == set()
+
+
+def test_processes_that_start_together_take_turns(postgres: PostgresServer) -> None:
+    url = postgres.create("together")
+    command = [sys.executable, "-c", STARTS, url]
+    starts = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=MIGRATIONS.parents[1])
+        for _ in range(2)
+    ]
+    for start in starts:
+        assert start.stdout
+        assert start.stdout.readline() == b"ready\n"
+    for start in starts:
+        assert start.stdin
+        start.stdin.write(b"go\n")
+        start.stdin.flush()
+    for start in starts:
+        start.communicate(timeout=60)
+    assert [start.returncode for start in starts] == [0, 0]
+    database = open_database(url)
+    assert (revision(database), differences(database)) == (REVISIONS[-1], set())
+    database.close()
+
+
+def revision(database: SQLite | Postgres) -> str | None:
+    with database.engine.connect() as connection:
+        if "alembic_version" not in inspect(connection).get_table_names():
+            return None
+        found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return found
+
+
+def differences(database: SQLite | Postgres, by_hand: set[str] | None = None) -> set[str]:
+    """The names of what stands in the database and is not declared, or the other way round."""
+    known = BY_HAND["sqlite" if isinstance(database, SQLite) else "postgres"] if by_hand is None else by_hand
+
+    def compare(connection: Connection) -> set[str]:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return {_name(change) for change in compare_metadata(context, metadata)}
+
+    with database.engine.connect() as connection:
+        return compare(connection) - known
+
+
+def _name(change: object) -> str:
+    """`("remove_table", table)`, `("add_column", schema, table, column)`, or a list of changes to one column."""
+    parts = change[0] if isinstance(change, list) else change
+    assert isinstance(parts, tuple)
+    return str(getattr(parts[-1], "name", parts))
+
+
+@contextmanager
+def counting(database: SQLite | Postgres, on: Callable[[int, str], None]) -> Iterator[list[str]]:
+    """Collects what changes the database; `on` hears the number of each statement before it runs."""
+    seen: list[str] = []
+
+    def before(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.lstrip().upper().startswith(("CREATE", "ALTER", "INSERT", "UPDATE", "DROP", "DELETE")):
+            seen.append(statement)
+            on(len(seen), statement)
+
+    event.listen(database.engine, "before_cursor_execute", before)
+    try:
+        yield seen
+    finally:
+        event.remove(database.engine, "before_cursor_execute", before)
+
+
+def cut(database: SQLite | Postgres, at: int) -> bool:
+    """Bring the database up to date, but end at the statement `at`; whether there were so many."""
+
+    def end(number: int, _: str) -> None:
+        if number == at:
+            raise Cut
+
+    with counting(database, end):
+        try:
+            upgrade(database)
+        except Cut:
+            return True
+    return False

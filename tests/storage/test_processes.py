@@ -1,0 +1,130 @@
+"""Processes that die and processes that share a database: no acknowledged write is lost, nothing is left half done."""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from storage.store import Store
+from storage.unit import Tx, Unavailable
+from tests.conftest import Opening
+from tests.databases import PostgresDatabase, PostgresServer
+from tests.storage.orders import all_jobs, count_threads, events, events_since, job_ids, place
+
+FOR_EVER = 10**9
+
+
+async def writing(url: str, orders: int, *end: str) -> Process:
+    command = (sys.executable, "-m", "tests.storage.writing", url, str(orders), *end)
+    return await asyncio.create_subprocess_exec(*command, cwd=Path(__file__).parents[2], stdout=PIPE)
+
+
+async def acknowledged(process: Process, least: int = 0) -> set[str]:
+    """The ids it printed: kills it after `least` of them, or waits until it ends."""
+    assert process.stdout
+    lines = [await process.stdout.readline() for _ in range(least)]
+    if least:
+        process.kill()
+    lines += (await process.stdout.read()).splitlines()
+    await process.wait()
+    return {line.decode().strip() for line in lines}
+
+
+def what_stands(tx: Tx) -> tuple[set[str], int | None, list[int]]:
+    """The ids of all jobs, the number of threads, the ids of all events: as of one moment."""
+    jobs = {found.id for found in tx.all(all_jobs)}
+    return jobs, tx.one(count_threads), [event.id for event in tx.all(events_since, since=0)]
+
+
+async def whole_orders(store: Store) -> set[str]:
+    """The ids of all jobs, each with its thread and its two events, the events numbered without a gap."""
+    jobs, threads, event_ids = await store.scan(what_stands)
+    assert (threads, event_ids) == (len(jobs), list(range(1, 2 * len(jobs) + 1)))
+    return jobs
+
+
+async def test_a_killed_process_loses_no_acknowledged_write(database_url: str, opening: Opening) -> None:
+    process = await writing(database_url, FOR_EVER)
+    kept = await acknowledged(process, least=400)
+    assert process.returncode == -9
+    assert len(kept) >= 400
+    store = opening(database_url)
+    assert kept <= await whole_orders(store)
+    assert await store.write(place)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_process_that_ends_around_a_commit_leaves_whole_orders(
+    database_url: str, opening: Opening, when: str
+) -> None:
+    process = await writing(database_url, FOR_EVER, when, "4")
+    kept = await acknowledged(process)
+    assert process.returncode == 9
+    store = opening(database_url)
+    found = await whole_orders(store)
+    assert kept <= found
+    assert kept
+    assert when == "before" or len(found) > len(kept), "what was committed last is there, though nobody was told"
+    assert await store.write(place)
+
+
+async def test_o5_two_processes_number_their_events_in_the_order_they_commit(
+    postgres_url: str, opening: Opening
+) -> None:
+    store = opening(postgres_url)
+    woken, seen = asyncio.Event(), list[int]()
+    store.listeners.append(woken.set)
+    processes = [await writing(postgres_url, 300) for _ in range(2)]
+    outputs = [asyncio.ensure_future(acknowledged(process)) for process in processes]
+    async with asyncio.timeout(60):
+        while len(seen) < 1200:
+            await woken.wait()
+            woken.clear()
+            seen += [event.id for event in await events(store, since=seen[-1] if seen else 0)]
+        kept = [await output for output in outputs]
+    assert seen == list(range(1, 1201)), "an event that came late, or never, would be missing"
+    assert [process.returncode for process in processes] == [0, 0]
+    assert await whole_orders(store) == kept[0] | kept[1]
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """A server that may be killed: no other test is on it."""
+    server = PostgresServer()
+    yield server
+    server.stop()
+
+
+async def test_a_killed_postgres_loses_no_acknowledged_write_and_the_store_recovers_with_it(
+    own_server: PostgresServer, opening: Opening
+) -> None:
+    store = opening(PostgresDatabase(own_server).url)
+    kept: set[str] = set()
+
+    async def call(enough: asyncio.Event, many: int) -> None:
+        while True:
+            try:
+                kept.add((await store.write(place)).id)
+            except Unavailable:
+                return
+            if len(kept) > many:
+                enough.set()
+
+    for _ in range(2):
+        enough = asyncio.Event()
+        calls = [asyncio.ensure_future(call(enough, len(kept) + 100)) for _ in range(16)]
+        await enough.wait()
+        own_server.kill()
+        await asyncio.wait_for(asyncio.gather(*calls), 10)
+        with pytest.raises(Unavailable):
+            await store.look(lambda tx: tx.all(all_jobs))
+        own_server.start()
+        assert kept <= await job_ids(store)
+        kept.add((await store.write(place)).id)
+    assert store.alive
+    jobs, threads, event_ids = await store.scan(what_stands)
+    assert (kept <= jobs, threads, len(event_ids)) == (True, len(jobs), 2 * len(jobs))
+    assert event_ids == sorted(set(event_ids))

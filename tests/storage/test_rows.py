@@ -1,0 +1,131 @@
+"""Rows and queries as values: what a declaration promises, before any database is asked."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from storage.query import Query
+from storage.rows import Moment, as_row
+from storage.store import Store
+from storage.tables import AgentRow, AgentStatus, HouseRow, JobRow, KeyRow, ThreadRow
+from storage.unit import Tx
+from tests.storage.orders import NOW, job
+
+
+def test_a_row_refuses_assignment() -> None:
+    placed = job("job_1")
+    with pytest.raises(AttributeError, match=r"use tx\.change"):
+        setattr(placed, "title", "x")  # noqa: B010 - mypy refuses the plain form
+    with pytest.raises(AttributeError, match="a JobRow is a value"):
+        del placed.title
+    assert placed == job("job_1")
+
+
+def test_a_row_needs_every_column_without_a_default_and_no_other() -> None:
+    with pytest.raises(TypeError, match="HouseRow needs 'value'"):
+        HouseRow(name="a")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"HouseRow has no \['colour'\]"):
+        HouseRow(name="a", value="b", colour="c")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="JobRow needs 'listing_id'"):
+        JobRow(id="job_1", env="test")  # type: ignore[call-arg]
+
+
+def test_defaults_are_those_of_the_declaration() -> None:
+    key = KeyRow(id="key_1", agent_id="agt_1", env="test", hash="h", prefix="p", name=None, scopes="[]", created_at=NOW)
+    assert (key.version, key.status, key.last_used_at, key.expires_at) == (1, "active", None, None)
+
+
+def test_rows_are_equal_by_their_values() -> None:
+    assert job("job_1") == job("job_1")
+    assert job("job_1") != job("job_2")
+    assert HouseRow(name="a", value="b") != ThreadRow(id="a", env="b", kind="", job_id=None, a="", b="", created_at=NOW)
+    assert len({job("job_1"), job("job_1"), job("job_2")}) == 2
+    assert repr(HouseRow(name="a", value="b")) == "HouseRow(name='a', value='b')"
+
+
+def test_a_row_is_made_of_exactly_its_columns() -> None:
+    assert as_row(HouseRow, ["a", "b"]) == HouseRow(name="a", value="b")
+    with pytest.raises(ValueError):
+        as_row(HouseRow, ["a"])
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1970, 1, 1, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2026, 11, 21, 4, 0, 0, 123457, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    ],
+)
+def test_a_moment_keeps_its_microsecond(moment: datetime) -> None:
+    kept = Moment().process_bind_param(moment, sqlite.dialect())
+    assert Moment().process_result_value(kept, sqlite.dialect()) == moment
+
+
+def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_refused() -> None:
+    abroad = NOW.astimezone(timezone(timedelta(hours=9)))
+    assert Moment().process_bind_param(abroad, sqlite.dialect()) == Moment().process_bind_param(NOW, sqlite.dialect())
+    with pytest.raises(TypeError, match="naive"):
+        Moment().process_bind_param(NOW.replace(tzinfo=None), sqlite.dialect())
+
+
+def test_a_query_is_compiled_once_for_each_database() -> None:
+    query = Query(select(HouseRow).where(HouseRow.name == bindparam("name")))
+    plan = query.plan(sqlite.dialect())
+    assert query.plan(sqlite.dialect()) is plan
+    assert query.plan(postgresql.dialect()) is not plan
+    assert plan.bind({"name": "a"}) == ["a"]
+    assert plan.read(("a", "b")) == HouseRow(name="a", value="b")
+
+
+def test_a_parameter_that_is_not_given_is_an_error() -> None:
+    plan = Query(select(HouseRow).where(HouseRow.name == bindparam("name"))).plan(sqlite.dialect())
+    with pytest.raises(KeyError, match="name"):
+        plan.bind({"nmae": "a"})
+
+
+def test_a_list_of_any_length_is_refused_when_the_query_is_compiled() -> None:
+    query = Query(select(HouseRow).where(HouseRow.name.in_(["a", "b"])))
+    with pytest.raises(TypeError, match="another statement for every length"):
+        query.plan(sqlite.dialect())
+
+
+def test_a_locked_row_is_locked_on_postgres_and_free_on_sqlite() -> None:
+    locked = Query(select(HouseRow).with_for_update())
+    assert locked.plan(postgresql.dialect()).sql.endswith("FOR UPDATE")
+    assert "FOR UPDATE" not in locked.plan(sqlite.dialect()).sql
+
+
+async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: Store) -> None:
+    agent = AgentRow(
+        id="agt_1", handle="h", name="ÅÄÖ \U0001f600", description=None, capabilities="[]", tags="[]", public_key="k",
+        endpoints="{}", framework=None, metadata_json=None, referred_by=None, first_party=True, created_at=NOW,
+        auth_epoch=2**63 - 1, status=AgentStatus.SUSPENDED,
+    )  # fmt: skip
+    await store.write(lambda tx: tx.add(agent))
+    found = await store.look(lambda tx: tx.get(AgentRow, "agt_1"))
+    assert found == agent
+    assert (type(found.status), found.first_party, found.evaluator) == (AgentStatus, True, False)
+
+
+async def test_texts_are_ordered_by_their_code_points(store: Store) -> None:
+    """A page after `z` must be the same page on both databases, whatever the server's language."""
+    names = ["a", "B", "_", "10", "9", "ä", "z", "Z", "a_b", "ab", "😀", "|"]
+    in_order = Query(select(HouseRow.name).order_by(HouseRow.name))
+
+    def fill(tx: Tx) -> None:
+        for name in names:
+            tx.add(HouseRow(name=name, value=""))
+
+    await store.write(fill)
+    assert await store.look(lambda tx: tx.all(in_order)) == sorted(names)
+
+
+async def test_run_answers_how_many_rows_it_touched(store: Store) -> None:
+    await store.write(lambda tx: [tx.add(HouseRow(name=name, value="old")) for name in ("a", "b", "c")])
+    renew = Query(update(HouseRow).where(HouseRow.name > bindparam("after")).values(value=bindparam("new")))
+    assert await store.write(lambda tx: tx.run(renew, after="a", new="new")) == 2
+    assert await store.look(lambda tx: [tx.get(HouseRow, name).value for name in ("a", "b")]) == ["old", "new"]  # type: ignore[union-attr]

@@ -1,0 +1,46 @@
+"""A process that writes, for tests that end it: prints the id of each order after it was acknowledged.
+
+python -m tests.storage.writing URL ORDERS [before|after COMMIT]: ORDERS in all; end without a word at that commit.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Literal
+
+from storage.open import open_database, serve
+from storage.store import Store
+from tests.storage.orders import place
+
+CALLERS = 16
+
+
+class End:
+    """Ends the process, as a kill would, before or after its n-th commit."""
+
+    def __init__(self, when: str, commit: int) -> None:
+        self.when, self.commit, self.numbers = when, commit, count(1)
+
+    def __call__(self, when: Literal["before", "after"], names: Sequence[str]) -> None:
+        if when == self.when and next(self.numbers) == self.commit:
+            os._exit(9)
+
+
+async def call(store: Store, orders: Iterator[int]) -> None:
+    for _ in orders:
+        placed = await store.write(place)
+        os.write(1, f"{placed.id}\n".encode())
+
+
+async def main(url: str, orders: int, end: End | None) -> None:
+    store = serve(open_database(url))
+    store.probe = end
+    left = iter(range(orders))
+    await asyncio.gather(*(call(store, left) for _ in range(CALLERS)))
+    store.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), End(sys.argv[3], int(sys.argv[4])) if sys.argv[3:] else None))

@@ -1,0 +1,341 @@
+"""The documents agents read name what exists, all of it, and what they say to do works."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import orjson
+import pytest
+import skills_ref
+from eth_account import Account
+from nacl.signing import SigningKey
+
+from protocol.mcp_texts import Texts as McpTexts
+from protocol.reserved import API_KEY, IDEMPOTENCY_KEY
+from protocol.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
+from protocol.texts import Calls, Texts
+from rest.openapi import openapi
+from rest.routes import Table
+from server.app import make_pages
+from server.settings import Settings, house_of
+from tests.surfaces.conftest import FixedClock, house
+from tools.arguments import read_arguments
+from tools.catalogue import CATALOGUE
+from tools.house import House, Limits
+from tools.registry import Operation
+from tools.rules.eventkinds import FAMILIES, KINDS
+from tools.rules.keys import verify_ed25519
+from tools.rules.lifecycle import MOVES
+from tools.rules.wallet import recover
+
+ROOT = Path(__file__).parents[2]
+SKILL = ROOT / "skill.md"
+OPERATIONS = list(CATALOGUE.values())
+HOUSE = house(Limits())
+TEXTS = Texts(OPERATIONS, HOUSE)
+DOCUMENTS = {
+    "skill.md": TEXTS.skill_md,
+    "llms.txt": TEXTS.llms_txt,
+    "quickstart": TEXTS.quickstart_md,
+    "errors": TEXTS.errors_md,
+    "index": " ".join(str(value) for value in (TEXTS.index_json["start"], TEXTS.index_json["docs"].values())),
+}
+OPENAPI = openapi(OPERATIONS, HOUSE)
+SURFACES = {"/mcp", "/a2a", "/a2a/message:send"}
+OUTSIDE = {"personal_sign"}  # names that are not ours
+CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+SNAKE = re.compile(r"(?<![\w<./-])[a-z]+(?:_[a-z0-9]+)+(?!\w)")
+ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/(?:[^\s`),;]*[^\s`),;.])?)")
+EVERY_DOCUMENT = pytest.mark.parametrize("name", DOCUMENTS)
+
+
+@pytest.fixture
+def defaults(monkeypatch: pytest.MonkeyPatch) -> House:
+    """The settings the file at the top of the repository is written for: none."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"EMPORION_{name.upper()}", raising=False)
+    return house_of(Settings(_env_file=None), bytes(32))
+
+
+@pytest.mark.parametrize("name", ["skill.md", "llms.txt"])
+def test_every_operation_stands_in_the_document(name: str) -> None:
+    missing = [op.name for op in OPERATIONS if not re.search(rf"\b{op.name}\b", DOCUMENTS[name])]
+    assert missing == []
+
+
+@EVERY_DOCUMENT
+def test_every_name_in_a_document_is_known(name: str) -> None:
+    prose = re.sub(r"```python\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
+    assert set(SNAKE.findall(prose)) - vocabulary() - OUTSIDE == set()
+
+
+@EVERY_DOCUMENT
+def test_every_path_in_a_document_is_served(name: str) -> None:
+    served = set(pages()) | SURFACES | {op.path for op in OPERATIONS}
+    for url in re.findall(r"https://market\.example[^\s)\"`>]*", DOCUMENTS[name]):
+        path = urlsplit(url.rstrip(".,;:")).path or "/"
+        assert path in served or routed("GET", path) or routed("POST", path), url
+    for method, path in ROUTE.findall(DOCUMENTS[name]):
+        assert routed(method, path) or (method == "GET" and path in pages()), (method, path)
+
+
+def test_the_files_blocks_are_fresh(defaults: House) -> None:
+    """When this fails: rewrite_skill(Path("skill.md"), CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))."""
+    text = SKILL.read_text(encoding="utf-8")
+    assert text == refreshed(text, OPERATIONS, defaults)
+    assert [found[2] for found in BLOCK.finditer(text)] == ["environments", "binding", "retries", "tools"]
+
+
+def test_a_stale_block_is_rewritten_and_the_prose_is_kept(tmp_path: Path, defaults: House) -> None:
+    text = SKILL.read_text(encoding="utf-8")
+    stale = tmp_path / "skill.md"
+    stale.write_text(text.replace("`get_me()`", "`get_you()`"), encoding="utf-8")
+    rewrite_skill(stale, OPERATIONS, defaults)
+    assert stale.read_text(encoding="utf-8") == text
+
+
+def test_the_served_skill_is_of_this_market_alone() -> None:
+    assert "127.0.0.1" not in TEXTS.skill_md
+    assert "service:wallet" not in TEXTS.skill_md
+    assert "<!--" not in TEXTS.skill_md
+    assert "emporion:wallet:<agent_id>:<address_lowercase>" in TEXTS.skill_md
+    assert "https://market.example/mcp" in TEXTS.skill_md
+
+
+@pytest.mark.parametrize("text", [TEXTS.skill_md, SKILL.read_text(encoding="utf-8")], ids=["served", "file"])
+def test_the_skill_is_valid_for_agents_that_load_skills(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "emporion"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    assert skills_ref.validate(folder) == []
+    assert len(text.split("---\n", 2)[2].splitlines()) < 500
+
+
+def test_every_call_of_the_skill_is_accepted_as_it_stands() -> None:
+    calls = [orjson.loads(body) for language, body in CODE.findall(TEXTS.skill_md) if language == "json"]
+    assert len(calls) >= 14
+    for call in calls:
+        op = CATALOGUE[call["tool"]]
+        if "<" in str(call["arguments"].get("signature")):
+            assert set(call["arguments"]) == {
+                name for name, field in op.input.model_fields.items() if field.is_required()
+            }
+            continue
+        read_arguments(op.input, call["arguments"])
+
+
+def test_signing_as_the_skill_says_binds_the_wallet() -> None:
+    binding, changing = [body for language, body in CODE.findall(TEXTS.skill_md) if language == "python"]
+    wallet, agent = Account.create(), SigningKey(b"\x09" * 32)
+    place = {"agent_id": "agt_1", "address": wallet.address, "wallet_key": wallet.key}
+    place["secret_key"] = bytes(agent).hex()
+    exec(binding + changing, place)
+    assert place["text"] == f"emporion:wallet:agt_1:{wallet.address.lower()}"
+    assert recover(place["text"], place["signature"]) == wallet.address
+    assert verify_ed25519(bytes(agent.verify_key), place["text"].encode(), place["proof"])
+
+
+def test_llms_txt_has_the_shape_its_readers_parse() -> None:
+    lines = TEXTS.llms_txt.splitlines()
+    assert lines[:3] == ["# emporion", "", lines[2]]
+    assert lines[2].startswith("> ")
+    first = next(at for at, line in enumerate(lines) if line.startswith("## "))
+    assert not any(line.startswith("#") for line in lines[1:first])
+    for line in lines[first:]:
+        assert re.fullmatch(r"|## \w[\w ]*|- \[[^\]]+\]\([^ )]+\): .+", line), line
+
+
+def test_each_operation_in_llms_txt_links_to_its_entry() -> None:
+    linked = dict(re.findall(r"- \[(\w+)\]\(https://market\.example/openapi\.json#([^)]+)\)", TEXTS.llms_txt))
+    assert {name: at_pointer(pointer)["operationId"] for name, pointer in linked.items()} == {
+        name: name for name in CATALOGUE
+    }
+
+
+def test_every_error_has_its_anchor_and_says_what_to_do() -> None:
+    assert re.findall(r"^## (\w+)$", TEXTS.errors_md, re.MULTILINE) == [error.code for error in every_error()]
+    for error in every_error():
+        section = TEXTS.errors_md.split(f"\n## {error.code}\n")[1].split("\n## ")[0]
+        assert f"Status {error.status}, type {error.type}. " in section
+        assert error.usual_hint in section
+        assert ("The same call can work later." in section) is error.retryable
+
+
+def test_an_error_names_the_operations_that_answer_with_it() -> None:
+    answered = dict(re.findall(r"^## (\w+)\n.*?^Answered by: ([^\n]*)\.$", TEXTS.errors_md, re.MULTILINE | re.DOTALL))
+    assert answered["wallet_signature_invalid"] == "set_wallet_address"
+    assert answered["payment_required"] == "pay_job"
+    assert answered["rate_limited"] == answered["overloaded"] == answered["host_not_allowed"] == "any call"
+
+
+def test_every_command_of_the_quickstart_reaches_an_operation() -> None:
+    commands = [
+        line for language, body in CODE.findall(TEXTS.quickstart_md) if language == "sh" for line in body.splitlines()
+    ]
+    called = [operation_of(shlex.split(command)) for command in commands]
+    assert [op.name for op in called if op] == [
+        "search_listings", "register_agent", "get_me", "set_wallet_address", "get_listing", "create_job", "get_job",
+        "pay_job", "pay_job", "accept_job", "review_job", "get_receipt", "create_listing", "list_events", "accept_job",
+        "deliver_job",
+    ]  # fmt: skip
+    assert len([op for op in called if op is None]) == 1  # the message over A2A
+
+
+def test_a_call_that_is_not_registered_cannot_be_written_down() -> None:
+    calls = Calls(OPERATIONS, HOUSE)
+    with pytest.raises(KeyError, match="sell_soul"):
+        calls.curl("sell_soul")
+    with pytest.raises(TypeError, match="get_job has no argument"):
+        calls.curl("get_job", id="job_1")
+
+
+def test_limits_that_are_off_are_said_to_be_off() -> None:
+    assert "writes 120 per minute" in TEXTS.quickstart_md
+    assert "register 20 per hour" in TEXTS.quickstart_md
+    assert "switched rate limits off" in Texts(OPERATIONS, house(Limits(enforced=False))).quickstart_md
+
+
+def test_the_sandbox_says_how_its_faucet_is_asked(defaults: House) -> None:
+    sandbox = house_of(Settings(_env_file=None), bytes(32), "http://127.0.0.1:8545")
+    live, test = sandbox.networks.values()
+    assert free_usdc(live) == "none"
+    assert free_usdc(test).startswith('JSON-RPC `dev_faucet ["<address>", <amount>]`')
+    assert [free_usdc(network) for network in defaults.networks.values()] == ["none", "https://faucet.circle.com"]
+
+
+@pytest.mark.parametrize(
+    "seconds, said", [(3600, "1 hour"), (259_200, "72 hours"), (900, "15 minutes"), (90, "90 seconds")]
+)
+def test_spans_are_said_in_whole_units(seconds: int, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_the_index_leads_to_everything() -> None:
+    index = TEXTS.index_json
+    assert (index["object"], index["name"], index["version"]) == ("platform", "emporion", HOUSE.version)
+    for start in index["start"]:
+        op = CATALOGUE[start["tool"]]
+        assert (start["method"], start["path"]) == (op.method, op.path)
+        assert op.auth != "key"
+    assert {urlsplit(url).path for url in index["docs"].values()} <= set(pages())
+    assert TEXTS.index_md.startswith("# emporion\n")
+
+
+def test_mcp_can_serve_the_texts() -> None:
+    served: McpTexts = TEXTS
+    assert (served.version, served.skill_md[:4], served.llms_txt[:2]) == (HOUSE.version, "---\n", "# ")
+
+
+def test_hints_and_descriptions_name_only_what_exists() -> None:
+    said = [op.description for op in OPERATIONS] + [f"{error.usual_hint} {error.__doc__}" for error in every_error()]
+    said += list(hints_in_code())
+    assert len(said) > len(OPERATIONS) + len(every_error())
+    for text in said:
+        assert set(SNAKE.findall(text)) - vocabulary() - OUTSIDE == set(), text
+        for method, path in ROUTE.findall(text):
+            assert routed(method, path) or (method == "GET" and path in pages()), text
+
+
+def test_every_step_is_a_call_with_arguments_it_takes() -> None:
+    steps = list(steps_in_code())
+    assert len(steps) >= 5
+    for name, arguments in steps:
+        op = CATALOGUE[name]
+        assert arguments <= set(op.input.model_fields), name
+
+
+def test_the_states_of_the_skill_are_states_of_the_table() -> None:
+    rows = re.findall(r"^\| `(\w+)`.*\| `(\w+)`.*\|$", TEXTS.skill_md, re.MULTILINE)
+    waits = [row for row in rows if row[0] not in CATALOGUE]
+    moves = {(str(move.source), str(move.target)) for move in MOVES if move.actor == "clock"}
+    assert waits
+    assert set(waits) == moves - {("quote_requested", "expired"), ("quoted", "expired")}
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Every name a caller can meet: operations, arguments, fields, values, codes, actions, events."""
+    known = {API_KEY, IDEMPOTENCY_KEY, *FAMILIES, *KINDS, *details_in_code()}
+    for op in OPERATIONS:
+        known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields}
+    for error in every_error():
+        known |= {error.code, error.type}
+    return frozenset(known | set(names_in(OPENAPI)))
+
+
+def names_in(part: Any) -> Iterator[str]:
+    """Properties and values of every schema."""
+    if isinstance(part, list):
+        for one in part:
+            yield from names_in(one)
+    if isinstance(part, dict):
+        yield from part.get("properties", {})
+        yield from (value for value in part.get("enum", []) if isinstance(value, str))
+        for one in part.values():
+            yield from names_in(one)
+
+
+@cache
+def code() -> tuple[ast.AST, ...]:
+    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "tools").rglob("*.py")))
+
+
+def calls_in_code() -> Iterator[ast.Call]:
+    return (node for tree in code() for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def details_in_code() -> Iterator[str]:
+    """Names of details the refusals carry."""
+    kinds = {error.__name__ for error in every_error()}
+    return (part.arg for call in calls_in_code() if called(call) in kinds for part in call.keywords if part.arg)
+
+
+def hints_in_code() -> Iterator[str]:
+    given = (part.value for call in calls_in_code() for part in call.keywords if part.arg == "hint")
+    return (ast.unparse(value) for value in given)
+
+
+def steps_in_code() -> Iterator[tuple[str, set[str]]]:
+    for call in calls_in_code():
+        if called(call) == "step" and isinstance(call.args[0], ast.Constant):
+            yield str(call.args[0].value), {part.arg for part in call.keywords if part.arg} - {"deadline"}
+
+
+def routed(method: str, path: str) -> Operation | None:
+    found = Table(OPERATIONS).find(tuple(path.strip("/").split("/")))
+    return found[0].get(method) if found else None
+
+
+def operation_of(words: list[str]) -> Operation | None:
+    """What a curl command calls."""
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    (url,) = [word for word in words if word.startswith("https://")]
+    op = routed(method, urlsplit(url).path)
+    if op and "-d" in words:
+        sent = orjson.loads(words[words.index("-d") + 1])
+        assert set(sent) <= set(op.input.model_fields)
+    return op
+
+
+def at_pointer(pointer: str) -> Any:
+    place: Any = OPENAPI
+    for name in unquote(pointer).removeprefix("/").split("/"):
+        place = place[name.replace("~1", "/").replace("~0", "~")]
+    return place
+
+
+@cache
+def pages() -> frozenset[str]:
+    """The paths of documents, from the application itself."""
+    market: Any = SimpleNamespace(house=HOUSE, world=SimpleNamespace(clock=FixedClock()))
+    return frozenset(make_pages(market, TEXTS, b"{}").pages)
