@@ -154,7 +154,7 @@ def _records(hint: Any) -> tuple[type, ...]:
     if get_origin(hint) is not None and hasattr(get_origin(hint), "__anext__"):
         hint = get_args(hint)[0]
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return tuple(member for member in members if member is not Ready)
+    return tuple(one for one in members if one is not Ready and not issubclass(one, MarketError))
 
 
 def _check(made: Operation) -> None:

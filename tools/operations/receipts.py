@@ -11,7 +11,7 @@ from tools.errors import InvalidRequest, NotFound
 from tools.errors.base import Json
 from tools.rates import Rate
 from tools.records.base import stamp, stamp_or_none
-from tools.records.receipts import KeySet, Signature, SignedReceipt, Verification
+from tools.records.receipts import KeySet, PublicKey, Signature, SignedReceipt, Verification
 from tools.registry import operation
 from tools.rules.canonical import canonical
 from tools.rules.jobfacts import refund_expected
@@ -64,7 +64,7 @@ def verify_receipt(ctx: Context, given: VerifyReceipt) -> Verification:
 )
 def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
     """The platform's public keys: receipts, webhooks and the agent card verify against them."""
-    return KeySet(keys=[jwk_of(ctx.world.signer.public_key)])
+    return KeySet(keys=[PublicKey(**jwk_of(ctx.world.signer.public_key))])
 
 
 def _fault(ctx: Context, document: dict[str, Json], kid: str, sig: str) -> str | None:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp
-from tools.rules.keys import Jwk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,19 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """An Ed25519 key as a JWK; kid is its RFC 7638 thumbprint."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+    alg: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeySet:
     """The platform's public keys (RFC 7517, RFC 8037)."""
 
-    keys: list[Jwk]
+    keys: list[PublicKey]

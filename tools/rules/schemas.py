@@ -27,7 +27,7 @@ KEPT_CHECKERS = 256
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = re.compile(r"#/\$defs/([A-Za-z0-9._-]{1,128})")
 _COUNTED = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
-_REGEX_BYTES = 4 << 20  # what a schema's compiled patterns share; their caches may take as much again
+_REGEX_BYTES = 2 << 20  # what a schema's compiled patterns share; their caches may take as much again
 _EXPLAIN_AT_MOST = 10_000  # subschemas compiled to explain one document, a pattern counted as several: about 50 ms
 
 _REFUSED = {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
@@ -108,8 +108,9 @@ def compiled(schema_text: str) -> "Checker":
 def is_heavy(schema_text: str, instance_bytes: int) -> bool:
     """Whether a check may hold the interpreter for more than about 20 ms: then it belongs in a process that can be stopped.
 
-    A check costs at most (values in the document) x (subschemas that can meet at one value), a value takes at least two bytes, and a
-    unit of that breadth 0.13 microseconds (measured). The engine does not give up the interpreter's lock, so a thread does not help.
+    A check costs at most (values in the document) x (subschemas that can meet at one value); a value takes two bytes or more, and a
+    unit of that breadth 0.13 microseconds (measured). `violations` takes a few times as long. The engine does not give up the
+    interpreter's lock, so a thread does not help.
     """
     return instance_bytes > MAX_LIGHT_BYTES or instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
 

@@ -8,12 +8,12 @@
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
-from unicodedata import category, decimal, normalize
 
 MOST_QUERY_CHARACTERS = 200
-MOST_QUERY_TERMS = 12
+MOST_QUERY_TERMS = 10
 MOST_INDEX_TERMS = 1_000
 MOST_CHARACTERS = 40  # of one term; a longer run is known by its beginning
 # English function words: agents ask in sentences; beside other words these are not asked for
@@ -72,8 +72,8 @@ def fold(text: str) -> str:
     """One spelling for what readers take as the same: width, case, ligatures, optional marks."""
     if text.isascii():
         return text.lower()
-    folded = normalize("NFKC", normalize("NFKC", text)[:MOST_FOLDED].casefold())
-    return normalize("NFKC", OPTIONAL_MARKS.sub("", normalize("NFD", folded)))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text)[:MOST_FOLDED].casefold())
+    return unicodedata.normalize("NFKC", OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", folded)))
 
 
 def _first(terms: Iterable[str], most: int) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _runs(text: str) -> Iterator[str]:
             yield piece
             continue
         for signed in SIGNED.findall(piece):
-            yield from filter(None, map(_unmarked, RUNS.findall(signed)))
+            yield from (run for found in RUNS.findall(signed) if (run := _unmarked(found)).strip("+#"))
 
 
 def _asked(run: str) -> Iterable[str]:
@@ -110,7 +110,7 @@ def _letters(run: str) -> list[str]:
     """The letters of a run, each with the marks that follow it."""
     letters: list[str] = []
     for character in run:
-        if letters and category(character)[0] == "M":
+        if letters and unicodedata.category(character)[0] == "M":
             letters[-1] = (letters[-1] + character)[:MOST_CHARACTERS]
         else:
             letters.append(character)
@@ -119,14 +119,14 @@ def _letters(run: str) -> list[str]:
 
 def _unmarked(run: str) -> str:
     """The run from its first letter or digit on: marks without a letter say nothing."""
-    start = next((place for place, character in enumerate(run) if category(character)[0] != "M"), len(run))
+    start = next((place for place, character in enumerate(run) if unicodedata.category(character)[0] != "M"), len(run))
     return run[start:]
 
 
 def _shown(character: str) -> str:
-    kind = category(character)
+    kind = unicodedata.category(character)
     if kind == "Nd":
-        return str(decimal(character))
+        return str(unicodedata.decimal(character))
     if kind == "Cf" or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
         return " " if character == "\u200b" else ""  # joiners, hyphenation points, variants; but that one parts words
     return character if kind[0] in "LNM" or character in "+#" else " "

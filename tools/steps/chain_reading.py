@@ -1,19 +1,10 @@
 """Asks a chain node for what a payment verdict needs, in the order that makes the answers safe to join."""
 
-from typing import Protocol
-
+from tools.ports import Chain
 from tools.rules.transfers import Seen, mined_in
 
 
-class BlockReads(Protocol):
-    """The part of the chain port that is asked here; each read raises ChainDown when no usable answer came."""
-
-    async def receipt(self, transaction: str) -> object: ...
-    async def head(self) -> int: ...
-    async def block(self, number: int) -> object: ...
-
-
-async def look_up(chain: BlockReads, transaction: str) -> Seen:
+async def look_up(chain: Chain, transaction: str) -> Seen:
     """Receipt, then head, then block, as `judge` takes them; a transaction without a block costs one read.
 
     The block is read last: that its hash is still the receipt's says all three were true of one chain at that moment.
