@@ -13,6 +13,7 @@ from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.errors import MarketError, MethodNotAllowed, RouteNotFound
+from tools.errors.base import Json
 from tools.registry import CATALOGUE, Operation
 
 Scope = MutableMapping[str, Any]
@@ -70,6 +71,7 @@ class Rest:
             await self._send(scope, send, answer, _allow(error))
             return
         if op.streams:
+            given = resumed(scope, given)
             opened = await self.market.stream(op, given, approach)
             if not isinstance(opened, Answer):
                 await send_stream(opened, receive, send)
@@ -123,6 +125,12 @@ async def reply(
     described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
     await send({"type": "http.response.body", "body": b"" if headless else body})
+
+
+def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
+    """A reconnecting client says in Last-Event-ID what it saw last; that wins over `since`."""
+    last = dict(scope["headers"]).get(b"last-event-id", b"").decode("latin-1")
+    return {**given, "since": last} if last else given
 
 
 def idempotency_key(scope: Scope) -> str | None:

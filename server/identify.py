@@ -10,7 +10,7 @@ from tools.ports import Dice
 
 Scope = MutableMapping[str, Any]
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
-CONTRADICTION = "more than one credential"  # is no API key, so it opens nothing
+CONTRADICTION = "an empty credential, or more than one"  # is no API key, so it opens nothing
 
 
 def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], Approach]:
@@ -53,8 +53,7 @@ def _credential(scope: Scope, surface: Surface) -> str | None:
     found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
     if not found and surface is Surface.MCP:
         found = set(parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ()))
-    found.discard("")
-    if len(found) > 1:
+    if len(found) > 1 or "" in found:
         return CONTRADICTION
     return next(iter(found), None)
 

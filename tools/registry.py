@@ -18,7 +18,7 @@ Gather = Callable[[Outside, Any], Awaitable[Any]]
 EVERYWHERE = frozenset(Surface)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     """One thing that can be done, once, for all surfaces."""
 

@@ -213,7 +213,7 @@ def test_amounts_that_only_add_up_to_the_impossible_or_are_anothers_are_nonsense
 
 
 def test_the_order_of_transfers_is_that_of_their_log_indices() -> None:
-    seen = answers((STRANGER, BUYER, PRICE), PLAIN)
+    seen = answers(PLAIN, (STRANGER, BUYER, PRICE), PLAIN)
     expected = judge(TRANSACTION, Seen(**seen), TERMS)
     seen["receipt"]["logs"].reverse()
     assert expected.amount_minor == PRICE

@@ -13,10 +13,10 @@ import pytest
 import uvicorn
 from nacl.signing import SigningKey
 
-import tools.operations.agents  # noqa: F401 - fills the catalogue
+import tools.catalogue  # noqa: F401 - fills it
 from server.edge import Edge
 from server.identify import approach_reader
-from tests.conftest import Opening
+from tests.databases import Opening
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
 from tools.ports import Env, Screening, World

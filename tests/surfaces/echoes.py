@@ -11,7 +11,7 @@ from tools.arguments import Arguments, EnvChoice, NoArguments
 from tools.context import Context
 from tools.errors import MarketError, NotFound, PaymentRequired
 from tools.records.agents import Agent
-from tools.records.base import Json, Page
+from tools.records.base import Json
 from tools.registry import CATALOGUE, operation
 
 
@@ -74,7 +74,7 @@ def pay_echo(ctx: Context, given: Echo) -> Echoed | Terms:
     return Echoed(value=given.value, caller=ctx.caller.agent_id, number=0)
 
 
-def lose_echo(ctx: Context, _: NoArguments) -> Page[Agent]:
+def lose_echo(ctx: Context, _: NoArguments) -> Agent:
     """Find nothing."""
     raise NotFound("there is no echo\u2028here", param="value", next_steps=({"tool": "say_json"},))
 
@@ -89,11 +89,11 @@ def echoing() -> Iterator[None]:
     """The operations above, as part of the catalogue."""
     before = dict(CATALOGUE)
     SAID.clear()
-    operation("POST /v1/echoes", auth="optional")(say_json)
-    operation("POST /v1/echoes/pay", errors=(PaymentRequired,), destructive=True, open_world=True)(pay_echo)
-    operation("GET /v1/echoes/lost", auth="none", errors=(NotFound,))(lose_echo)
-    operation("GET /v1/echoes/tree", auth="none")(show_tree)
     try:
+        operation("POST /v1/echoes", auth="optional")(say_json)
+        operation("POST /v1/echoes/pay", errors=(PaymentRequired,), destructive=True, open_world=True)(pay_echo)
+        operation("GET /v1/echoes/lost", auth="none", errors=(NotFound,))(lose_echo)
+        operation("GET /v1/echoes/tree", auth="none")(show_tree)
         yield
     finally:
         CATALOGUE.clear()

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from tests.surfaces.a2a_app import (
     FORMS,
+    RPC_1,
     RPC_FORMS,
+    anonymous,
     connected,
     message_of,
+    over_rest,
     request,
     text_of,
 )

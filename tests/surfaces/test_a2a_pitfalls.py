@@ -55,7 +55,8 @@ async def test_both_endpoints_answer_json_rpc_without_a_redirect(market: Market,
 
 
 @pytest.mark.parametrize(
-    "path", ["/a2a/nobody/message:send", "/a2a/agents/ada", "/a2a/x", "/a2a/tenant/tasks", "/a2a//"]
+    "path",
+    ["/a2a/a2a/message:send", "/a2a/nobody/message:send", "/a2a/agents/ada", "/a2a/x", "/a2a/tenant/tasks", "/a2a//"],
 )
 async def test_no_path_is_taken_for_a_tenant(market: Market, path: str) -> None:
     async with connected(market) as a2a:
@@ -274,7 +275,7 @@ async def test_push_notifications_are_not_supported(market: Market) -> None:
 def counted(url: str) -> dict[str, int]:
     """How many rows each table of the database file has."""
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as reader:
-        names = [name for (name,) in reader.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = [name for (name,) in reader.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'")]
         return {name: reader.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}
 
 

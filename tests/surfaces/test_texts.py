@@ -44,7 +44,7 @@ DOCUMENTS = {
     "llms.txt": TEXTS.llms_txt,
     "quickstart": TEXTS.quickstart_md,
     "errors": TEXTS.errors_md,
-    "index": " ".join(str(value) for value in (TEXTS.index_json["start"], TEXTS.index_json["docs"].values())),
+    "index": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
 OPENAPI = openapi(OPERATIONS, HOUSE)
 SURFACES = {"/mcp", "/a2a", "/a2a/message:send"}

@@ -80,7 +80,7 @@ class ListingLimit(TakenAlready):
     """The seller has as many active listings as allowed."""
 
     code = "listing_limit"
-    usual_hint = "Pause a listing first."
+    usual_hint = "Pause one of yours first: update_listing with status paused."
 
 
 class ListingArchived(WrongState):
@@ -146,7 +146,7 @@ class PaymentRequired(PaymentProblem):
 
     code = "payment_required"
     usual_hint = (
-        "Send exactly `amount` USDC from your bound wallet to `pay_to`, then call pay with the transaction hash."
+        "Send exactly `amount` USDC from your bound wallet to `pay_to`, then call pay_job with the transaction hash."
     )
 
 
@@ -162,7 +162,7 @@ class SettleItYourself(PaymentProblem):
 
     code = "settle_it_yourself"
     usual_hint = (
-        "Give the authorization to the facilitator yourself, then call pay with the transaction hash it returns."
+        "Give the authorization to the facilitator yourself, then call pay_job with the transaction hash it returns."
     )
 
 

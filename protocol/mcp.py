@@ -1,0 +1,177 @@
+"""MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import mcp_types as t
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from starlette.types import Receive, Scope, Send
+
+from protocol import mcp_wire as wire
+from protocol.mcp_texts import (
+    GUIDES,
+    Texts,
+    completion_of,
+    instructions,
+    prompt_messages,
+    read_resource,
+    resources,
+)
+from protocol.mcp_tools import Tools
+from tools.context import Approach, Surface
+from tools.dispatch import Market
+from tools.errors import MethodNotAllowed
+from tools.registry import CATALOGUE
+from tools.rules.jsontext import BadJson
+
+Request = ServerRequestContext[Any, Any]
+Listing = t.PaginatedRequestParams | None
+Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.CallToolResult]]
+Item = TypeVar("Item")
+
+IN_PROCESS = Approach(Surface.MCP, ip="unknown", request_id="req_in_process")  # no HTTP, no headers
+LIST_SECONDS, TEXT_SECONDS = 60, 300
+PUBLIC = CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="public")
+CACHING: Mapping[Any, CacheHint] = {
+    "tools/list": CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="private"),  # it differs with and without a key
+    "prompts/list": PUBLIC,
+    "resources/list": PUBLIC,
+    "resources/templates/list": PUBLIC,
+    "resources/read": CacheHint(ttl_ms=TEXT_SECONDS * 1000, scope="public"),
+    "server/discover": PUBLIC,
+}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What a conformance suite asks of any server, served beside the market's own. Production has none."""
+
+    tools: tuple[t.Tool, ...] = ()
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    resources: tuple[t.Resource, ...] = ()
+    templates: tuple[t.ResourceTemplate, ...] = ()
+    documents: Callable[[str], t.ReadResourceResult | None] = lambda uri: None
+    prompts: tuple[t.Prompt, ...] = ()
+    messages: Callable[[str, Mapping[str, str]], t.GetPromptResult | None] = lambda name, given: None
+
+
+class McpSurface:
+    """The ASGI application for /mcp and /mcp/. Behind the edge, which bounds bodies and gives requests their ids.
+
+    `approach_of` reads who calls; `allowed_hosts` are the host[:port] texts served under, () to leave Host to the edge.
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        approach_of: Callable[[Scope, Surface], Approach],
+        texts: Texts,
+        allowed_hosts: tuple[str, ...],
+        extra: Extra | None = None,
+    ) -> None:
+        self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
+        self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
+        self.server = self._server()
+        self.manager = StreamableHTTPSessionManager(
+            app=self.server,
+            stateless=True,
+            json_response=False,  # JSON answers would drop progress, and the pings that keep a long wait open
+            security_settings=wire.security(allowed_hosts),
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Enter once per process, for as long as requests are served."""
+        return self.manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = wire.stripped(scope)
+        approach = self.approach_of(scope, Surface.MCP)
+        if scope["method"] != "POST":
+            error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
+            await wire.send_refusal(send, self.market.refuse(error, approach), b"POST")
+            return
+        body = await wire.read_body(receive)
+        if body is None:
+            return
+        try:
+            body, bad = wire.judged(body)
+        except BadJson as unreadable:
+            await wire.send_parse_error(send, unreadable)
+            return
+        await self.manager.handle_request(wire.for_sdk(scope, approach, bad), wire.replayed(body, receive), send)
+
+    def _server(self) -> Server[dict[str, Any]]:
+        house = self.market.house
+        server: Server[dict[str, Any]] = Server(
+            house.brand,
+            version=self.texts.version,
+            description="A market where software agents hire each other.",
+            website_url=house.base_url,
+            instructions=instructions(self.tools.operations),
+            cache_hints=CACHING,
+            get_tool_input_schema=self.tools.schemas.get,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+        )
+        server.middleware.clear()  # OpenTelemetry, which is on by default
+        return server
+
+    async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=whole(self.tools.listed(_approach(request)), asked))
+
+    async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.CallToolResult:
+        if asked.name in self.extra.calls:
+            return await self.extra.calls[asked.name](request, asked)
+        bad = None if request.request is None else request.request.scope["state"]["bad_json"]
+        return await self.tools.call(asked.name, asked.arguments or {}, _approach(request), bad)
+
+    async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
+        return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
+
+    async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
+        return t.ListResourceTemplatesResult(resource_templates=whole(list(self.extra.templates), asked))
+
+    async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        uri = str(asked.uri)
+        return self.extra.documents(uri) or read_resource(uri, self.texts)
+
+    async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
+        own = [guide.prompt for guide in GUIDES.values()]
+        return t.ListPromptsResult(prompts=whole([*own, *self.extra.prompts], asked))
+
+    async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
+        given = asked.arguments or {}
+        return self.extra.messages(asked.name, given) or prompt_messages(asked.name, given, self.tools.operations)
+
+    async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
+        if not isinstance(asked.ref, t.PromptReference):
+            raise MCPError(t.INVALID_PARAMS, "only arguments of prompts complete")
+        if asked.ref.name in {prompt.name for prompt in self.extra.prompts}:
+            return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
+        return t.CompleteResult(completion=completion_of(asked.ref.name, asked.argument.name, asked.argument.value))
+
+
+def whole(items: list[Item], asked: Listing) -> list[Item]:
+    """All items: every list fits one page, so that a cursor can only be somebody else's."""
+    if asked is not None and asked.cursor is not None:
+        raise MCPError(t.INVALID_PARAMS, "Invalid cursor")
+    return items
+
+
+def _approach(request: Request) -> Approach:
+    if request.request is None:
+        return IN_PROCESS
+    approach: Approach = request.request.scope["state"]["approach"]
+    return approach

@@ -1,0 +1,130 @@
+"""HTTP as /mcp takes it in front of the SDK: what is stripped, kept from it, read strictly, and refused before it."""
+
+import json
+import re
+from typing import Any
+
+import orjson
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import PARSE_ERROR
+from starlette.types import Message, Receive, Scope, Send
+
+from tools.answers import Answer
+from tools.context import Approach
+from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse
+
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+CREDENTIALS = (b"authorization", b"x-api-key")
+ARGUMENTS = "params.arguments"
+ENVELOPE_DEPTH = 2  # arguments stand two levels inside a JSON-RPC request
+
+
+def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
+    """The SDK's own check of Host and Origin; off without hosts, where the edge alone checks.
+
+    `allowed_hosts` are host[:port] texts in lower case. Origins need no list: `for_sdk` leaves only those to be refused.
+    """
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
+    )
+
+
+def stripped(scope: Scope) -> Scope:
+    """The scope with header values as RFC 9110 means them: httptools leaves blanks behind a value."""
+    return {**scope, "headers": [(name.lower(), value.strip()) for name, value in scope["headers"]]}
+
+
+def for_sdk(scope: Scope, approach: Approach, bad: BadJson | None) -> Scope:
+    """What the SDK may see: no credential, so none can get into a log, and an Origin only where it is to be refused."""
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+    headers = [(name, value) for name, value in scope["headers"] if name not in (*CREDENTIALS, b"host")]
+    if not LOOPBACK.fullmatch(host) or all(map(_is_loopback, _origins(scope))):
+        headers = [(name, value) for name, value in headers if name != b"origin"]
+    state = {**scope.get("state", {}), "approach": approach, "bad_json": bad}
+    return {**scope, "headers": [(b"host", host.encode("latin-1")), *headers], "query_string": b"", "state": state}
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """The whole body, which the edge has bounded; None when the client left before its end."""
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read once more, then what follows it: that the client has left."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def read() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return read
+
+
+def judged(body: bytes) -> tuple[bytes, BadJson | None]:
+    """The body for the SDK, and what is wrong with a tool call's arguments, which are then taken out of it.
+
+    So the call is answered under its id, as a refusal its model can read. Raises BadJson where the offence is elsewhere.
+    The SDK alone reads leniently: of two equal keys it takes one, and NaN passes.
+    """
+    try:
+        parse(body, MAX_DEPTH + ENVELOPE_DEPTH)
+    except BadJson as bad:
+        call = _tool_call(body)
+        fault = None if call is None else _fault_of(call["params"].get("arguments"), bad)
+        if call is None or fault is None:
+            raise
+        rest = json.dumps({**call, "params": {**call["params"], "arguments": {}}}).encode()
+        parse(rest)
+        return rest, fault
+    return body, None
+
+
+async def send_parse_error(send: Send, bad: BadJson) -> None:
+    """JSON-RPC 2.0, 5.1: a text that cannot be read is -32700, and its id is null."""
+    error = {"code": PARSE_ERROR, "message": f"Parse error: {bad}", "data": {"path": bad.path}}
+    await reply(send, 400, orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error}))
+
+
+async def send_refusal(send: Send, answer: Answer, allow: bytes) -> None:
+    await reply(send, answer.status, answer.body, (b"allow", allow))
+
+
+async def reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _tool_call(body: bytes) -> dict[str, Any] | None:
+    """A tool call as a lenient reader takes it; None for anything else."""
+    try:
+        request: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or request.get("method") != "tools/call":
+        return None
+    return request if isinstance(request.get("params"), dict) else None
+
+
+def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:
+    """What is wrong inside the arguments, with its path in them; None where the offence is elsewhere."""
+    try:
+        check_tree(arguments)
+    except BadJson as fault:
+        return fault
+    inside = f"{bad.path}.".startswith(f"{ARGUMENTS}.")  # a key that stands twice: only the strict reader sees it
+    return BadJson(bad.message, bad.path.removeprefix(ARGUMENTS).lstrip(".")) if inside else None
+
+
+def _origins(scope: Scope) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"origin"]
+
+
+def _is_loopback(origin: str) -> bool:
+    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None

@@ -1,0 +1,71 @@
+"""The reserved arguments of a tool call: the caller's key and the key of a repeat. They are taken out before anything else reads.
+
+A server without sessions knows a caller only by what travels in the call, and a key made in the conversation can travel
+nowhere else. Neither value is validated, fingerprinted, stored or echoed with the other arguments.
+"""
+
+from dataclasses import dataclass
+
+from protocol.shapes import Schema, input_schema
+from tools.errors import InvalidRequest
+from tools.errors.base import Json
+from tools.registry import Operation
+
+API_KEY = "api_key"
+IDEMPOTENCY_KEY = "idempotency_key"
+KEY_ADVICE = (
+    "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the "
+    "argument api_key, and only there: a transcript may keep arguments, so a test key or a key of few scopes belongs there."
+)
+API_KEY_PROPERTY: Schema = {
+    "type": "string",
+    "format": "password",
+    "writeOnly": True,
+    "description": (
+        "Only if this connection carries no key: the secret key from register_agent. Better: set it once as the "
+        "X-API-Key header of the connection. Never put it in a message or in any other argument."
+    ),
+}
+IDEMPOTENCY_KEY_PROPERTY: Schema = {
+    "type": "string",
+    "maxLength": 255,
+    "description": "Makes a repeat of this call safe: the same key and arguments get the first answer again, for 24 hours.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A call's own arguments, and what was taken out of them."""
+
+    arguments: dict[str, Json]
+    api_key: str | None
+    idempotency_key: str | None
+
+
+def take(given: dict[str, Json]) -> Reserved:
+    """Part the reserved arguments from the rest. InvalidRequest, which does not echo them, when one is no text."""
+    arguments = dict(given)
+    return Reserved(
+        api_key=_text(arguments, API_KEY), idempotency_key=_text(arguments, IDEMPOTENCY_KEY), arguments=arguments
+    )
+
+
+def listed_schema(op: Operation, keyless: bool) -> Schema:
+    """The input schema with the reserved arguments this caller has a use for; `keyless`: no credential was sent."""
+    schema = input_schema(op)
+    own = schema["properties"]
+    taken = own.keys() & {API_KEY, IDEMPOTENCY_KEY}
+    if taken:
+        raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
+    offered = {
+        **({API_KEY: API_KEY_PROPERTY} if keyless and op.auth != "none" else {}),
+        **({} if op.safe else {IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY}),
+    }
+    return {**schema, "properties": {**own, **offered}}
+
+
+def _text(arguments: dict[str, Json], name: str) -> str | None:
+    value = arguments.pop(name, None)
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidRequest(f"{name}: must be a string", param=name)

@@ -1,0 +1,141 @@
+"""skill.md: prose written by hand in that file, and the blocks between its markers, made from the registry and the settings."""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools import errors as catalogue
+from tools.errors import MarketError
+from tools.house import House, Network
+from tools.ports import Env
+from tools.registry import Operation
+from tools.rules.wallet import binding_message
+
+SOURCES = (Path(__file__).parents[1] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
+EXAMPLE_URL = "http://127.0.0.1:8000"  # stands in the file where a reader needs some URL
+BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+
+
+def skill_source() -> str:
+    """The file as it stands: in a checkout at its top, installed under the prefix's share."""
+    found = next((path for path in SOURCES if path.exists()), SOURCES[0])
+    return found.read_text(encoding="utf-8")
+
+
+def skill_text(source: str, operations: Iterable[Operation], house: House) -> str:
+    """The skill as it is served: this market's URL, its own blocks, no markers."""
+    blocks = _blocks(list(operations), house)
+    return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, house.base_url))
+
+
+def rewrite_skill(path: Path, operations: Iterable[Operation], house: House) -> None:
+    """Make the blocks of the file anew."""
+    path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, house), encoding="utf-8")
+
+
+def refreshed(source: str, operations: Iterable[Operation], house: House) -> str:
+    """The file with its blocks made anew, markers kept."""
+    blocks = _blocks(list(operations), house)
+    return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
+
+
+def every_error() -> list[type[MarketError]]:
+    """All errors that have a code, in the order of status and code."""
+    found = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
+    return sorted(found, key=lambda error: (error.status, error.code))
+
+
+def span(seconds: int) -> str:
+    """Seconds in the largest unit that is whole."""
+    for size, unit in ((3600, "hour"), (60, "minute")):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}" + ("s" if seconds != size else "")
+    return f"{seconds} seconds"
+
+
+def free_usdc(network: Network) -> str:
+    """Where play money comes from. The sandbox's chain is its own faucet."""
+    if network.faucet is not None and network.faucet == network.rpc_hint:
+        return f'JSON-RPC `dev_faucet ["<address>", <amount>]`, gas by `dev_gas ["<address>"]`, at {network.faucet}'
+    return network.faucet or "none"
+
+
+def _blocks(operations: list[Operation], house: House) -> dict[str, str]:
+    return {
+        "environments": _environments(house),
+        "binding": _binding(house),
+        "retries": _retries(),
+        "tools": _tools(operations),
+    }
+
+
+def _tools(operations: list[Operation]) -> str:
+    rows = [f"| `{_called(op)}` | `{op.method} {op.path}` | {_key(op)} | {op.summary} |" for op in operations]
+    head = ["A `?` marks what may be left out.", "", "| Tool | HTTP | Key | What it does |", "|---|---|---|---|"]
+    alone = [op.name for op in operations if op.only_because]
+    note = f"Only over HTTP: {', '.join(f'`{name}`' for name in alone)}."
+    return "\n".join([*head, *rows, *(["", note] if alone else []), ""])
+
+
+def _called(op: Operation) -> str:
+    arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
+    return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
+
+
+def _key(op: Operation) -> str:
+    return {"none": "no", "optional": "optional", "key": "yes"}[op.auth]
+
+
+def _environments(house: House) -> str:
+    networks, windows = [house.networks[env] for env in Env], [house.windows[env] for env in Env]
+    rows = {
+        "keys begin with": [f"`as_{env}_`" for env in Env],
+        "network": [f"{one.name}, chain id {one.chain_id}" for one in networks],
+        "USDC contract": [f"`{one.asset}`" for one in networks],
+        "confirmations asked for": [str(one.confirmations) for one in networks],
+        "free USDC": [free_usdc(one) for one in networks],
+        "time to accept an order, unless the listing says otherwise": [
+            span(one.accept_default_seconds) for one in windows
+        ],
+        "time to pay": [span(one.payment_seconds) for one in windows],
+        "time to review a delivery": [span(one.review_seconds) for one in windows],
+    }
+    head = ["| | " + " | ".join(Env) + " |", "|---|---|---|"]
+    return "\n".join([*head, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""])
+
+
+def _binding(house: House) -> str:
+    text = binding_message(house.brand, "<agent_id>", "<address_lowercase>")
+    python = binding_message(house.brand, "{agent_id}", "{address_lowercase}")
+    return f"""\
+```text
+{text}
+```
+
+Sign it with the wallet's key as `personal_sign` does (EIP-191); a contract wallet answers by EIP-1271.
+
+```python
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+address_lowercase = address.lower()
+text = f"{python}"
+signature = Account.sign_message(encode_defunct(text=text), wallet_key).signature.to_0x_hex()
+```
+
+With Foundry: `cast wallet sign "<the line>"`. With viem: `account.signMessage({{ message: text }})`.
+
+To change a bound wallet, the agent key signs the same line too:
+
+```python
+from nacl.signing import SigningKey
+
+proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex()
+```
+"""
+
+
+def _retries() -> str:
+    codes = ", ".join(f"`{error.code}`" for error in every_error() if error.retryable)
+    return f"These can go away by themselves; wait `retry_after_seconds` or the Retry-After header, then repeat the call: {codes}.\n"

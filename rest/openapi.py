@@ -1,0 +1,391 @@
+"""openapi.json, made from the registry: OpenAPI 3.1 with JSON Schema 2020-12, one entry per operation served over REST."""
+
+import inspect
+from collections.abc import Iterable
+from importlib.metadata import metadata
+from typing import Any
+
+import orjson
+from pydantic.json_schema import GenerateJsonSchema
+
+from tools import errors as catalogue
+from tools.context import Surface
+from tools.dispatch import COMMON
+from tools.errors import (
+    Forbidden,
+    HostNotAllowed,
+    IdempotencyKeyReused,
+    InternalError,
+    InvalidIdempotencyKey,
+    MarketError,
+    OriginNotAllowed,
+    PayloadTooLarge,
+    TooBusy,
+    UnsupportedMediaType,
+)
+from tools.house import House
+from tools.records.base import record_schema
+from tools.registry import Auth, Operation
+
+Schema = dict[str, Any]
+Responses = dict[str, Schema]
+SCHEMAS, REF = "#/components/schemas/", "#/components/schemas/{model}"
+JSON = "application/json"
+Refusal = type[MarketError]
+BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType)
+ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError, TooBusy)
+ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
+BEARER, HEADER_KEY = {"bearer": list[str]()}, {"apiKey": list[str]()}
+SECURITY: dict[Auth, list[dict[str, list[str]]]] = {
+    "none": [],
+    "optional": [{}, BEARER, HEADER_KEY],
+    "key": [BEARER, HEADER_KEY],
+}
+KEY_IS = "An API key, as_live_… or as_test_…: it decides the environment."
+SECURITY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": KEY_IS},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_IS},
+}
+DESCRIPTION = """\
+A market where software agents hire each other and pay wallet to wallet in USDC.
+
+Credentials: an API key as `Authorization: Bearer` or `X-API-Key`; open operations take none, but refuse bad ones.
+Amounts are integers in USDC minor units (1000000 = 1 USDC), times ISO-8601 UTC. Unknown fields and query parameters are
+refused by name; JSON null means absent except where a field is said to hold any JSON. Every error has one shape, its
+`hint` says the next call. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
+"""
+INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
+HEADERS: dict[str, tuple[str, Schema]] = {
+    "X-Request-Id": ("Names this request in the market's logs; quote it when asking for help.", TEXT),
+    "ETag": ("Strong validator of the body; send it back as If-None-Match.", TEXT),
+    "Idempotent-Replayed": ("Present when this is the stored answer of an earlier call.", {"const": "true"}),
+    "Retry-After": ("Whole seconds to wait before the same call again.", INTEGER),
+    "WWW-Authenticate": ("The scheme credentials are sent with.", TEXT),
+    "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
+    "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
+    "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),
+    "RateLimit": ('The same in one field: "<window>";r=<left>;t=<seconds>.', TEXT),
+    "RateLimit-Policy": ('The window: "<window>";q=<calls>;w=<seconds>.', TEXT),
+}
+QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy")
+
+
+def openapi_json(operations: Iterable[Operation], house: House) -> bytes:
+    """The document as it is served."""
+    return orjson.dumps(openapi(operations, house))
+
+
+def openapi(operations: Iterable[Operation], house: House) -> Schema:
+    """The document. TypeError where two different schemas share a name."""
+    served = [op for op in operations if Surface.REST in op.surfaces]
+    parts, paths = Components(), dict[str, Schema]()
+    for op in served:
+        paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, parts, served)
+    return {
+        "openapi": "3.1.1",
+        "info": _info(house),
+        "servers": [{"url": house.base_url}],
+        "tags": _tags(served),
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(parts.schemas.items())),
+            "responses": dict(sorted(parts.responses.items())),
+            "headers": {name: {"description": what, "schema": schema} for name, (what, schema) in HEADERS.items()},
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+        "externalDocs": {"description": "Every error and what to do", "url": house.docs_url},
+    }
+
+
+class Components:
+    """Schemas and responses that several operations share, each defined once."""
+
+    def __init__(self) -> None:
+        self.schemas: dict[str, Schema] = {"Error": _error_schema()}
+        self.responses: Responses = {}
+
+    def define(self, name: str, schema: Schema) -> Schema:
+        if self.schemas.setdefault(name, schema) != schema:
+            raise TypeError(f"two different schemas are called {name}")
+        return {"$ref": SCHEMAS + name}
+
+    def record(self, kind: type) -> Schema:
+        """A record that is answered. All its fields are always written, so all are required."""
+        made = dict(record_schema(kind))
+        for name, schema in made.pop("$defs", {}).items():
+            self.define(name, _whole(_relinked(schema)))
+        return _relinked(made) if "$ref" in made else self.define(kind.__name__, _whole(_relinked(made)))
+
+    def refusal(self, errors: list[Refusal]) -> Schema:
+        """The response of one status; where a single error has it, every operation shares the response."""
+        if len(errors) > 1:
+            return _refusal(errors)
+        name = errors[0].__name__
+        self.responses.setdefault(name, _refusal(errors))
+        return {"$ref": f"#/components/responses/{name}"}
+
+
+def _info(house: House) -> Schema:
+    licence = metadata("emporion").json.get("license_expression")
+    named = {"license": {"name": licence, "identifier": licence}} if licence else {}
+    return {"title": house.brand, "version": house.version, "description": DESCRIPTION, **named}
+
+
+def _tags(served: list[Operation]) -> list[Schema]:
+    names = dict.fromkeys(op.toolset for op in served)
+    members = {name: ", ".join(op.name for op in served if op.toolset == name) for name in names}
+    return [{"name": name, "description": f"{name.capitalize()}: {members[name]}."} for name in names]
+
+
+def _operation(op: Operation, parts: Components, served: list[Operation]) -> Schema:
+    arguments = Input(op, parts)
+    body = arguments.body()
+    scope = f"\n\nNeeds a key with the scope `{op.scope}` or `*`." if op.scope else ""
+    return {
+        "operationId": op.name,
+        "summary": op.summary,
+        "description": op.description + scope,
+        "tags": [op.toolset],
+        "security": SECURITY[op.auth],
+        "parameters": [*arguments.parameters(), *_header_parameters(op)],
+        **({"requestBody": body} if body else {}),
+        "responses": dict(sorted({**_refusals(op, parts), **_successes(op, parts, served)}.items())),
+    }
+
+
+class Input:
+    """The arguments of one operation, as parameters and as a body."""
+
+    def __init__(self, op: Operation, parts: Components) -> None:
+        made = op.input.model_json_schema(ref_template=REF, schema_generator=_Untitled)
+        for name, schema in made.get("$defs", {}).items():
+            parts.define(name, _without(schema, "title"))
+        self.op, self.parts = op, parts
+        self.required: list[str] = made.get("required", [])
+        self.properties: dict[str, Schema] = made.get("properties", {})
+        self.example = op.examples[0] if op.examples else {}
+
+    def parameters(self) -> list[Schema]:
+        """Names of the path, and what a GET takes in its query."""
+        in_path, reads = self.op.path_names, self.op.method == "GET"
+        return [
+            self._parameter(name, schema, "path" if name in in_path else "query")
+            for name, schema in self.properties.items()
+            if reads or name in in_path
+        ]
+
+    def body(self) -> Schema | None:
+        """The JSON object everything else is sent in; None where nothing is. Optional when nothing in it is required."""
+        named = {name: schema for name, schema in self.properties.items() if name not in self.op.path_names}
+        if self.op.method == "GET" or not named:
+            return None
+        required = [name for name in self.required if name in named]
+        schema: Schema = {
+            "type": "object",
+            "properties": {name: part if name in required else _nullable(part) for name, part in named.items()},
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+        }
+        content = {"schema": self.parts.define(self.op.input.__name__, schema), **self._body_examples(named)}
+        return {"required": bool(required), "content": {JSON: content}}
+
+    def _body_examples(self, named: dict[str, Schema]) -> Schema:
+        shown = [{name: value for name, value in example.items() if name in named} for example in self.op.examples]
+        return {"examples": {f"example{at}": {"value": value} for at, value in enumerate(shown, 1)}} if shown else {}
+
+    def _parameter(self, name: str, schema: Schema, where: str) -> Schema:
+        bare = _not_null(schema)
+        shape = {"minLength": 1, **bare} if where == "path" else bare
+        listed = {"style": "form", "explode": False} if bare.get("type") == "array" else {}
+        return {
+            "name": name,
+            "in": where,
+            "required": where == "path" or name in self.required,
+            **({"description": schema["description"]} if "description" in schema else {}),
+            "schema": _without(shape, "description"),
+            **listed,
+            **({"example": self.example[name]} if name in self.example else {}),
+        }
+
+
+def _header_parameters(op: Operation) -> list[Schema]:
+    if op.streams:
+        return [_header("Last-Event-ID", "Resume after this event.", {"type": "string", "maxLength": 64})]
+    if op.method == "GET":
+        return [_header("If-None-Match", "ETag of an answer you have: 304 if it still holds.", TEXT)]
+    if op.safe:
+        return []
+    few = "" if op.auth == "key" else " Without credentials it needs at least 22."
+    about = f"1-255 printable ASCII characters of your choice: repeating the call with them is safe for 24 hours.{few}"
+    return [_header("Idempotency-Key", about, {"type": "string", "pattern": r"^[!-~]([ -~]{0,253}[!-~])?$"})]
+
+
+def _header(name: str, description: str, schema: Schema) -> Schema:
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+
+
+def _successes(op: Operation, parts: Components, served: list[Operation]) -> Responses:
+    if op.streams:
+        what = "Server-sent events; the id of each resumes after it."
+        return {"200": {"description": what, "headers": _headers(), "content": {"text/event-stream": {"schema": TEXT}}}}
+    records = [kind for kind in op.output if not _asks(kind)]
+    shapes = [parts.record(kind) for kind in records]
+    reads = op.method == "GET"
+    kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed",)
+    links = _links(op, shapes[0], parts, served)
+    done: Schema = {
+        "description": inspect.getdoc(records[0]) or records[0].__name__,
+        "headers": _headers(*QUOTA, *kept),
+        "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}},
+        **({"links": links} if links else {}),
+    }
+    unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": _headers("ETag")}}
+    return {str(op.status): done, **(unchanged if reads else {})}
+
+
+def _refusals(op: Operation, parts: Components) -> Responses:
+    """One response per status the operation, the door or the edge can refuse with; terms of payment beside theirs."""
+    by_status: dict[int, list[Refusal]] = {}
+    for error in dict.fromkeys((*op.errors, *ANYWHERE)):
+        if (error is Forbidden and op.scope is None) or (error in ONLY_WRITES and op.safe):
+            continue
+        by_status.setdefault(error.status, []).append(error)
+    answers = {str(status): parts.refusal(errors) for status, errors in by_status.items()}
+    for kind in op.output:
+        asks = _asks(kind)
+        if asks is not None:
+            others = [error for error in by_status.get(asks.status, []) if error is not asks]
+            answers[str(asks.status)] = _terms(parts.record(kind), asks, others)
+    return answers
+
+
+def _terms(record: Schema, asks: Refusal, others: list[Refusal]) -> Schema:
+    """What is owed, beside the error that asks for it; or another refusal of the same status."""
+    shapes = [{"allOf": [record, _coded([asks])]}, *([_coded(others)] if others else [])]
+    made = _refusal([asks, *others])
+    return {**made, "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}}
+
+
+def _refusal(errors: list[Refusal]) -> Schema:
+    waits = any(error.retryable for error in errors)
+    unknown = errors[0].status == 401
+    more = (*QUOTA, *(("Retry-After",) if waits else ()), *(("WWW-Authenticate",) if unknown else ()))
+    return {
+        "description": "\n".join(f"{error.code}: {inspect.getdoc(error)}" for error in errors),
+        "headers": _headers(*more),
+        "content": {JSON: {"schema": _coded(errors)}},
+    }
+
+
+def _coded(errors: list[Refusal]) -> Schema:
+    codes = {"code": {"enum": sorted(error.code for error in errors)}}
+    narrow = {"type": "object", "properties": {"error": {"type": "object", "properties": codes}}}
+    return {"allOf": [{"$ref": SCHEMAS + "Error"}, narrow]}
+
+
+def _error_schema() -> Schema:
+    known = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
+    fields: Schema = {
+        "type": {"enum": sorted({error.type for error in known})},
+        "code": {"type": "string", "description": "names the error; each is described at docs"},
+        "message": {"type": "string", "description": "what is wrong"},
+        "hint": {"type": "string", "description": "what to do next"},
+        "param": {"type": "string", "description": "the offending field"},
+        "docs": {"type": "string", "format": "uri"},
+        "request_id": {"type": "string"},
+        "retryable": {"type": "boolean", "description": "the same call can work later"},
+        "details": {"type": "object", "description": "what a program needs: violations, retry_after_seconds, reason …"},
+        "next_steps": {"type": "array", "items": {"type": "object"}, "description": "calls that help, filled in"},
+    }
+    always = ["type", "code", "message", "docs", "request_id", "retryable"]
+    error = {"type": "object", "required": always, "properties": fields}
+    return {"type": "object", "description": "A refusal.", "required": ["error"], "properties": {"error": error}}
+
+
+def _headers(*names: str) -> Schema:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
+
+
+def _links(op: Operation, shape: Schema, parts: Components, served: list[Operation]) -> Schema:
+    """From an answer to every GET whose path its ids fill."""
+    ids = _ids(shape, parts)
+    return {
+        other.name: {
+            "operationId": other.name,
+            "parameters": {name: f"$response.body#{ids[name]}" for name in other.path_names},
+        }
+        for other in served
+        if other.method == "GET" and other is not op and other.path_names and set(other.path_names) <= set(ids)
+    }
+
+
+def _ids(shape: Schema, parts: Components) -> dict[str, str]:
+    """Where an answer holds ids: argument name to JSON Pointer. Its own id, ids it names, ids of records inside it."""
+    found = _own_id(shape, parts, "")
+    for name, schema in _properties(shape, parts).items():
+        if name.endswith("_id") and schema.get("type") == "string":
+            found.setdefault(name, f"/{name}")
+        for argument, pointer in _own_id(schema, parts, f"/{name}").items():
+            found.setdefault(argument, pointer)
+    return found
+
+
+def _own_id(shape: Schema, parts: Components, at: str) -> dict[str, str]:
+    fields = _properties(shape, parts)
+    kind = fields.get("object", {}).get("const")
+    return {f"{kind}_id": f"{at}/id"} if kind and "id" in fields else {}
+
+
+def _properties(shape: Schema, parts: Components) -> dict[str, Schema]:
+    found: dict[str, Schema] = parts.schemas.get(shape.get("$ref", "").removeprefix(SCHEMAS), {}).get("properties", {})
+    return found
+
+
+def _asks(kind: type) -> Refusal | None:
+    """The error a record of terms stands beside."""
+    asks: Refusal | None = getattr(kind, "asks", None)
+    return asks
+
+
+class _Untitled(GenerateJsonSchema):
+    """Without the titles pydantic makes of names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _relinked(schema: Any) -> Any:
+    """References to definitions beside it, as references to components."""
+    if isinstance(schema, list):
+        return [_relinked(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: SCHEMAS + part.removeprefix("#/$defs/") if name == "$ref" and isinstance(part, str) else _relinked(part)
+        for name, part in schema.items()
+    }
+
+
+def _whole(schema: Schema) -> Schema:
+    return {**schema, "required": list(schema["properties"])} if "properties" in schema else schema
+
+
+def _nullable(schema: Schema) -> Schema:
+    """An optional field of a body also takes null, which means absent."""
+    bare = {name: part for name, part in schema.items() if (name, part) != ("default", None)}
+    branches = bare.get("anyOf", [bare])
+    if any(branch.get("type", "null") == "null" and "$ref" not in branch for branch in branches):
+        return bare
+    beside = {name: part for name, part in bare.items() if name in ("default", "description")}
+    return {"anyOf": [_without(bare, *beside), {"type": "null"}], **beside}
+
+
+def _not_null(schema: Schema) -> Schema:
+    """A parameter has no way to say null: it is left out."""
+    beside = {name: part for name, part in schema.items() if name != "anyOf" and (name, part) != ("default", None)}
+    branches = [branch for branch in schema.get("anyOf", []) if branch != {"type": "null"}]
+    return {**beside, **branches[0]} if len(branches) == 1 else {**beside, "anyOf": branches} if branches else beside
+
+
+def _without(schema: Schema, *names: str) -> Schema:
+    return {name: part for name, part in schema.items() if name not in names}

@@ -1,0 +1,102 @@
+"""Every wire into one market: the same call over REST, MCP in both eras, and A2A in three forms."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import uvicorn
+from mcp.client import Client
+
+from server.app import assemble
+from server.edge import Edge, hosts_of
+from server.settings import Settings
+from server.world.clock import SystemDice
+from tests.market import TestMarket
+from tools.catalogue import CATALOGUE
+
+Call = Callable[[str, Mapping[str, Any], str | None], Awaitable[Any]]
+WIRES = ("rest", "mcp-legacy", "mcp-modern", "a2a-rpc-1.0", "a2a-http-1.0", "a2a-rpc-0.3")
+
+
+@asynccontextmanager
+async def served(market: TestMarket) -> AsyncIterator[str]:
+    """The market's surfaces behind the real edge and the real server, on a free port."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    place = f"127.0.0.1:{listening.getsockname()[1]}"
+    hosts = hosts_of([f"http://{place}"])
+    surfaces = assemble(market.market, Settings(_env_file=None), hosts)
+    edge = Edge(surfaces, hosts, market.market.house.docs_url, SystemDice())
+    config = uvicorn.Config(edge, lifespan="off", log_level="warning", access_log=False, ws="none", proxy_headers=False)
+    server = uvicorn.Server(config)
+    async with surfaces.mcp.running():
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        yield f"http://{place}"
+        server.should_exit = True
+        await running
+    listening.close()
+
+
+@asynccontextmanager
+async def wire(name: str, url: str) -> AsyncIterator[Call]:
+    """A way to call operations over one wire; answers are the record, or {"error": …}."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, trust_env=False, timeout=30))
+        if name == "rest":
+            yield lambda op, given, key: over_rest(http, op, given, key)
+        elif name.startswith("mcp"):
+            mode = "legacy" if name == "mcp-legacy" else "auto"
+            client = await stack.enter_async_context(Client(f"{url}/mcp", mode=mode))
+            yield lambda op, given, key: over_mcp(client, op, given, key)
+        else:
+            yield lambda op, given, key: over_a2a(http, name, op, given, key)
+
+
+async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any], key: str | None) -> Any:
+    op, rest = CATALOGUE[name], dict(given)
+    path = op.path
+    for part in op.path_names:
+        path = path.replace(f"{{{part}}}", str(rest.pop(part)))
+    headers = {"X-API-Key": key} if key else {}
+    if op.method == "GET":
+        query = {key: ",".join(value) if isinstance(value, list) else value for key, value in rest.items()}
+        answer = await http.get(path, params=query, headers=headers)
+    else:
+        answer = await http.request(op.method, path, json=rest, headers=headers)
+    body = answer.json()
+    if answer.status_code == 402 and "object" in body:  # the one difference: terms stand beside the error
+        del body["error"]
+    return body
+
+
+async def over_mcp(client: Client, name: str, given: Mapping[str, Any], key: str | None) -> Any:
+    answer = await client.call_tool(name, dict(given) | ({"api_key": key} if key else {}))
+    said = json.loads(answer.content[0].text)
+    if answer.is_error:
+        assert answer.structured_content is None
+    else:
+        assert answer.structured_content == said
+    return said
+
+
+async def over_a2a(http: httpx.AsyncClient, form: str, name: str, given: Mapping[str, Any], key: str | None) -> Any:
+    old, rest = form == "a2a-rpc-0.3", form == "a2a-http-1.0"
+    part = {"data": {"tool": name, "arguments": dict(given)}} | ({"kind": "data"} if old else {})
+    role = "user" if old else "ROLE_USER"
+    message: dict[str, Any] = {"messageId": uuid4().hex, "role": role, "parts": [part]}
+    if key:
+        message["metadata"] = {"api_key": key}
+    if rest:
+        answer = await http.post("/a2a/message:send", json={"message": message}, headers={"A2A-Version": "1.0"})
+        return answer.json()["message"]["parts"][0]["data"]
+    method, headers = ("message/send", {}) if old else ("SendMessage", {"A2A-Version": "1.0"})
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+    result = (await http.post("/a2a", json=body, headers=headers)).json()["result"]
+    return (result if old else result["message"])["parts"][0]["data"]
