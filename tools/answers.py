@@ -15,7 +15,7 @@ from nacl.secret import SecretBox
 
 from storage.door import forget_answer
 from storage.tables import AnswerRow
-from storage.unit import Tx
+from storage.unit import Conflict, Tx
 from tools.arguments import Arguments
 from tools.context import Caller
 from tools.errors import IdempotencyKeyReused, InvalidIdempotencyKey, MarketError
@@ -101,6 +101,8 @@ def keep(tx: Tx, repeat: Repeat, answer: Answer, now: datetime, dice: Dice) -> N
     """Keep a successful answer for 24 hours, in the unit of work it answers for."""
     body = repeat.box.encrypt(answer.body, dice.roll(SecretBox.NONCE_SIZE)) if repeat.seals else answer.body
     old = tx.get(AnswerRow, repeat.owner, repeat.env, repeat.key_hash)
+    if old is not None and now - old.created_at <= KEPT:
+        raise Conflict("a twin was faster: run again and replay its answer")
     if old is not None:
         tx.run(forget_answer, owner=repeat.owner, env=repeat.env, key_hash=repeat.key_hash)
     tx.add(

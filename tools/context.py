@@ -1,6 +1,6 @@
 """Who calls, how the call came, and what an operation holds while it runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -30,8 +30,8 @@ class Approach:
     surface: Surface
     ip: str
     request_id: str
-    credential: str | None = None  # API key of a header, or of ?api_key= on /mcp
-    argument_key: str | None = None  # API key given as the reserved argument of a tool call
+    credential: str | None = field(default=None, repr=False)  # API key of a header, or of ?api_key= on /mcp
+    argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
     payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
 
 

@@ -34,6 +34,7 @@ class Evm:
         self.backend = backend
         self.url = self.node.url
         self._deployed: dict[str, str] = {}
+        self._held = False
         self.bank = self.person()
 
     def __enter__(self) -> Self:
@@ -129,7 +130,10 @@ class Evm:
         if to is not None:
             transaction["to"] = to_checksum_address(to)
         signed = sender.sign_transaction(transaction)
-        return str(self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
+        sent = str(self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
+        while not self._held and self.receipt(sent) is None:  # anvil answers before the block is there
+            pass
+        return sent
 
     # -- blocks and time -------------------------------------------------------------------------------------------
 
@@ -154,10 +158,12 @@ class Evm:
     def hold(self) -> None:
         """From now on transactions wait unmined."""
         self.node.hold()
+        self._held = True
 
     def release(self) -> None:
         """Mine what waits in one block, and mine at once from now on."""
         self.node.release()
+        self._held = False
 
 
 def address_of(who: str | LocalAccount) -> str:
