@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocol.a2a import KEY_ADVICE
+from protocol.a2a_wire import Call, for_sdk
 from tests.surfaces.a2a_app import (
     FORMS,
     HTTP_1,
@@ -24,6 +25,7 @@ from tests.surfaces.a2a_app import (
     request,
 )
 from tests.surfaces.echoes import SAID, echoing
+from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.rates import ALLOWANCES, Rate
 from tools.registry import CATALOGUE
@@ -115,6 +117,23 @@ async def test_keys_are_in_no_log_and_in_no_error_of_the_protocol(
     assert [one.status < 500 for one in heard] == [True] * len(heard)
     told = caplog.text + str(logs) + "".join(one.raw for one in heard)
     assert all(secret not in told for secret in secrets.values())
+
+
+@pytest.mark.parametrize("params", [{}, {"message": {}}])
+async def test_an_error_that_shows_what_was_sent_shows_no_key(market: Market, params: dict[str, Any]) -> None:
+    params.get("message", params)["metadata"] = {"api_key": "as_test_x", "note": 1}
+    async with connected(market) as a2a:
+        heard = await a2a.ask(RPC_03, "message/send", params)
+    assert heard.error == (-32602, "Invalid params")
+    assert "'note': 1" in heard.body["error"]["data"]
+    assert "as_test_x" not in heard.raw
+
+
+def test_the_sdk_is_shown_no_credential() -> None:
+    secret = [(name, b"secret") for name in (b"authorization", b"x-api-key", b"idempotency-key")]
+    call = Call(Approach(Surface.A2A, "203.0.113.7", "req_1"))
+    shown = for_sdk({"type": "http", "headers": [*secret, (b"a2a-version", b"1.0")]}, call)
+    assert shown == {"type": "http", "headers": [(b"a2a-version", b"1.0")], "a2a.call": call}
 
 
 @pytest.mark.parametrize("form", FORMS)

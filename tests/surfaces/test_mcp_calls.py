@@ -10,6 +10,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from protocol.reserved import KEY_ADVICE
+from tests.requirements import covers
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, Mcp, connected, from_address, headers_of, request
 from tools.dispatch import Market
@@ -122,6 +123,7 @@ async def test_a_wrong_key_is_refused_even_where_none_is_needed(market: Market, 
 
 
 @pytest.mark.parametrize("era", ERAS)
+@covers("auth.2.mcp_query", "auth.2.bearer", "auth.2.x_api_key")
 async def test_every_way_of_carrying_a_key_opens_the_same_account(market: Market, era: str) -> None:
     async with connected(market) as mcp:
         agent, key = await register(mcp)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -34,11 +34,22 @@ async def served(market: TestMarket) -> AsyncIterator[str]:
     edge = Edge(surfaces, hosts, market.market.house.docs_url, SystemDice())
     config = uvicorn.Config(edge, lifespan="off", log_level="warning", access_log=False, ws="none", proxy_headers=False)
     server = uvicorn.Server(config)
-    async with surfaces.mcp.running():
+    stop = asyncio.Event()
+    serving = asyncio.create_task(_serve(server, listening, surfaces.mcp.running(), stop))
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.005)
+    yield f"http://{place}"
+    stop.set()
+    await serving
+
+
+async def _serve(
+    server: uvicorn.Server, listening: socket.socket, sessions: AbstractAsyncContextManager[Any], stop: asyncio.Event
+) -> None:
+    """In a task of its own: the sessions must be left by the task that entered them."""
+    async with sessions:
         running = asyncio.create_task(server.serve(sockets=[listening]))
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.005)
-        yield f"http://{place}"
+        await stop.wait()
         server.should_exit = True
         await running
     listening.close()

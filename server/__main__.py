@@ -1,0 +1,5 @@
+"""`python -m server` is the command `emporion`."""
+
+from server.cli import app
+
+app()

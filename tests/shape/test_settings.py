@@ -1,0 +1,82 @@
+"""Settings fail closed, secrets are kept and checked, logs hold none."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.logs import redact
+from server.secrets import Secrets, check_secrets, read_secrets
+from server.settings import BadSettings, read_settings
+from storage.store import Store
+
+
+def settings(**given: Any) -> Any:
+    return read_settings(_env_file=None, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", 70_000),
+        ("live_rpc_url", "ftp://node"),
+        ("signing_seed", "abc"),
+        ("live_confirmations", 0),
+        ("live_asset", "0x12"),
+        ("review_window_seconds_test", 0),
+        ("service_name", "No Spaces"),
+        ("rate_limits", "perhaps"),
+        ("base_url", "market.example"),
+    ],
+)
+def test_o7_a_value_that_does_not_parse_stops_the_start_and_is_named(name: str, value: Any) -> None:
+    with pytest.raises(BadSettings, match="EMPORION_" + name.upper()):
+        settings(**{name: value})
+
+
+def test_several_processes_need_secrets_that_are_given() -> None:
+    with pytest.raises(BadSettings, match="SIGNING_SEED and KEY_PEPPER"):
+        settings(database_url="postgresql://host/market")
+
+
+def test_lists_are_read_from_one_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPORION_TRUSTED_PROXIES", "10.0.0.1, 10.0.0.2")
+    assert settings().trusted_proxies == ["10.0.0.1", "10.0.0.2"]
+
+
+def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -> None:
+    here = settings(data_dir=tmp_path / "data")
+    made = read_secrets(here)
+    assert made == read_secrets(here)
+    for name in ("signing_seed", "key_pepper"):
+        assert stat.S_IMODE((tmp_path / "data" / name).stat().st_mode) == 0o600
+
+
+async def test_a_process_with_other_secrets_does_not_serve_the_database(store: Store) -> None:
+    await check_secrets(store, Secrets(bytes(32), bytes(32)))
+    await check_secrets(store, Secrets(bytes(32), bytes(32)))
+    with pytest.raises(BadSettings, match="not the secrets this database was made with"):
+        await check_secrets(store, Secrets(bytes(32), bytes(31) + b"\1"))
+
+
+def test_a_sandbox_is_served_on_loopback_only(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "server", "serve", "--sandbox", "--host", "0.0.0.0"],
+        env={**os.environ, "EMPORION_DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "EMPORION_HOST" in done.stderr
+
+
+def test_logs_are_redacted() -> None:
+    secret = "as_live_" + "k" * 40
+    line = redact(None, "info", {"event": f"GET /mcp?api_key={secret} Bearer {secret}", "n": 1})
+    assert secret not in json.dumps(line)

@@ -1,0 +1,157 @@
+"""The edge: hosts, origins, CORS, body bounds, request ids, methods; the same in front of every surface."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from storage.store import Store
+from tests.market import TestMarket
+from tests.surfaces.wires import served
+
+PATHS = ("/health", "/v1/agents/me", "/mcp", "/a2a", "/openapi.json", "/nowhere")
+
+
+@pytest.fixture
+async def sqlite_market(opening: Any, sqlite_url: str) -> TestMarket:
+    store: Store = opening(sqlite_url)
+    market = TestMarket(store)
+    await market.workers.probe()
+    return market
+
+
+@pytest.fixture
+async def http(sqlite_market: TestMarket) -> AsyncIterator[httpx.AsyncClient]:
+    async with served(sqlite_market) as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_another_host_is_refused_everywhere(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.get(path, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (421, "host_not_allowed")
+    assert "evil" not in answer.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_foreign_page_cannot_reach_a_service_on_this_machine(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.get(path, headers={"Origin": "https://evil.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin_not_allowed")
+    own = await http.get(path, headers={"Origin": "http://localhost:3000"})
+    assert own.status_code != 403
+
+
+async def test_cors_is_open_without_credentials(http: httpx.AsyncClient) -> None:
+    answer = await http.options(
+        "/v1/jobs",
+        headers={
+            "Origin": "http://localhost:1",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization, payment-signature, idempotency-key",
+        },
+    )
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in answer.headers
+    assert answer.headers["access-control-allow-headers"] == "authorization, payment-signature, idempotency-key"
+
+
+@pytest.mark.parametrize("path", ["/v1/agents", "/mcp", "/a2a"])
+async def test_a5_a_body_beyond_a_mebibyte_is_refused_while_it_streams(http: httpx.AsyncClient, path: str) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(200):
+            yield b"x" * 65_536
+
+    stated = await http.post(path, content=b"x" * (1_048_576 + 1), headers={"content-type": "application/json"})
+    assert (stated.status_code, stated.json()["error"]["code"]) == (413, "payload_too_large")
+    streamed = await http.post(path, content=endless(), headers={"content-type": "application/json"})
+    assert streamed.status_code == 413
+
+
+async def test_a_compressed_body_is_refused(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/v1/agents", content=b"\x1f\x8b", headers={"content-encoding": "gzip"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "unsupported_media_type")
+
+
+async def test_request_ids_are_echoed_when_well_formed(http: httpx.AsyncClient) -> None:
+    given = await http.get("/health", headers={"X-Request-Id": "trace:42.a-b_C"})
+    assert (given.headers["x-request-id"], given.json()["request_id"]) == ("trace:42.a-b_C", "trace:42.a-b_C")
+    made = await http.get("/health", headers={"X-Request-Id": "short"})
+    assert made.headers["x-request-id"].startswith("req_")
+
+
+async def test_unknown_paths_and_methods_say_what_is_served(http: httpx.AsyncClient) -> None:
+    lost = await http.get("/v1/nowhere")
+    assert (lost.status_code, lost.json()["error"]["code"]) == (404, "route_not_found")
+    wrong = await http.put("/v1/jobs", json={})
+    assert (wrong.status_code, wrong.headers["allow"], wrong.json()["error"]["type"]) == (
+        405,
+        "GET, POST",
+        "validation_error",
+    )
+
+
+async def test_a_body_is_json_whatever_its_content_type(http: httpx.AsyncClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "nonsense"):
+        answer = await http.post("/v1/agents", content=b'{"name":"Ada"}', headers={"content-type": kind})
+        assert answer.status_code == 201
+    bare = await http.post("/v1/agents", content=b"")
+    assert bare.json()["error"]["details"]["violations"] == [{"param": "name", "message": "required"}]
+
+
+async def test_unchanged_documents_and_records_answer_304(http: httpx.AsyncClient) -> None:
+    for path in (
+        "/llms.txt",
+        "/openapi.json",
+        "/skill.md",
+        "/docs/errors",
+        "/.well-known/agent-card.json",
+        "/v1/changelog",
+    ):
+        first = await http.get(path)
+        again = await http.get(path, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b""), path
+        changed = await http.get(path, headers={"If-None-Match": '"other"'})
+        assert changed.status_code == 200
+
+
+async def test_the_root_is_json_or_markdown(http: httpx.AsyncClient) -> None:
+    assert (await http.get("/")).json()["object"] == "platform"
+    text = await http.get("/", headers={"Accept": "text/markdown"})
+    assert text.headers["content-type"].startswith("text/markdown")
+    assert text.text.startswith("# ")
+
+
+async def test_head_answers_like_get_without_a_body(http: httpx.AsyncClient) -> None:
+    got, headed = await http.get("/v1/changelog"), await http.head("/v1/changelog")
+    assert (headed.status_code, headed.content, headed.headers["etag"]) == (200, b"", got.headers["etag"])
+
+
+async def test_a_trailing_slash_never_redirects_a_post(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/v1/agents/", json={"name": "Ada"})
+    assert answer.status_code == 201
+
+
+async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sqlite_market: TestMarket) -> None:
+    from dataclasses import replace
+
+    market = sqlite_market.market
+    market.house = replace(market.house, limits=replace(market.house.limits, enforced=True))
+    answer = await http.get("/v1/changelog")
+    assert answer.headers["ratelimit"] == '"reads";r=599;t=61'
+    assert answer.headers["ratelimit-policy"] == '"reads";q=600;w=60'
+    assert (answer.headers["ratelimit-limit"], answer.headers["ratelimit-remaining"]) == ("600", "599")
+    refused = await http.get("/v1/agents/me")
+    assert (refused.status_code, refused.headers["ratelimit-remaining"]) == (401, "598")
+    assert refused.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a4_a_forwarded_address_is_believed_only_from_a_trusted_proxy() -> None:
+    from server.identify import client_ip
+
+    headers = [(b"x-forwarded-for", b"1.1.1.1, 2.2.2.2"), (b"x-forwarded-for", b"10.0.0.2")]
+    scope = {"client": ("10.0.0.1", 1), "headers": headers}
+    assert client_ip(scope, frozenset()) == "10.0.0.1"
+    assert client_ip(scope, frozenset({"10.0.0.1"})) == "10.0.0.2"
+    assert client_ip(scope, frozenset({"10.0.0.1", "10.0.0.2"})) == "2.2.2.2"

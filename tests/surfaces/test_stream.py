@@ -1,0 +1,148 @@
+"""The event stream: ready, backlog, live, without a gap; bounded, resumable, ending when the server stops."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from storage.store import Store
+from storage.unit import Tx
+from tests.market import Agent, TestMarket
+from tests.surfaces.wires import served
+from tools.rules.ids import event_id
+
+
+@pytest.fixture
+async def running(store: Store) -> AsyncIterator[tuple[TestMarket, httpx.AsyncClient]]:
+    market = TestMarket(store)
+    async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=10) as http:
+        yield market, http
+
+
+async def tell(market: TestMarket, agent: Agent, *numbers: int) -> None:
+    def say(tx: Tx) -> None:
+        for number in numbers:
+            tx.say(agent.id, "test", "webhook.test", orjson.dumps({"n": number}).decode(), market.clock.now())
+
+    await market.store.write(say)
+
+
+@asynccontextmanager
+async def stream(http: httpx.AsyncClient, agent: Agent, **headers: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+    keyed = {"X-API-Key": agent.keys["test"], **headers}
+    async with http.stream("GET", "/v1/events/stream", headers=keyed) as answer:
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        yield frames(answer)
+
+
+async def frames(answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    """The frames as they come; any CR would show in a value."""
+    buffer = ""
+    async for text in answer.aiter_text():
+        buffer += text
+        while "\n\n" in buffer:
+            block, buffer = buffer.split("\n\n", 1)
+            assert "\r" not in block
+            yield dict(line.split(": ", 1) for line in block.split("\n"))
+
+
+async def take(opened: AsyncIterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    found = []
+    async for frame in opened:
+        if "event" in frame:
+            found.append(frame)
+        if len(found) == count:
+            return found
+    raise AssertionError("the stream ended early")
+
+
+async def test_a_stream_says_ready_and_then_only_what_is_new(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, http = running
+    agent = await market.register()
+    await tell(market, agent, 1)
+    async with stream(http, agent) as opened:
+        (ready,) = await take(opened, 1)
+        assert (ready["event"], json.loads(ready["data"])["last_event_id"]) == ("ready", event_id(1))
+        await tell(market, agent, 2, 3)
+        live = await take(opened, 2)
+    assert [json.loads(frame["data"])["data"]["n"] for frame in live] == [2, 3]
+    assert [frame["id"] for frame in live] == [event_id(2), event_id(3)]
+
+
+async def test_a_stream_resumes_after_the_last_event_without_a_gap(
+    running: tuple[TestMarket, httpx.AsyncClient],
+) -> None:
+    market, http = running
+    agent = await market.register()
+    await tell(market, agent, *range(1, 251))  # more than one page of backlog
+    async with stream(http, agent, **{"Last-Event-ID": event_id(5)}) as opened:
+        telling = asyncio.create_task(tell(market, agent, 251, 252))
+        heard = await take(opened, 1 + 245 + 2)
+        await telling
+    assert [json.loads(frame["data"])["data"]["n"] for frame in heard[1:]] == list(range(6, 253))
+
+
+async def test_another_agents_and_environments_events_stay_theirs(
+    running: tuple[TestMarket, httpx.AsyncClient],
+) -> None:
+    market, http = running
+    ada, bo = await market.register("Ada"), await market.register("Bo")
+    async with stream(http, ada) as opened:
+        await take(opened, 1)
+        await tell(market, bo, 1)
+        await tell(market, ada, 2)
+        (heard,) = await take(opened, 1)
+    assert json.loads(heard["data"])["data"]["n"] == 2
+
+
+async def test_a_key_has_five_streams_and_gets_its_place_back(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, http = running
+    agent = await market.register()
+    async with stream(http, agent), stream(http, agent), stream(http, agent), stream(http, agent):
+        async with stream(http, agent):
+            refused = await http.get("/v1/events/stream", headers={"X-API-Key": agent.keys["test"]})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+        for _ in range(200):
+            if market.market.bell.streams.total() < 5:
+                break
+            await asyncio.sleep(0.01)
+        async with stream(http, agent) as opened:
+            assert (await take(opened, 1))[0]["event"] == "ready"
+
+
+async def test_streams_end_when_the_server_stops(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, http = running
+    agent = await market.register()
+    async with stream(http, agent) as opened:
+        await take(opened, 1)
+        market.market.bell.close()
+        assert [frame async for frame in opened] == []
+
+
+async def test_anonymous_and_malformed_requests_are_refused(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, http = running
+    agent = await market.register()
+    assert (await http.get("/v1/events/stream")).status_code == 401
+    bad = await http.get("/v1/events/stream", headers={"X-API-Key": agent.keys["test"], "Last-Event-ID": "17"})
+    assert (bad.status_code, bad.json()["error"]["param"]) == (400, "since")
+
+
+async def test_a_poller_pages_through_everything(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, _ = running
+    agent = await market.register()
+    await tell(market, agent, *range(1, 46))
+    seen: list[int] = []
+    since: dict[str, str] = {}
+    while True:
+        page = await market.call("list_events", by=agent, limit=20, **since)
+        seen += [event["data"]["n"] for event in page["data"]]
+        since = {"since": page["next_since"]}
+        if not page["has_more"]:
+            break
+    assert seen == list(range(1, 46))
+    assert (await market.call("list_events", by=agent, **since))["data"] == []
