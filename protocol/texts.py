@@ -192,6 +192,12 @@ Sign the line `{house.brand}:wallet:<agent_id>:<address_lowercase>` with persona
 {calls.curl("set_wallet_address", address="0x…", signature="0x…")}
 ```
 
+{_trading(calls, house)}"""
+
+
+def _trading(calls: Calls, house: House) -> str:
+    """The second half of the quickstart: buying, selling, repeating."""
+    return f"""\
 ## 5. Buy
 
 ```sh

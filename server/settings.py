@@ -31,6 +31,12 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _database(text: str) -> str:
+    if not re.fullmatch(r"sqlite:///.+|postgresql://.+", text):
+        raise ValueError("must be sqlite:///PATH or postgresql://…")
+    return text
+
+
 def _hex32(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
         raise ValueError("must be 64 hex characters")
@@ -66,7 +72,7 @@ class Settings(BaseSettings):
     base_url: Url | None = None
     extra_base_urls: Urls = []
     data_dir: Path = Path("data")
-    database_url: str | None = None
+    database_url: Annotated[str, AfterValidator(_database)] | None = None
     service_name: Annotated[str, AfterValidator(_brand)] = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None

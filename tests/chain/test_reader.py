@@ -14,6 +14,7 @@ from server.world.chain import CALL_GAS, MAX_ANSWER_BYTES, JsonRpcChain, NodeErr
 from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.chain.faults import Fault, FaultyNode, Json, Reply, Silence, error, result
+from tests.requirements import covers
 from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown
 
 NOBODYS = "0x" + "11" * 32
@@ -71,6 +72,7 @@ async def test_each_read_gives_the_nodes_own_answer(evm: Evm, chain: JsonRpcChai
     assert await chain.block(number + 1) is None
 
 
+@covers("invariant.3.read_only")
 async def test_only_five_methods_are_used_and_the_chain_is_identified_once(
     evm: Evm, node: FaultyNode, chain: JsonRpcChain
 ) -> None:
@@ -103,6 +105,7 @@ async def test_many_first_reads_at_once_are_all_answered(evm: Evm, node: FaultyN
 # -- eth_call ----------------------------------------------------------------------------------------------------------
 
 
+@covers("invariant.3.calls")
 async def test_a_wallet_contract_answers_for_its_owners_signature(
     evm: Evm, node: FaultyNode, chain: JsonRpcChain
 ) -> None:

@@ -9,6 +9,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.chain.flows import Move, Wallet
 from tests.chain.scene import ONE, Scene, open_scene
+from tests.requirements import covers
 from tools.rules.transfers import Kind, Reason, Verdict
 
 NOBODYS = "0x" + "11" * 32
@@ -51,6 +52,7 @@ async def test_several_transfers_of_one_transaction_add_up(scene: Scene) -> None
     assert await scene.verdict(transaction) == scene.paid(transaction)
 
 
+@covers("pay.8.smart_wallet")
 async def test_a_smart_wallet_pays_and_its_owner_does_not(scene: Scene) -> None:
     wallet = scene.wallet()
     transaction = flows.smart_wallet_pays(scene.evm, wallet, scene.seller, ONE)
@@ -60,6 +62,7 @@ async def test_a_smart_wallet_pays_and_its_owner_does_not(scene: Scene) -> None:
     assert await scene.verdict(transaction, payers=owners) == scene.invalid(transaction, Reason.WRONG_SENDER)
 
 
+@covers("pay.9.authorization")
 async def test_a_signed_authorization_that_somebody_else_sends_is_the_signers_payment(scene: Scene) -> None:
     evm, seller = scene.evm, scene.seller
     gasless, relayer = evm.person(10 * ONE, gas=False), evm.person()
@@ -116,6 +119,7 @@ async def test_m4_only_what_the_seller_keeps_is_paid(scene: Scene, name: str) ->
 
 
 @pytest.mark.parametrize(("sent_minor", "back_minor"), [(ONE, 0), (1_300_000, 300_000), (ONE, 999_999), (ONE, ONE)])
+@covers("pay.2.net")
 async def test_m4_pay_and_return_is_worth_the_difference(scene: Scene, sent_minor: int, back_minor: int) -> None:
     transaction = flows.pay_and_return(scene.evm, scene.buyer, scene.seller, sent_minor, back_minor)
     paid = scene.paid(transaction, sent_minor - back_minor)
@@ -177,6 +181,7 @@ WRONG_FLOWS: dict[str, tuple[Callable[[Scene], str], Reason]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_FLOWS)
+@covers("pay.2.succeeded", "pay.2.asset", "pay.2.recipient", "pay.2.sender")
 async def test_what_is_no_payment_is_told_with_its_reason_before_it_is_confirmed(scene: Scene, name: str) -> None:
     flow, reason = WRONG_FLOWS[name]
     transaction = flow(scene)
@@ -202,6 +207,7 @@ async def test_paying_a_wallet_that_both_sides_proved_is_a_self_payment(scene: S
 # -- before the job ----------------------------------------------------------------------------------------------------
 
 
+@covers("pay.2.mined_after")
 async def test_a_transfer_is_too_old_up_to_the_head_that_was_known_and_good_from_the_next_block(scene: Scene) -> None:
     transaction = scene.pay()
     known = await scene.chain.head()
@@ -209,6 +215,7 @@ async def test_a_transfer_is_too_old_up_to_the_head_that_was_known_and_good_from
     assert await scene.verdict(transaction, after_block=known - 1) == scene.paid(transaction)
 
 
+@covers("pay.2.mined_after")
 async def test_without_a_known_head_the_blocks_time_decides_to_the_second(scene: Scene) -> None:
     transaction = scene.pay()
     mined_at = scene.evm.now()
@@ -226,6 +233,7 @@ async def test_with_a_known_head_a_chain_clock_that_runs_behind_does_no_harm(sce
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 
+@covers("pay.2.confirmations")
 async def test_a_payment_waits_for_its_confirmations_and_its_own_block_counts(scene: Scene) -> None:
     transaction = scene.pay()
     for confirmations in (1, 2):

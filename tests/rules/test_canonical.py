@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 import rfc8785
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tools.rules.canonical import NotCanonical, canonical, sha256_hex
@@ -91,6 +91,7 @@ TREES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(TREES)
 @example([1.0, 0.1])
 @example({"a": 0.00001, "b": 0.000009999999999999999})
@@ -99,6 +100,7 @@ def test_the_fast_path_and_the_reference_write_the_same_bytes(value: Any) -> Non
     assert canonical(value) == rfc8785.dumps(value)
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_float_is_spelled_as_the_reference_spells_it(number: float) -> None:
     assert canonical([number]) == rfc8785.dumps([number])

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.rules.ids import BadId, Prefix, event_id, event_number, is_id, new_id
@@ -27,6 +27,7 @@ def test_the_prefixes_are_the_ones_published() -> None:
     }  # fmt: skip
 
 
+@settings(deadline=None)
 @given(MOMENTS, MOMENTS, st.binary(min_size=10, max_size=10), st.binary(min_size=10, max_size=10))
 def test_ids_sort_by_creation_and_differ_by_entropy(a: datetime, b: datetime, x: bytes, y: bytes) -> None:
     first, second = new_id("lst_", a, x), new_id("lst_", b, y)
@@ -46,6 +47,7 @@ def test_a_time_before_1970_is_refused() -> None:
         new_id("job_", datetime(1969, 12, 31, tzinfo=UTC), bytes(10))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
 def test_event_ids_sort_as_their_numbers_and_give_them_back(a: int, b: int) -> None:
     assert (event_id(a) < event_id(b)) == (a < b)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.requirements import covers
 from tools.rules import lifecycle
 from tools.rules.jobfacts import (
     FINAL,
@@ -69,6 +70,7 @@ def test_a_priced_delivery_is_hidden_until_it_is_paid_and_a_free_one_never(facts
         (replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT), 0, "not_due"),
     ],
 )
+@covers("payment.status.*")
 def test_payment_status_follows_price_payment_state_and_clock(facts: JobFacts, seconds: int, status: str) -> None:
     assert payment_status(facts, NOW + timedelta(seconds=seconds)) == status
 

@@ -7,7 +7,7 @@ from hmac import new as hmac
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from nacl.signing import SigningKey
@@ -108,6 +108,7 @@ def test_a_standard_library_reads_the_jwk() -> None:
     assert OKPKey.import_key(dict(jwk)).thumbprint() == jwk["kid"]
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=40, max_size=40), st.sampled_from(["live", "test"]))
 def test_an_api_key_names_its_environment_and_holds_40_letters(entropy: bytes, env: str) -> None:
     key = api_key(env, entropy)

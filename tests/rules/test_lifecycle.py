@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.requirements import covers
 from tools.rules import lifecycle
 from tools.rules.jobfacts import FINAL, ClosedAs, JobFacts, JobStatus, Outcome, PricingModel, Timing
 from tools.rules.lifecycle import MOVES, Actor, ListingStatus, Sweep, Waiter, Waiting
@@ -196,6 +197,7 @@ def test_every_action_of_every_actor_leads_where_the_contract_says_and_nowhere_e
 
 
 @each_case
+@covers("state.job.decided.actions", "job.field.available_actions")
 def test_available_actions_are_exactly_the_decided_lists_in_their_order(case: Case) -> None:
     got = [" ".join(lifecycle.available_actions(case.facts, role, NOW)) for role in (SELLER, BUYER)]
     assert got == [case.seller, case.buyer]
@@ -282,6 +284,7 @@ def test_m10_a_paid_buyer_is_told_once_per_deadline_and_the_clock_leaves_the_job
         ("never answered", AGO, None),
     ],
 )
+@covers("state.job.decided.revival")
 def test_m5_block_time_decides_whether_a_late_payment_revives_the_job(
     name: str, mined_at: datetime, path: str | None
 ) -> None:
@@ -353,10 +356,12 @@ def test_waiting_says_by_when_and_what_happens_by_itself(name: str, expected: Wa
         ("award", job("open", **UP, **FREE), "in_progress"),
     ],
 )
+@covers("state.job.order")
 def test_a_job_begins_where_its_listing_or_bounty_says(action: str, draft: JobFacts, target: str) -> None:
     assert lifecycle.opening(draft, action, NOW).target == target
 
 
+@covers("state.listing.pause", "state.listing.activate")
 def test_a_listing_is_paused_activated_and_archived_for_good() -> None:
     states = list(ListingStatus)
     pairs = {(a.value, b.value) for a in states for b in states if lifecycle.listing_move(a, b)}

@@ -1,7 +1,7 @@
 """Money in words and in halves."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.rules.money import display, half_up, price_display
@@ -47,6 +47,7 @@ def test_a_missing_price_is_refused() -> None:
         price_display("fixed", None)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**18))
 def test_half_of_an_amount_rounds_an_odd_unit_up(amount_minor: int) -> None:
     assert half_up(amount_minor) + amount_minor // 2 == amount_minor

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.rules.schemas import (
@@ -215,6 +215,7 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYWORDS, TREES, max_size=5), st.booleans())
 def test_anything_at_all_is_admitted_or_refused(tree: dict[str, Any], as_object: bool) -> None:
     schema = {**tree, "type": "object"} if as_object else tree
@@ -258,6 +259,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.booleans() | st.fixed_dictionaries({"type": TYPES}), schemas, max_leaves=6)
 
 
+@settings(deadline=None)
 @given(SCHEMAS, TYPES, DOCUMENTS, DOCUMENTS)
 def test_the_engine_and_the_reference_implementation_agree(schema: Any, shared: str, first: Any, second: Any) -> None:
     whole = with_a(schema, **{"$defs": {"shared": {"type": shared, "maxItems": 1}}})

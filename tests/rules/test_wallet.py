@@ -7,7 +7,7 @@ import pytest
 from eth_abi import decode
 from eth_account import Account
 from eth_account.messages import encode_defunct
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.rules.wallet import (
@@ -63,6 +63,7 @@ def test_the_signed_strings_are_exact() -> None:
     assert rotation_message("service", "agt_1", "AB" * 32, "cd" * 32) == f"service:rotate:agt_1:{'ab' * 32}:{'cd' * 32}"
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, ORDER - 1))
 def test_m1_a_signature_of_any_wallet_over_any_text_names_its_wallet(text: str, secret: int) -> None:
     wallet = Account.from_key(secret.to_bytes(32))
@@ -119,6 +120,7 @@ def test_what_is_no_signature_names_nobody(signature: str) -> None:
     assert recover(TEXT, signature) is None
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=64, max_size=64), st.sampled_from([0, 1, 27, 28]))
 def test_random_signatures_never_raise_and_never_name_our_wallet(raw: bytes, v: int) -> None:
     assert recover(TEXT, f"0x{raw.hex()}{v:02x}") != WALLET.address

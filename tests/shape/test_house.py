@@ -23,7 +23,9 @@ TOP_LEVEL = {
 
 
 def test_the_top_level_holds_what_was_agreed_and_nothing_else() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
     top = {path.split("/")[0] for path in listed if path and not path.startswith(".")}
     assert top <= TOP_LEVEL
 
@@ -47,7 +49,9 @@ def test_imports_point_in_one_direction() -> None:
 
 def test_m8_m9_no_column_holds_what_is_paid_or_owed() -> None:
     money = {"price", "quoted_price"}
-    found = {name for name in JobRow.__names__ if any(word in name for word in ("paid", "refund", "owed", "amount", "price"))}
+    found = {
+        name for name in JobRow.__names__ if any(word in name for word in ("paid", "refund", "owed", "amount", "price"))
+    }
     assert found == money
 
 
@@ -56,7 +60,7 @@ def test_the_market_asks_a_chain_only_what_it_may() -> None:
     allowed = {"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber", "eth_call", "eth_chainId"}
     named = set()
     for path in MODULES:
-        if "sandbox" in path.parts:
+        if "sandbox" in path.parts or path.name == "demo.py":  # a chain of its own; a client with a wallet
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and METHOD.fullmatch(node.value):

@@ -89,12 +89,15 @@ def _search(tx: Tx, env: Env, asked: SearchListings, place: Json) -> Found | Non
     seller = find_agent(tx, asked.seller) if asked.seller else None
     if asked.seller and seller is None:
         return None
+    terms = query_terms(asked.q or "")
+    if asked.q and not terms:  # nothing but signs: no listing has them
+        return None
     after, any_terms = place or (FIRST, False)
     return find(
         tx,
         ListingSearch(
             env=env,
-            terms=tuple(query_terms(asked.q or "")),
+            terms=terms,
             any_terms=any_terms,
             category=asked.category,
             tags=(asked.tag,) if asked.tag else (),
