@@ -1,6 +1,7 @@
 """Bodies that two readers could read differently, or that nobody can read: refused alike on every surface, never a fault."""
 
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,6 +120,17 @@ async def test_an_id_that_cannot_be_given_back_is_null_in_the_answer(
     async with connected(market) as a2a:
         heard = await a2a.post(RPC_1, body.encode(), headers={"a2a-version": version})
     assert (heard.status, heard.error[0] in (-32700, -32600, -32602), heard.body["id"]) == (200, True, None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_refused_request_does_not_write_itself_into_the_log(
+    market: Market, form: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with connected(market) as a2a:
+        heard = await a2a.say(form, ["text"], role="marked-by-us", messageId=["marked-by-us"])
+    assert heard.error[0] == (-32602 if form in RPC_FORMS else 400)
+    assert "marked-by-us" not in caplog.text
 
 
 JSON = st.recursive(
