@@ -16,6 +16,9 @@ touch_key = Query(
 )
 touch_agent = Query(
     update(AgentRow.__table__)
-    .where(AgentRow.id == bindparam("id"), or_(AgentRow.last_seen_at.is_(None), AgentRow.last_seen_at < bindparam("before")))
+    .where(
+        AgentRow.id == bindparam("id"),
+        or_(AgentRow.last_seen_at.is_(None), AgentRow.last_seen_at < bindparam("before")),
+    )
     .values(last_seen_at=bindparam("at"))
 )

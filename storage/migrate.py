@@ -14,9 +14,10 @@ UNLOCK = text("SELECT pg_advisory_unlock(7303015)")
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Run what is missing up to `revision`. Two processes that start together take turns."""
+    """Run what is missing up to `revision`, all or nothing. Two processes that start together take turns."""
     with database.engine.connect() as connection:
         if connection.dialect.name == "sqlite":  # the file's side lock is held already
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for CREATE TABLE
             command.upgrade(config(connection), revision)
             connection.commit()
             return

@@ -22,9 +22,13 @@ def open_store(url: str) -> Store:
 
 
 def open_database(url: str) -> SQLite | Postgres:
-    if url.startswith(SQLITE):
-        return SQLite(Path(url.removeprefix(SQLITE)))
-    return Postgres(url)
+    """The database alone, before its tables; ValueError where `url` names neither kind."""
+    if url.startswith("postgresql://"):
+        return Postgres(url)
+    path = url.removeprefix(SQLITE)
+    if path in {url, "", ":memory:"}:
+        raise ValueError(f"the database is named by sqlite:///market.db or postgresql://host/database, not by {url!r}")
+    return SQLite(Path(path))
 
 
 def serve(database: SQLite | Postgres) -> Store:

@@ -13,14 +13,17 @@ from sqlalchemy.pool import NullPool
 from storage.store import Database, Store
 from storage.unit import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
 
-PATIENT = "SELECT set_config('lock_timeout', '5s', true)"  # COMMIT waits its turn among those that notify
-EVENT_ORDER = "SELECT pg_advisory_xact_lock(7303014), pg_notify('market', 'events')"  # any number, always the same
-STALE = "SELECT pg_notify('market', %s)"
+PATIENT = "set_config('lock_timeout', '5s', true)"  # a COMMIT waits its turn among those that notify
+EVENT_ORDER = (
+    f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', 'events')"  # any number, always the same
+)
+STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
 MOST_NOTIFIED = 100  # names in one notification: PostgreSQL takes less than 8,000 bytes
-WRITER = "-c lock_timeout=5ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
+WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
 MOVED = (errors.UniqueViolation, errors.SerializationFailure)
 HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
 RECONNECT_SECONDS = 1.0
+CONNECT_SECONDS = 5
 
 
 class Postgres(Database):
@@ -33,8 +36,12 @@ class Postgres(Database):
 
     def __init__(self, url: str) -> None:
         address = make_url(url)
+        if "connect_timeout" not in address.query:
+            address = address.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
         self.address = address.set(drivername="postgresql").render_as_string(hide_password=False)
-        self.engine = create_engine(address.set(drivername="postgresql+psycopg"), paramstyle="format", poolclass=NullPool)
+        self.engine = create_engine(
+            address.set(drivername="postgresql+psycopg"), paramstyle="format", poolclass=NullPool
+        )
         super().__init__(self.engine.dialect)
 
     def write_cursor(self) -> Cursor:
@@ -58,8 +65,6 @@ class Postgres(Database):
 
     def finish(self, tx: Tx) -> None:
         with tx.cursor.connection.pipeline():  # one round trip: nothing is waited for while the lock is held
-            if tx.events or tx.stale:
-                tx.cursor.execute(PATIENT)
             for start in range(0, len(tx.stale), MOST_NOTIFIED):
                 tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MOST_NOTIFIED])])
             if tx.events:
@@ -89,6 +94,10 @@ class PostgresStore(Store):
     def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.hearing = self.loop.create_task(self._hear(database.address))
+
+    @property
+    def alive(self) -> bool:
+        return super().alive and not self.hearing.done()
 
     def close(self) -> None:
         self.hearing.cancel()

@@ -82,10 +82,14 @@ class Row:
         hints = get_type_hints(cls)
         columns = [_column(key, get_args(hint)[0], cls.__dict__.get(key))
                    for key, hint in hints.items() if get_origin(hint) is Mapped]  # fmt: skip
-        cls.__table__ = Table(name, metadata, *columns, *parts, sqlite_strict=True, sqlite_autoincrement=True, info={"row": cls})
+        cls.__table__ = Table(
+            name, metadata, *columns, *parts, sqlite_strict=True, sqlite_autoincrement=True, info={"row": cls}
+        )
         cls.__names__ = tuple(column.key for column in columns)
         cls.__key__ = tuple(column.key for column in cls.__table__.primary_key)
-        optional = {c.key: None for c in columns if c.nullable and c.key in cls.__dict__}  # default=None leaves no trace
+        optional = {
+            c.key: None for c in columns if c.nullable and c.key in cls.__dict__
+        }  # default=None leaves no trace
         given = {c.key: c.default.arg for c in columns if isinstance(c.default, ScalarElementColumnDefault)}
         cls.__defaults__ = optional | given
         for column in columns:

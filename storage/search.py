@@ -46,7 +46,7 @@ from storage.tables.search import ListingSearchRow as S
 from storage.unit import Tx
 
 LAST_KEY = (1 << 63) - 1
-NEAR_ROWS = 1_000
+NEAR_ROWS = 1_000  # what is not found among them often enough is at most a fiftieth, which is sorted quickly
 KEYS = {Sort.RELEVANCE: "rank", Sort.RATING: "rank", Sort.NEWEST: "newest", Sort.CHEAPEST: "cheapest"}
 FTS = {"rank": "search_rank", "newest": "search_newest", "cheapest": "search_cheapest"}  # SQLite's tables
 
@@ -100,11 +100,19 @@ def find(tx: Tx, search: ListingSearch) -> Found:
 def search_listings(tx: Tx, search: ListingSearch) -> list[Hit]:
     """At most `limit` hits whose keys come after `after`, lowest key first."""
     match = render(conjunction(search), tx.is_sqlite)
-    if search.sort is not Sort.RATING:
+    if search.sort not in (Sort.RELEVANCE, Sort.RATING):
         return _between(tx, search, match, search.after + 1, LAST_KEY)
-    graduated = _between(tx, search, match, search.after + 1, UNGRADUATED - 1)
-    others = _between(tx, search, match, UNGRADUATED + search.after + 1, LAST_KEY)
-    hits = graduated + [hit._replace(key=hit.key - UNGRADUATED) for hit in others]
+    halves = [(0, UNGRADUATED - 1), (UNGRADUATED, LAST_KEY)]  # of the ranks: the graduated, the others
+    if search.graduated is not None:
+        halves = halves[:1] if search.graduated else halves[1:]
+    if search.sort is Sort.RELEVANCE:
+        low, high = halves[0][0], halves[-1][1]
+        return _between(tx, search, match, max(search.after + 1, low), high)
+    hits = [
+        hit._replace(key=hit.key - low)
+        for low, high in halves
+        for hit in _between(tx, search, match, low + search.after + 1, high)
+    ]
     return sorted(hits, key=lambda hit: hit.key)[: search.limit]
 
 
@@ -213,7 +221,9 @@ def _from_sqlite(key: str) -> Query[tuple[str, str, int]]:
         select(S.listing_id, S.seller_id, fts.c.rowid)
         # LEFT: SQLite then reads the index first, whatever it guesses of the sizes
         .select_from(fts.outerjoin(S.__table__, (S.env == bindparam("env")) & (S.__table__.c[key] == fts.c.rowid)))
-        .where(fts.c[FTS[key]].op("MATCH")(bindparam("match")), fts.c.rowid.between(bindparam("low"), bindparam("high")))
+        .where(
+            fts.c[FTS[key]].op("MATCH")(bindparam("match")), fts.c.rowid.between(bindparam("low"), bindparam("high"))
+        )
         .order_by(fts.c.rowid)
         .limit(bindparam("limit"))
     )
@@ -226,7 +236,7 @@ def _near(key: str) -> Query[tuple[str, str, int]]:
         select(S.listing_id, S.seller_id, order.label("key"), column("terms", TSVECTOR))
         .where(S.env == bindparam("env"), order.between(bindparam("low"), bindparam("high")))
         .order_by(order)
-        .limit(NEAR_ROWS)
+        .limit(literal_column(str(NEAR_ROWS)))  # the planner must know it
         .subquery()
     )
     return Query(
@@ -265,9 +275,7 @@ BY_LISTING = Query(select(S).where(S.listing_id == bindparam("listing_id")).with
 NUMBER = Query(
     insert(S).values({name: bindparam(name) for name in ("listing_id", "env", "seller_id")}).returning(S.seq)
 )
-PLACE = Query(
-    update(S).where(S.seq == bindparam("_seq")).values({name: bindparam(name) for name in _Place._fields})
-)
+PLACE = Query(update(S).where(S.seq == bindparam("_seq")).values({name: bindparam(name) for name in _Place._fields}))
 CHEAPEST_HOLDER = Query(
     select(S.seq).where(or_(*(S.env == env for env in ENVIRONMENTS)), S.cheapest == bindparam("cheapest"))
 )

@@ -4,6 +4,7 @@ Every token begins with the environment's letter and the letter of its kind, so 
 a search in one environment never reads the other's. A search is a conjunction of alternatives over these tokens.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +23,8 @@ LAST_SLOT = (1 << SLOT_BITS) - 1
 NO_PRICE = (1 << 40) - 1  # a quote: after every price
 MOST_PRICE = NO_PRICE - 1
 LEVELS = 20  # of two bits each: the 40 bits of a price
-ESCAPED = {code: f"%{code:02x}" for code in (*range(0x21), ord("%"), 0x7F)}
+UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # where FTS5 would part a token; what no database takes
+MOST_CHARACTERS = 300  # of a token: no tag, category or id is longer, and PostgreSQL takes 2 KB
 Conjunction = tuple[tuple[str, ...], ...]
 
 
@@ -54,38 +56,35 @@ class ListingSearch:
 
 def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
     """All tokens of a listing, parted by spaces; none of them holds a space or a control character."""
-    env = ENVIRONMENTS[listing.env]
     kinds = [
         "a",
-        "s" + listing.seller_id,
-        "c" + _escaped(listing.category),
-        "m" + listing.pricing_model,
-        "p" + listing.payment,
-        f"g{listing.graduated:d}",
-        *("t" + _escaped(tag) for tag in orjson.loads(listing.tags)),
+        _filter("s", listing.seller_id),
+        _filter("c", listing.category),
+        _filter("m", listing.pricing_model),
+        _filter("p", listing.payment),
+        _filter("g", str(int(listing.graduated))),
+        *(_filter("t", tag) for tag in orjson.loads(listing.tags)),
         *("w" + term for term in terms),
         *price_tokens(listing.price),
     ]
-    return " ".join(dict.fromkeys(env + kind for kind in kinds))
+    return " ".join(dict.fromkeys(ENVIRONMENTS[listing.env] + kind for kind in kinds))
 
 
 def conjunction(search: ListingSearch) -> Conjunction:
-    """The alternatives of which a found listing has one each; those that part most come first, for speed."""
+    """The alternatives of which a found listing has one each; no words and no filters: all of the environment."""
     words = tuple("w" + term for term in search.terms)
+    filters = [
+        ("s", search.seller_id),
+        *(("t", tag) for tag in search.tags),
+        ("c", search.category),
+        ("m", search.pricing_model),
+        ("p", search.payment),
+        ("g", None if search.graduated is None else str(int(search.graduated))),
+    ]
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
-    groups += [("t" + _escaped(tag),) for tag in search.tags]
-    if search.seller_id is not None:
-        groups.insert(0, ("s" + search.seller_id,))
-    if search.category is not None:
-        groups.append(("c" + _escaped(search.category),))
+    groups += [(_filter(kind, value),) for kind, value in filters if value is not None]
     if search.max_price is not None and search.max_price < MOST_PRICE:
         groups.append(up_to(search.max_price))
-    if search.pricing_model is not None:
-        groups.append(("m" + search.pricing_model,))
-    if search.payment is not None:
-        groups.append(("p" + search.payment,))
-    if search.graduated is not None:
-        groups.append((f"g{search.graduated:d}",))
     env = ENVIRONMENTS[search.env]
     return tuple(tuple(env + kind for kind in group) for group in groups if group) or ((env + "a",),)
 
@@ -97,8 +96,8 @@ def price_tokens(price: int | None) -> list[str]:
 
 
 def up_to(max_price: int) -> tuple[str, ...]:
-    """The tokens of which exactly the prices from 0 to `max_price` have one: at most three a level."""
-    end = max_price + 1
+    """The tokens of which exactly the prices from 0 to `max_price` have one: at most three a level. Below 0 counts as 0."""
+    end = max(max_price, 0) + 1
     tokens: list[str] = []
     for level in reversed(range(LEVELS)):
         digits = end >> (2 * level)
@@ -129,5 +128,6 @@ def _prefix(level: int, prefix: int) -> str:
     return f"u{chr(97 + level)}{prefix:x}"
 
 
-def _escaped(text: str) -> str:
-    return text.translate(ESCAPED)
+def _filter(kind: str, value: str) -> str:
+    """In small letters on both sides: FTS5's ascii tokenizer does not tell them from capitals."""
+    return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MOST_CHARACTERS]

@@ -18,9 +18,8 @@ T = TypeVar("T")
 WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"
 READER = "PRAGMA query_only=ON;"
 FAILURES = {
-    sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOTADB,
 }  # fmt: skip
 STEPS = 1_000  # virtual machine steps between two looks at the clock, some 20 µs
 
@@ -63,11 +62,10 @@ class SQLite(Database):
     def verdict(self, error: Exception) -> Exception:
         if isinstance(error, self.module.IntegrityError) and str(error).startswith("UNIQUE constraint failed"):
             return Conflict(str(error))  # by its words: pysqlite3 does not give extended error codes
-        if not isinstance(error, self.module.DatabaseError) or error.sqlite_errorcode & 0xFF not in FAILURES:
-            return error
-        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+        if code == sqlite3.SQLITE_INTERRUPT:
             return TooSlow(str(error))
-        return Unavailable(str(error))
+        return Unavailable(str(error)) if code in FAILURES else error
 
     def close(self) -> None:
         super().close()
@@ -75,7 +73,11 @@ class SQLite(Database):
 
     def _connect(self, mode: str, pragmas: str) -> sqlite3.Connection:
         connection: sqlite3.Connection = self.module.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, cached_statements=512
+            f"{self.path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
         )
         connection.executescript(pragmas)
         return connection
@@ -116,6 +118,8 @@ def _lock(path: Path) -> sqlite3.Connection:
         if lock:
             lock.close()
         busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-        reason = "is served by another process; several processes need PostgreSQL" if busy else f"cannot be opened: {error}"
+        reason = (
+            "is served by another process; several processes need PostgreSQL" if busy else f"cannot be opened: {error}"
+        )
         raise Unavailable(f"{path} {reason}") from error
     return lock

@@ -9,6 +9,7 @@ A `work` may run again after a Conflict: it touches nothing but its Tx.
 """
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ from storage.unit import Cursor, Overloaded, Tx, Unavailable
 
 T = TypeVar("T")
 Probe = Callable[[Literal["before", "after"], Sequence[str]], None]
+Listener = Callable[[], None]
+Dropper = Callable[[Sequence[str]], None]
 
 
 class Database(ABC):
@@ -33,7 +36,7 @@ class Database(ABC):
     writers: int
     readers: int
     batch: int  # most units in one COMMIT
-    patience_seconds = 5.0  # how long a unit waits for a row that others hold
+    patience_seconds = 5.0  # since it was asked for, a unit waits so long for a row that others hold
     engine: Engine
 
     def __init__(self, dialect: Dialect) -> None:
@@ -112,8 +115,8 @@ class Store:
         self.closed = False
         self.counters = Counters()
         self.probe: Probe | None = None  # fault points: called by the writer around its COMMIT
-        self.listeners: list[Callable[[], None]] = []  # called after a commit that spoke; a hint, the rows are the truth
-        self.droppers: list[Callable[[Sequence[str]], None]] = []  # caches: told what is stale before answers go out
+        self.listeners: list[Listener] = []  # called after a commit that spoke; a hint, the rows are the truth
+        self.droppers: list[Dropper] = []  # caches: told what is stale before answers go out
         self.writes: SimpleQueue[Asked | None] = SimpleQueue()
         self.reads: SimpleQueue[Asked | None] = SimpleQueue()
         self.writers = [Writer(self, self.writes, f"writer-{n}") for n in range(database.writers)]
@@ -163,7 +166,7 @@ class Store:
             raise Overloaded(f"{self.waiting} units are waiting")
         self.waiting += 1
         future: asyncio.Future[T] = self.loop.create_future()
-        queue.put(Asked(future, work, name))
+        queue.put(Asked(future, work, name, time.perf_counter()))
         return future
 
     def _resolve(self, answers: list[Answer], spoke: bool, stale: tuple[str, ...]) -> None:
@@ -192,4 +195,3 @@ def _raisable(error: Exception) -> Exception:
     failure = RuntimeError("a unit raised StopIteration")
     failure.__cause__ = error
     return failure
-

@@ -21,6 +21,7 @@ class Asked(NamedTuple):
     future: "asyncio.Future[Any]"
     work: Callable[[Tx], Any]
     name: str
+    at: float  # of time.perf_counter()
 
 
 class Answer(NamedTuple):
@@ -134,7 +135,9 @@ class Writer(Worker):
         """Nobody can tell whether a failed COMMIT was kept, so the caches drop what it would have changed."""
         failure = Unavailable(str(error))
         failure.__cause__ = error
-        self.store.release([Answer(asked.future, error=failure) for asked in batch], stale=tuple(tx.stale) if tx else ())
+        self.store.release(
+            [Answer(asked.future, error=failure) for asked in batch], stale=tuple(tx.stale) if tx else ()
+        )
         if tx:
             self.database.drop(tx)
 
@@ -176,7 +179,7 @@ class Writer(Worker):
                 verdict = self.database.verdict(error)
             if isinstance(verdict, Conflict):
                 tries -= 1
-            waits = isinstance(verdict, WAITED) and time.perf_counter() - began < self.database.patience_seconds
+            waits = isinstance(verdict, WAITED) and time.perf_counter() - asked.at < self.database.patience_seconds
             if waits and not first:
                 return None
             if not waits and (not isinstance(verdict, Conflict) or not tries):

@@ -156,7 +156,7 @@ class Tx:
         self.cursor.execute("SAVEPOINT alone")
         try:
             yield kept
-        except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest of a batch
+        except Exception as error:
             verdict = self.verdict(error)
             if isinstance(verdict, StorageError):
                 raise verdict from error
@@ -188,4 +188,3 @@ class Tx:
         self.statements += 1
         self.cursor.execute(plan.sql, plan.bind(values))
         return plan
-

@@ -1,21 +1,28 @@
 """What every test may ask for: a store on each database, emptied or copied for the test."""
 
-import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from storage.open import open_database, serve
-from storage.postgres import PostgresStore
 from storage.store import Store
-from tests.databases import NO_SERVER, PostgresDatabase, PostgresServer, SQLiteTemplate, installed, modes_above, wheel
+from tests.databases import (
+    DATABASES,
+    NO_SERVER,
+    Opening,
+    PostgresDatabase,
+    PostgresServer,
+    SQLiteTemplate,
+    close,
+    installed,
+    modes_above,
+    wheel,
+)
 
-DATABASES = ("sqlite", "postgres")
 MODES_BEFORE = modes_above(Path(sys.prefix), Path(__file__).parents[1], Path.home(), Path(tempfile.gettempdir()))
-Opening = Callable[[str], Store]
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 
@@ -35,6 +42,12 @@ def collected(request: pytest.FixtureRequest) -> list[pytest.Item]:
     return request.config.stash[COLLECTED]
 
 
+@pytest.fixture
+def modes_before() -> dict[Path, int]:
+    """The mode each folder around the tests had before any test ran."""
+    return MODES_BEFORE
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """This process's server, started when the first test needs it."""
@@ -44,8 +57,10 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def postgres_database(postgres: PostgresServer) -> PostgresDatabase:
-    return PostgresDatabase(postgres)
+def postgres_database(postgres: PostgresServer) -> Iterator[PostgresDatabase]:
+    database = PostgresDatabase(postgres)
+    yield database
+    database.close()
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +109,3 @@ async def opening() -> AsyncIterator[Opening]:
 @pytest.fixture
 async def store(database_url: str, opening: Opening) -> Store:
     return opening(database_url)
-
-
-async def close(store: Store) -> None:
-    """Close a store and wait until its last connection is closed too."""
-    store.close()
-    if isinstance(store, PostgresStore):
-        await asyncio.wait([store.hearing])

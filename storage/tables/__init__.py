@@ -6,6 +6,7 @@ from storage.tables.events import EventRow
 from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables.search import ListingSearchRow
 from storage.tables.threads import MessageRow, ThreadRow
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "KeyRow",
     "KeyStatus",
     "ListingRow",
+    "ListingSearchRow",
     "ListingStatus",
     "MessageRow",
     "ReviewRow",

@@ -1,15 +1,20 @@
 """The tests' own promises: both databases run the same tests, and making a server touches nothing that was there."""
 
+import contextlib
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
-from tests.conftest import DATABASES, MODES_BEFORE
-from tests.databases import Binaries, PostgresDatabase, PostgresServer, installed, modes_above, wheel
+from storage.store import Store
+from tests.databases import DATABASES, Binaries, PostgresDatabase, PostgresServer, installed, modes_above, wheel
 
+ROOT = Path(__file__).parents[2]
 BRACKETS = re.compile(r"(?<=[\[-])(sqlite|postgres)(?=[\]-])")
 SOURCES = {name: found for name, found in (("installed", installed()), ("wheel", wheel())) if found}
 
@@ -25,6 +30,10 @@ def test_every_test_of_one_database_is_also_a_test_of_the_other(collected: list[
     assert ids["sqlite"] == ids["postgres"]
     assert len(ids["sqlite"]) == len(ids["postgres"]) > 0
     print(f"{len(ids['sqlite'])} tests on each of {' and '.join(DATABASES)}")
+
+
+async def test_each_database_is_the_one_its_id_names(store: Store, database: str) -> None:
+    assert store.database.dialect.name == {"sqlite": "sqlite", "postgres": "postgresql"}[database]
 
 
 def test_no_test_names_a_database_in_its_id_by_hand(collected: list[pytest.Item]) -> None:
@@ -45,11 +54,13 @@ def test_no_test_is_skipped_for_want_of_a_database(collected: list[pytest.Item])
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_server_runs_from_each_source_and_changes_no_folders_mode(source: str, tmp_path: Path) -> None:
-    before = modes_above(*MODES_BEFORE, tmp_path, SOURCES[source].folder)
+def test_a_server_runs_from_each_source_and_changes_no_folders_mode(
+    source: str, tmp_path: Path, modes_before: dict[Path, int]
+) -> None:
+    before = modes_above(*modes_before, tmp_path, SOURCES[source].folder)
     server = PostgresServer(SOURCES[source])
     try:
-        with psycopg.connect(PostgresDatabase(server).empty()) as connection:
+        with psycopg.connect(PostgresDatabase(server).url) as connection:
             durable = [connection.execute(f"SHOW {name}").fetchone() for name in ("fsync", "synchronous_commit")]
             port = connection.execute("SHOW listen_addresses").fetchone()
     finally:
@@ -59,10 +70,26 @@ def test_a_server_runs_from_each_source_and_changes_no_folders_mode(source: str,
     assert not server.folder.exists()
 
 
-def test_the_tests_own_server_changed_no_folders_mode(postgres: PostgresServer) -> None:
+def test_the_tests_own_server_changed_no_folders_mode(postgres: PostgresServer, modes_before: dict[Path, int]) -> None:
     """Compared with what stood when the tests were loaded, before any server was made."""
     assert Path(postgres.url().partition("host=")[2]).is_relative_to(tempfile.gettempdir())
-    assert modes_above(*MODES_BEFORE) == MODES_BEFORE
+    assert modes_above(*modes_before) == modes_before
+
+
+def test_a_server_ends_with_the_tests_however_they_end_and_the_next_one_sweeps_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = "from tests.databases import *; s = PostgresServer(); print(s.process.pid, s.folder, flush=True); os.kill(os.getpid(), 9)"
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    pid, _, folder = ended.stdout.strip().partition(" ")
+    assert ended.returncode == -9
+    assert Path(folder).is_dir()
+    with contextlib.suppress(psutil.NoSuchProcess):  # it ended already
+        psutil.Process(int(pid)).wait(10)
+    monkeypatch.setattr("tests.databases.FRESH_SECONDS", 0)
+    server = PostgresServer()
+    server.stop()
+    assert not Path(folder).exists()
 
 
 def test_without_any_postgres_the_tests_end_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +100,3 @@ def test_without_any_postgres_the_tests_end_with_a_sentence(monkeypatch: pytest.
     monkeypatch.setattr("tests.databases.wheel", nothing)
     with pytest.raises(RuntimeError, match="PostgreSQL is missing, and the tests run on both databases"):
         PostgresServer()
-
-
-def test_a_dead_server_is_started_again_on_its_data(postgres_database: PostgresDatabase) -> None:
-    url = postgres_database.empty()
-    with psycopg.connect(url) as connection:
-        connection.execute("INSERT INTO house VALUES ('a', 'b')")
-    postgres_database.server.kill()
-    postgres_database.server.start()
-    with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT * FROM house").fetchall() == [("a", "b")]

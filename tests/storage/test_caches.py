@@ -11,8 +11,7 @@ from storage.postgres import PostgresStore
 from storage.store import Database, Store
 from storage.tables import JobRow
 from storage.unit import Tx, Unavailable
-from tests.conftest import Opening
-from tests.databases import PostgresDatabase
+from tests.databases import Opening, PostgresDatabase
 from tests.storage.orders import get_job, place
 
 Fetch = Callable[[], Awaitable[JobRow | None]]
@@ -237,7 +236,7 @@ async def test_a_change_in_one_process_is_dropped_in_another(postgres_url: str, 
         assert await fetch()
         dropped.clear()
         changed = await one.write(partial(rename, job_id="job_1", title=f"title {number}"))
-        await asyncio.wait_for(dropped.wait(), 1)
+        await asyncio.wait_for(dropped.wait(), 5)
         assert await fetch() == changed
 
 

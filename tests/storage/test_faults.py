@@ -15,8 +15,7 @@ from storage.sqlite import WRITER
 from storage.store import Database, Store
 from storage.tables import JobRow
 from storage.unit import Held, Overloaded, TooSlow, Tx, Unavailable
-from tests.conftest import Opening
-from tests.databases import PostgresDatabase, SQLiteTemplate
+from tests.databases import Opening, PostgresDatabase, SQLiteTemplate
 from tests.storage.orders import add_one, all_jobs, count_jobs, count_threads, events, job_ids, kinds, place, the_job
 
 endless = text(
@@ -280,7 +279,9 @@ async def test_a_row_held_by_a_stranger_for_too_long_is_refused_and_the_rest_goe
     with psycopg.connect(postgres_url) as stranger:
         stranger.execute("SELECT 1 FROM jobs WHERE id = 'job_1' FOR UPDATE")
         calls = [store.write(partial(add_one, job_id=f"job_{1 + n % 2}")) for n in range(8)]
+        began = time.monotonic()
         answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
+    assert time.monotonic() - began < 1.2, "they wait together, not one after the other"
     assert kinds(answers[0::2]) == {Held: 4}
     assert kinds(answers[1::2]) == {type(None): 4}
     await store.write(partial(add_one, job_id="job_1"))

@@ -10,8 +10,7 @@ import pytest
 
 from storage.store import Store
 from storage.unit import Tx, Unavailable
-from tests.conftest import Opening
-from tests.databases import PostgresDatabase, PostgresServer
+from tests.databases import Opening, PostgresDatabase, PostgresServer
 from tests.storage.orders import all_jobs, count_threads, events, events_since, job_ids, place
 
 FOR_EVER = 10**9

@@ -111,8 +111,7 @@ async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: S
     assert (type(found.status), found.first_party, found.evaluator) == (AgentStatus, True, False)
 
 
-async def test_texts_are_ordered_by_their_code_points(store: Store) -> None:
-    """A page after `z` must be the same page on both databases, whatever the server's language."""
+async def test_texts_are_ordered_alike_on_both_databases(store: Store) -> None:
     names = ["a", "B", "_", "10", "9", "ä", "z", "Z", "a_b", "ab", "😀", "|"]
     in_order = Query(select(HouseRow.name).order_by(HouseRow.name))
 

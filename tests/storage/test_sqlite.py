@@ -15,7 +15,7 @@ from storage.query import Query
 from storage.rows import metadata
 from storage.tables import AgentRow
 from storage.unit import Conflict, Tx, Unavailable
-from tests.conftest import Opening
+from tests.databases import Opening
 from tests.storage.orders import count_jobs, job_ids, place
 
 FULL = 2
@@ -86,8 +86,8 @@ async def test_a_second_opening_of_the_file_is_refused_while_the_first_lives(sql
 
 def test_a_second_process_is_kept_out_of_the_file(sqlite_url: str) -> None:
     first = open_database(sqlite_url)
-    script = "import sys; from storage.open import open_database; open_database(sys.argv[1])"
-    second = [sys.executable, "-c", script, sqlite_url]
+    script = "import pathlib, sys; from storage.sqlite import SQLite; SQLite(pathlib.Path(sys.argv[1]))"
+    second = [sys.executable, "-c", script, sqlite_url.removeprefix("sqlite:///")]
     ended = subprocess.run(second, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     first.close()
     assert ended.returncode == 1

@@ -17,14 +17,11 @@ CREATE VIRTUAL TABLE {name} USING fts5(
 )
 """
 # No statistics: the plans do not depend on them, and planning with many lexemes takes longer than searching.
-# Tokens are kept outside the row, so that what is found seldom reads few pages.
 POSTGRESQL = """
 ALTER TABLE listing_search ADD COLUMN terms tsvector
     GENERATED ALWAYS AS (array_to_tsvector(string_to_array(tokens, ' '))) STORED;
 ALTER TABLE listing_search ALTER COLUMN terms SET STATISTICS 0;
-ALTER TABLE listing_search ALTER COLUMN terms SET STORAGE EXTERNAL;
 ALTER TABLE listing_search ALTER COLUMN tokens SET STATISTICS 0;
-ALTER TABLE listing_search SET (toast_tuple_target = 128);
 CREATE INDEX ix_listing_search_terms ON listing_search USING gin (terms) WITH (fastupdate = off);
 """
 
