@@ -2,6 +2,8 @@
 PYTHON ?= python3.11
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# compiled modules are kept: every server a test starts would else compile all of them again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install run test check demo bench conformance torture lock clean
 

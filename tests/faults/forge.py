@@ -1,0 +1,91 @@
+"""The other end of `tests.faults.server`: starts servers in a moment, kills them, and knows how they ended."""
+
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+PATIENCE_SECONDS = 60.0
+KILLED = -9
+
+
+class Forge:
+    """A process that forks servers, one at a time, all on one port; a call that comes between two waits for the next."""
+
+    running = False
+
+    def __init__(self, errors: IO[bytes] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.server"],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            bufsize=0,
+        )
+        try:
+            self.port = int(self._hear("listening"))
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, kind: str, **given: str) -> None:
+        """Fork a server; `kind` and what it takes stand in tests.faults.server.KINDS. Returns when it serves."""
+        self.begin(kind, **given)
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the server serves."""
+        self._hear("ready")
+
+    def begin(self, kind: str, **given: str) -> None:
+        """Fork a server and do not wait for it. One that still runs is killed first."""
+        if self.running:
+            self.kill()
+        self.running = True
+        self._say(orjson.dumps({"kind": kind, **given}))
+
+    def kill(self) -> int:
+        """SIGKILL to the server, and wait for its end; its exit code, KILLED unless it had ended otherwise."""
+        self._say(b"kill")
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until the server has ended; its exit code."""
+        code = int(self._hear("ended"))
+        self.running = False
+        return code
+
+    def close(self) -> None:
+        """End the process, and the server it may have."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def _say(self, word: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word + b"\n")
+
+    def _hear(self, wanted: str) -> str:
+        """What follows this word on its line; a server that is killed may have said that it was ready before."""
+        while True:
+            word, _, rest = self._line().partition(" ")
+            if word == wanted:
+                return rest
+            assert (wanted, word) == ("ended", "ready"), f"{word} {rest} instead of {wanted}"
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE_SECONDS)
+            piece = os.read(self.process.stdout.fileno(), 1) if ready else b""
+            assert piece, f"the process that forks servers says nothing after {line!r}"
+            line += piece
+        return line.decode().strip()

@@ -1,0 +1,171 @@
+"""What stands in a database, read from beside the server, and whether any of it is half of something.
+
+Every call that writes moves several rows: the job, its audit row, the events to both parties, the settlement, the
+kept answer. They are written in one unit of work, so after a crash either all of them stand or none does.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from sqlalchemy import BigInteger, Table, create_engine, select
+from sqlalchemy.pool import NullPool
+
+import storage.tables.search  # noqa: F401 - declares its table
+from storage.rows import metadata
+
+Standing = dict[str, list[dict[str, Any]]]
+COMPILED: dict[Any, Any] = {}
+SEARCH_KEYS = {"rank", "newest", "cheapest"}
+DOCUMENTS = ("input", "input_schema", "output", "output_schema", "output_preview")
+STATUS_AFTER = {
+    "created": "open",
+    "accepted": "in_progress",
+    "delivered": "delivered",
+    "completed": "completed",
+    "expired": "expired",
+}
+ANSWERED_BY = {
+    "created": "create_job",
+    "accepted": "accept_job",
+    "delivered": "deliver_job",
+    "paid": "pay_job",
+    "completed": "accept_job",
+}
+
+
+def standing(url: str) -> Standing:
+    """Every row of every table, by key, while nobody writes.
+
+    Numbers the database gave are written as places: a number that a rolled back unit took is given to nobody else.
+    """
+    path = url.removeprefix("sqlite:///")
+    address = f"sqlite:///file:{path}?mode=ro&uri=true" if path != url else url.replace(":", "+psycopg:", 1)
+    engine = create_engine(address, poolclass=NullPool)
+    with engine.connect().execution_options(compiled_cache=COMPILED) as connection:
+        return {
+            table.name: _placed(table, [dict(row._mapping) for row in connection.execute(select(table))])
+            for table in metadata.sorted_tables
+        }
+
+
+def half_states(found: Standing) -> list[str]:
+    """A sentence for everything that stands without what belongs to it. Of the trades of tests.faults only."""
+    return [
+        *_of_jobs(found),
+        *_of_payments(found),
+        *_of_answers(found),
+        *_of_agents(found),
+        *_of_listings(found),
+    ]
+
+
+def audit_of(found: Standing) -> dict[str, list[str]]:
+    """What happened to each job, in order."""
+    happened: dict[str, list[str]] = {job["id"]: [] for job in found["jobs"]}
+    for row in found["job_events"]:
+        happened.setdefault(row["job_id"], []).append(row["type"])
+    return happened
+
+
+def _placed(table: Table, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = [column.name for column in table.primary_key]
+    rows.sort(key=lambda row: [row[key] for key in keys])
+    numbered = len(keys) == 1 and isinstance(table.c[keys[0]].type, BigInteger)
+    return [_renumbered(row, keys[0], place) for place, row in enumerate(rows, 1)] if numbered else rows
+
+
+def _renumbered(row: dict[str, Any], number: str, place: int) -> dict[str, Any]:
+    """Search keys end in how far their row's number is from the last one."""
+    shift = row[number] - place
+    return row | {number: place} | {key: row[key] + shift for key in SEARCH_KEYS & row.keys() if row[key] is not None}
+
+
+def _of_jobs(found: Standing) -> Iterator[str]:
+    audit, told = audit_of(found), _told(found)
+    threads = Counter(thread["job_id"] for thread in found["threads"])
+    for job in found["jobs"]:
+        name, happened = f"job {job['id']}", audit[job["id"]]
+        moves = [one for one in happened if one != "paid"]
+        if len(set(happened)) != len(happened):
+            yield f"{name}: something happened twice: {happened}"
+        if not moves or job["status"] != STATUS_AFTER[moves[-1]]:
+            yield f"{name} is {job['status']} after {happened}"
+        if (job["output"] is not None) != ("delivered" in happened):
+            yield f"{name}: the output is {job['output']} after {happened}"
+        expected = Counter((party, f"job.{one}") for one in happened for party in (job["buyer_id"], job["seller_id"]))
+        if told.get(job["id"], Counter()) != expected:
+            yield f"{name}: after {happened} the parties were told {told.get(job['id'])}"
+        if threads[job["id"]] != 1:
+            yield f"{name} has {threads[job['id']]} threads"
+    for stray in (set(told) | set(threads) | set(audit)) - {job["id"] for job in found["jobs"]}:
+        yield f"there is no job {stray}"
+
+
+def _told(found: Standing) -> dict[str, Counter[tuple[str, str]]]:
+    """How often each party was told each thing of each job."""
+    told: dict[str, Counter[tuple[str, str]]] = {}
+    for event in found["events"]:
+        if event["kind"].startswith("job."):
+            told.setdefault(orjson.loads(event["data"])["job_id"], Counter())[event["agent_id"], event["kind"]] += 1
+    return told
+
+
+def _of_payments(found: Standing) -> Iterator[str]:
+    hashes = Counter((one["network"], one["tx_hash"]) for one in found["settlements"])
+    yield from (f"transaction {name} settled {count} times" for name, count in hashes.items() if count > 1)
+    settled: Counter[str] = Counter()
+    for one in found["settlements"]:
+        if one["status"] != "settled":
+            yield f"settlement {one['id']} is {one['status']}"
+        settled[one["job_id"]] += one["amount"]
+    audit = audit_of(found)
+    for job in found["jobs"]:
+        paid = "paid" in audit[job["id"]]
+        if settled[job["id"]] != (job["price"] if paid else 0):
+            yield f"job {job['id']}: {settled[job['id']]} of {job['price']} settled after {audit[job['id']]}"
+        if (job["review_by"] is not None) != paid:
+            yield f"job {job['id']}: review_by is {job['review_by']} after {audit[job['id']]}"
+
+
+def _of_answers(found: Standing) -> Iterator[str]:
+    """What was done is what was answered, once each: every call of these trades carries an Idempotency-Key."""
+    answered: Counter[tuple[str, str]] = Counter()
+    for kept in found["answers"]:
+        body = {} if kept["sealed"] else orjson.loads(kept["body"])
+        of = kept["owner"] if kept["operation"] == "set_wallet_address" else body.get("job_id", body.get("id", ""))
+        answered[kept["operation"], of] += 1
+    done = Counter((ANSWERED_BY[row["type"]], row["job_id"]) for row in found["job_events"] if row["actor_id"])
+    done += Counter(("review_job", review["job_id"]) for review in found["reviews"])
+    done += Counter(("create_listing", listing["id"]) for listing in found["listings"])
+    done += Counter(("set_wallet_address", wallet["agent_id"]) for wallet in found["wallets"])
+    done += Counter(("register_agent", "") for _ in found["agents"])
+    yield from (f"done and not answered: {what}" for what in (done - answered).elements())
+    yield from (f"answered and not done: {what}" for what in (answered - done).elements())
+
+
+def _of_agents(found: Standing) -> Iterator[str]:
+    keys = Counter((key["agent_id"], key["env"]) for key in found["api_keys"])
+    if keys != Counter((agent["id"], env) for agent in found["agents"] for env in ("live", "test")):
+        yield f"the keys are {keys}"
+    told = Counter((event["agent_id"], event["kind"]) for event in found["events"] if event["kind"][:4] != "job.")
+    due = Counter((wallet["agent_id"], "agent.wallet_address_changed") for wallet in found["wallets"])
+    due += Counter((review["subject_id"], "review.received") for review in found["reviews"])
+    parties = {thread["id"]: {thread["a"], thread["b"]} for thread in found["threads"]}
+    for message in found["messages"]:
+        for other in parties.get(message["thread_id"], set()) - {message["sender_id"]}:
+            due[other, "message.received"] += 1
+    yield from (f"{who} was not told of {what}" for who, what in (due - told).elements())
+    yield from (f"{who} was told of {what} and it is not so" for who, what in (told - due).elements())
+
+
+def _of_listings(found: Standing) -> Iterator[str]:
+    places = Counter(place["listing_id"] for place in found["listing_search"])
+    if places != Counter(listing["id"] for listing in found["listings"]):
+        yield f"search knows {places}"
+    kept = {document["hash"] for document in found["documents"]}
+    for row in (*found["listings"], *found["jobs"]):
+        lost = {row.get(name) for name in DOCUMENTS} - kept - {None}
+        if lost:
+            yield f"{row['id']} names the documents {lost}, which do not stand"

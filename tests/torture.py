@@ -1,0 +1,305 @@
+"""kill -9 at random moments under load, and then: is everything there that was acknowledged, and nothing by halves?
+
+python -m tests.torture [--kills 50] [--seed N] [--database sqlite|postgres]: both databases unless one is named. Clients
+run purchases against the service as it is served in earnest, and repeat every call, with its Idempotency-Key, until it
+is answered. Prints a line for each database; ends with 1 if anything was lost, doubled or left half done.
+"""
+
+import argparse
+import asyncio
+import os
+import random  # noqa: TID251 - seeded: the same lives can be had again
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from storage.open import open_store
+from storage.unit import Tx
+from tests.databases import DATABASES, PostgresServer, close
+from tests.faults.chain import OwnChain, wallet_of
+from tests.faults.forge import KILLED, Forge
+from tests.faults.standing import Standing, half_states, standing
+from tests.market import Agent
+from tests.trading import OFFER, PRICE, binding
+from tools.catalogue import CATALOGUE
+from tools.steps.listings import drifted_listings
+
+CLIENTS, ORDERS_AT_ONCE = 6, 2
+LIFE_SECONDS = (0.02, 0.8)  # how long a server serves before it is killed
+EARLY, EARLY_SECONDS = 0.1, (0.0, 0.2)  # the share of servers killed while they start, and when
+DATABASE_SECONDS = 120
+DRAIN_SECONDS = 20
+RETRY_SECONDS = 0.02
+LATER = (502, 503)  # the chain or the database does not answer: whatever else is no success is a fault here
+ENOUGH = 10**6 * PRICE
+
+
+class Broken(Exception):
+    """Something that must not happen, happened."""
+
+
+@dataclass(slots=True)
+class Acknowledged:
+    """A write the service answered with 2xx: the call, and the answer."""
+
+    operation: str
+    given: dict[str, Any]
+    key: str
+    credential: str | None
+    status: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Load:
+    """Clients that buy and sell until they are told to stop, and what they were told."""
+
+    chain: OwnChain
+    http: httpx.AsyncClient
+    stopping: bool = False
+    purchases: int = 0
+    repeats: int = 0
+    replayed: int = 0
+    acknowledged: list[Acknowledged] = field(default_factory=list)
+
+    async def client(self, name: str) -> None:
+        """One client: a seller and a buyer with a listing between them, and purchase after purchase."""
+        seller, buyer = await self.agent(f"{name}-seller"), await self.agent(f"{name}-buyer")
+        await asyncio.to_thread(self.chain.fund, buyer.wallet, ENOUGH)
+        listing = await self.write("create_listing", OFFER, f"{name}-listing", seller)
+        for number in range(10**6):
+            if self.stopping:
+                return
+            paying = asyncio.Lock()
+            names = [f"{name}-{number}-{place}" for place in range(ORDERS_AT_ONCE)]
+            await asyncio.gather(*(self.buy(one, seller, buyer, listing["id"], paying) for one in names))
+
+    async def agent(self, name: str) -> Agent:
+        made = await self.write("register_agent", {"name": name}, f"{name}-registers-itself-once", None)
+        agent = Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], b"", wallet_of(name))
+        claim = {"address": agent.wallet.address, "signature": binding(agent)}
+        await self.write("set_wallet_address", claim, f"{name}-wallet", agent)
+        return agent
+
+    async def buy(self, name: str, seller: Agent, buyer: Agent, listing_id: str, paying: asyncio.Lock) -> None:
+        order = {"listing_id": listing_id, "input": {"text": name}}
+        job = {"job_id": (await self.write("create_job", order, f"{name}-order", buyer))["id"]}
+        await self.write("accept_job", job, f"{name}-accept", seller)
+        work = {"output": {"english": name}, "message": f"{name} is done."}
+        await self.write("deliver_job", job | work, f"{name}-deliver", seller)
+        async with paying:  # one wallet: its transactions are numbered
+            sent = await asyncio.to_thread(self.chain.transfer, buyer.wallet, seller.wallet.address, PRICE)
+        paid = await self.write("pay_job", job | {"transaction": sent}, f"{name}-pay", buyer)
+        if paid["output"] != work["output"]:
+            raise Broken(f"{name}: paid, and the output is {paid['output']}")
+        await self.write("accept_job", job, f"{name}-done", buyer)
+        reviews = [("by-buyer", buyer, 5), ("by-seller", seller, 4)]
+        await asyncio.gather(
+            *(self.write("review_job", job | {"rating": stars}, f"{name}-{who}", by) for who, by, stars in reviews)
+        )
+        self.purchases += 1
+
+    async def write(self, operation: str, given: dict[str, Any], key: str, by: Agent | None) -> Any:
+        """Make a call until it is answered; its record. Broken where the answer is neither 2xx nor "later"."""
+        credential = by.keys["test"] if by else None
+        while True:
+            try:
+                answer = await self.send(operation, given, key, credential)
+            except httpx.TransportError:
+                answer = None
+            if answer is not None and answer.status_code in (200, 201):
+                break
+            if answer is not None and answer.status_code not in LATER:
+                raise Broken(f"{key}: {answer.status_code} {answer.text}")
+            self.repeats += 1
+            await asyncio.sleep(RETRY_SECONDS)
+        self.replayed += "idempotent-replayed" in answer.headers
+        self.acknowledged.append(Acknowledged(operation, given, key, credential, answer.status_code, answer.content))
+        return answer.json()
+
+    async def send(self, operation: str, given: dict[str, Any], key: str, credential: str | None) -> httpx.Response:
+        op, rest = CATALOGUE[operation], dict(given)
+        path = op.path.replace("{job_id}", rest.pop("job_id") if op.path_names else "")
+        headers = {"Idempotency-Key": key} | ({"X-API-Key": credential} if credential else {})
+        return await self.http.request(op.method, path, json=rest, headers=headers)
+
+    async def losses(self) -> list[str]:
+        """Every acknowledged call once more: whatever is not answered with the same bytes was lost."""
+        lost: list[str] = []
+        queue = iter(self.acknowledged)
+
+        async def ask() -> None:
+            for one in queue:
+                answer = await self.send(one.operation, one.given, one.key, one.credential)
+                same = (answer.status_code, answer.content) == (one.status, one.body)
+                if not same or "idempotent-replayed" not in answer.headers:
+                    lost.append(f"{one.key}: {one.body!r} became {answer.status_code} {answer.content!r}")
+
+        await asyncio.gather(*(ask() for _ in range(CLIENTS)))
+        return lost
+
+
+@dataclass(slots=True)
+class Killer:
+    """Starts a server again and again, and kills each after a random while."""
+
+    forge: Forge
+    order: dict[str, str]
+    chance: random.Random
+    kills: int = 0
+
+    async def run(self, kills: int) -> None:
+        for _ in range(kills):
+            await asyncio.to_thread(self.forge.begin, "whole", **self.order)
+            early = self.chance.random() < EARLY
+            if not early:
+                await asyncio.to_thread(self.forge.ready)
+            await asyncio.sleep(self.chance.uniform(*(EARLY_SECONDS if early else LIFE_SECONDS)))
+            code = await asyncio.to_thread(self.forge.kill)
+            if code != KILLED:
+                raise Broken(f"a server ended by itself, with {code}")
+            self.kills += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run on one database came to."""
+
+    kills: int
+    load: Load
+    faults: list[str]
+    took_seconds: float
+
+    def line(self, database: str) -> str:
+        load = self.load
+        return (
+            f"{database}: {self.kills} kills, {len(load.acknowledged)} writes acknowledged, "
+            f"{load.purchases} purchases completed, {load.repeats} calls repeated, {load.replayed} answers replayed, "
+            f"{len(self.faults)} lost, doubled or half done, in {self.took_seconds:.0f} s"
+        )
+
+
+@contextmanager
+def forging(folder: Path) -> Iterator[Forge]:
+    """A forge whose servers write their log into the folder."""
+    with (folder / "log").open("wb") as log:
+        forge = Forge(log)
+        try:
+            yield forge
+        finally:
+            forge.close()
+
+
+async def torture(url: str, folder: Path, kills: int, chance: random.Random) -> Outcome:
+    """Load and kills on one database, and everything that is wrong afterwards."""
+    began = time.monotonic()
+    with OwnChain(folder) as chain, forging(folder) as forge:
+        order = {"url": url, "rpc_url": chain.url, "data_dir": str(folder)}
+        killer = Killer(forge, order, chance)
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{forge.port}", trust_env=False, timeout=30) as http:
+            load = Load(chain, http)
+            faults = await under_load(load, killer, kills)
+    faults += await drifted(url)
+    faults += wrong(standing(url), load)
+    return Outcome(killer.kills, load, faults, time.monotonic() - began)
+
+
+async def under_load(load: Load, killer: Killer, kills: int) -> list[str]:
+    """Kill servers under the clients, let what they began come to its end, and ask for every answer again."""
+    faults: list[str] = []
+    try:
+        async with asyncio.timeout(DATABASE_SECONDS), asyncio.TaskGroup() as group:
+            for number in range(CLIENTS):
+                group.create_task(load.client(f"client-{number}"))
+            await killer.run(kills)
+            load.stopping = True
+            await asyncio.to_thread(killer.forge.start, "whole", **killer.order)
+        async with asyncio.timeout(DRAIN_SECONDS):
+            faults += await load.losses()
+        await asyncio.to_thread(killer.forge.kill)
+    except* (Broken, TimeoutError, httpx.HTTPError) as broken:
+        faults += [repr(error) for error in leaves(broken)]
+    return faults
+
+
+def leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from leaves(error)
+        else:
+            yield error
+
+
+def wrong(found: Standing, load: Load) -> list[str]:
+    """What the rows say against what was acknowledged; every purchase has come to its end by now."""
+    counts = {
+        "answers": len(load.acknowledged),
+        "agents": 2 * CLIENTS,
+        "listings": CLIENTS,
+        "jobs": load.purchases,
+        "settlements": load.purchases,
+        "reviews": 2 * load.purchases,
+    }
+    faults = [f"{len(found[name])} {name}, not {count}" for name, count in counts.items() if len(found[name]) != count]
+    faults += [f"job {job['id']} is {job['status']}" for job in found["jobs"] if job["status"] != "completed"]
+    return faults + half_states(found)
+
+
+async def drifted(url: str) -> list[str]:
+    """What `emporion doctor` would find: listings whose figures are not what their rows come to."""
+
+    def read(tx: Tx) -> list[str]:
+        return drifted_listings(tx)
+
+    store = open_store(url)
+    try:
+        return [f"listing {one} has drifted" for one in await store.scan(read)]
+    finally:
+        await close(store)
+
+
+@contextmanager
+def database(name: str, folder: Path) -> Iterator[str]:
+    """The URL of an empty database of this kind."""
+    if name == "sqlite":
+        yield f"sqlite:///{folder / 'market.db'}"
+        return
+    server = PostgresServer()
+    try:
+        yield server.create("market")
+    finally:
+        server.stop()
+
+
+def run(name: str, kills: int, seed: int) -> bool:
+    """Torture one database and say how it went; whether all is well."""
+    with tempfile.TemporaryDirectory(prefix="emporion-torture-") as folder, database(name, Path(folder)) as url:
+        outcome = asyncio.run(torture(url, Path(folder), kills, random.Random(f"{seed} {name}")))
+        print(outcome.line(name), flush=True)
+        for fault in outcome.faults[:20]:
+            print(f"  {fault[:500]}")
+        if outcome.faults:
+            print((Path(folder) / "log").read_text(errors="replace")[-4000:])
+    return outcome.kills == kills and not outcome.faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)), help="of how long each server lives")
+    parser.add_argument("--database", choices=DATABASES, action="append", help="default: each")
+    options = parser.parse_args()
+    print(f"seed {options.seed}: again with --seed {options.seed}", flush=True)
+    well = [run(name, options.kills, options.seed) for name in options.database or DATABASES]
+    return 0 if all(well) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
