@@ -45,9 +45,9 @@ torture: .venv/.installed-test
 
 lock: .venv/.installed-test  ## pin again what pyproject.toml allows
 	$(PIP) install uv
-	.venv/bin/uv pip compile pyproject.toml --extra sandbox --universal --python-version 3.11 --generate-hashes \
+	.venv/bin/uv pip compile pyproject.toml --extra sandbox --extra build --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --prerelease if-necessary-or-explicit -q -o requirements.lock
-	.venv/bin/uv pip compile pyproject.toml --extra test --universal --python-version 3.11 --generate-hashes \
+	.venv/bin/uv pip compile pyproject.toml --extra test --extra build --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --prerelease if-necessary-or-explicit -q -o requirements-test.lock
 
 clean:

@@ -17,7 +17,7 @@ from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, take
 from tools.context import Approach
 from tools.errors import InvalidRequest, MalformedJson, MarketError
 from tools.errors.base import Json
-from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse
+from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: a call's arguments stand six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
@@ -89,8 +89,8 @@ def speaks_json(kind: str | None) -> bool:
 def id_of(raw: bytes) -> str | int | None:
     """The id of a JSON-RPC request whose text is refused, where it can be made out (JSON-RPC 2.0, 5)."""
     try:
-        found = json.loads(raw).get("id")
-    except (ValueError, AttributeError, RecursionError):
+        found = read_leniently(raw).get("id")
+    except (ValueError, AttributeError):
         return None
     if isinstance(found, str):
         return found if found.isprintable() else None  # a lone surrogate is not
@@ -134,8 +134,8 @@ def _read(raw: bytes) -> tuple[Any, BadJson | None]:
         return parse(raw, MAX_DEPTH + ENVELOPE_DEPTH), None
     except BadJson as bad:
         try:
-            return json.loads(raw), bad
-        except (ValueError, RecursionError):
+            return read_leniently(raw), bad
+        except ValueError:
             raise bad from None
 
 

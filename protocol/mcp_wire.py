@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tools.answers import Answer
 from tools.context import Approach
-from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse
+from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 CREDENTIALS = (b"authorization", b"x-api-key")
@@ -104,8 +104,8 @@ async def reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, byt
 def _tool_call(body: bytes) -> dict[str, Any] | None:
     """A tool call as a lenient reader takes it; None for anything else."""
     try:
-        request: Any = json.loads(body)
-    except (ValueError, RecursionError):
+        request = read_leniently(body)
+    except ValueError:
         return None
     if not isinstance(request, dict) or request.get("method") != "tools/call":
         return None

@@ -62,6 +62,7 @@ class Market:
         caller: Caller | None = None
         try:
             caller, quota = await self._admit(op, approach)
+            refuse_beyond(quota)
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
             answer = self._refused(op, error, approach)
@@ -73,7 +74,7 @@ class Market:
             log.exception("fault", operation=op.name, request_id=approach.request_id)
             answer = self.refuse(InternalError("something went wrong on our side"), approach)
         self._note(op, answer, approach, caller)
-        return answer.with_quota(quota)
+        return answer if quota is None else answer.with_quota(quota)
 
     def refuse(self, error: MarketError, approach: Approach) -> Answer:
         """An error in the contract's shape; also for what a surface refuses before it knows the operation."""
@@ -85,7 +86,8 @@ class Market:
     ) -> AsyncGenerator[Any, None] | Answer:
         """Open a streaming operation: its records as they come, or the Answer that refuses it."""
         try:
-            caller, _ = await self._admit(op, approach)
+            caller, quota = await self._admit(op, approach)
+            refuse_beyond(quota)
             arguments = self._arguments(op, given)
             opened: AsyncGenerator[Any, None] = await op.run(self._outside(arguments, caller), arguments)
             return opened
@@ -100,9 +102,7 @@ class Market:
         self.touches.note(caller, self.world.clock.now())
         if not self.house.limits.enforced:
             return caller, None
-        quota = await self._count(op, caller)
-        refuse_beyond(quota)
-        return caller, quota
+        return caller, await self._count(op, caller)
 
     async def _count(self, op: Operation, caller: Caller) -> Quota:
         allowance, bucket = self._allowance(op), caller.key_id or bucket_of(caller.approach.ip)
@@ -124,10 +124,11 @@ class Market:
         return self.windows.take(op.rate, allowance, bucket_of(approach.ip), self.world.clock.monotonic())
 
     def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
-        try:
-            check_tree(given)
-        except BadJson as bad:
-            raise MalformedJson(str(bad), param=bad.path or None) from None
+        if not _plain(given):
+            try:
+                check_tree(given)
+            except BadJson as bad:
+                raise MalformedJson(str(bad), param=bad.path or None) from None
         return read_arguments(op.input, given)
 
     async def _perform(self, op: Operation, given: dict[str, Json], caller: Caller, key: str | None) -> Answer:
@@ -200,6 +201,15 @@ class Market:
             agent_id=caller and caller.agent_id,
             replayed=answer.replayed,
         )
+
+
+def _plain(given: dict[str, Json]) -> bool:
+    """Whether these are a few ASCII texts and nothing else, as in most reads: check_tree finds nothing in them."""
+    words = [*given, *given.values()]
+    if not {str}.issuperset(map(type, words)):
+        return False
+    text = "".join(words)
+    return text.isascii() and "\0" not in text
 
 
 def busy(error: StorageError) -> MarketError:

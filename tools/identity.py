@@ -47,7 +47,8 @@ async def _facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyF
     if not API_KEY.fullmatch(secret):
         return None
     hashed = key_hash(pepper, secret)
-    return await shelf.keys.fetch(f"key:{hashed}", lambda: store.look(lambda tx: _read(tx, hashed)))
+    name = f"key:{hashed}"
+    return shelf.keys.get(name) or await shelf.keys.fetch(name, lambda: store.look(lambda tx: _read(tx, hashed)))
 
 
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:

@@ -93,8 +93,8 @@ def judged(rate: Rate, allowance: Allowance, calls: int, reset_seconds: int) -> 
     return Quota(rate, allowance.calls, allowance.calls - calls, reset_seconds, allowance.seconds)
 
 
-def refuse_beyond(quota: Quota) -> None:
-    if quota.remaining < 0:
+def refuse_beyond(quota: Quota | None) -> None:
+    if quota is not None and quota.remaining < 0:
         raise RateLimited(
             f"more than {quota.limit} calls in {quota.window_seconds} seconds ({quota.rate})",
             retry_after_seconds=quota.reset_seconds,

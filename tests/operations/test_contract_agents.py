@@ -91,6 +91,8 @@ async def test_only_a_name_is_required_and_the_rest_may_be_null(market: TestMark
 
 
 @covers("register.response.*", "register.response.api_keys.live", "register.response.api_keys.test")
+@covers("register.response.keypair.public_key", "register.response.keypair.secret_key", "register.response.keypair.did")
+@covers("register.response.next_steps.*", "register.response.docs.*")
 @covers("register.request.public_key.omitted", "service.1.identity", "service.no_sign_up", "auth.1.register")
 @covers("env.live.prefix", "env.test.prefix", "api_key.format.live", "api_key.format.test", "id.agt")
 async def test_one_call_without_credentials_makes_a_usable_identity(market: TestMarket) -> None:

@@ -57,7 +57,8 @@ async def test_m1_any_other_text_or_signer_is_refused_for_the_bound_address_too(
     refusals = []
     for _ in range(2):
         refusals += [
-            await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=one) for one in forgeries
+            await market.refusal("set_wallet_address", by=ada, address=wallet.address, signature=one)
+            for one in forgeries
         ]
         await bind(market, ada, wallet)
     assert {(one["code"], one["details"]["text"]) for one in refusals} == {("wallet_signature_invalid", text)}

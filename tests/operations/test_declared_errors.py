@@ -14,6 +14,7 @@ from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
 from storage.unit import Tx
 from tests.chain.flows import plain
 from tests.market import Agent
+from tests.requirements import covers
 from tests.trading import OFFER, Trade, binding
 from tools.catalogue import CATALOGUE
 from tools.ports import Env
@@ -41,6 +42,12 @@ def test_every_declared_error_has_its_scenario_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("pair", DECLARED, ids=lambda pair: f"{pair[0]}-{pair[1]}")
+@covers("error.code.handle_taken", "error.code.first_party_self_dealing", "invariant.8.self_dealing")
+@covers("error.code.content_rejected", "error.code.upfront_requires_trust")
+@covers("error.more.invalid_cursor", "error.more.input_schema_mismatch", "error.more.public_key_in_use")
+@covers("error.more.listing_limit", "error.more.listing_archived", "error.more.listing_unavailable")
+@covers("error.more.seller_busy", "error.more.job_limit", "error.more.job_not_settled", "error.more.already_reviewed")
+@covers("error.more.overloaded")
 async def test_a_declared_error_is_answered(trade: Trade, pair: tuple[str, str]) -> None:
     error = await SCENARIOS[pair](trade)
     assert error["code"] == pair[1]

@@ -13,6 +13,7 @@ from storage.store import Store
 from storage.tables import AgentRow, AgentStatus, AnswerRow, KeyRow, KeyStatus
 from storage.unit import Tx
 from tests.market import TestMarket
+from tests.requirements import covers
 from tools.catalogue import CATALOGUE
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key" and not op.streams]
@@ -22,12 +23,14 @@ key_of = Query(select(KeyRow).where(KeyRow.agent_id == bindparam("agent_id"), Ke
 
 
 @pytest.mark.parametrize("op", KEYED, ids=lambda op: op.name)
+@covers("endpoint.auth.key", "auth.7.missing")
 async def test_anonymous_callers_get_401_before_anything_else(market: TestMarket, op: Any) -> None:
     error = await market.refusal(op.name, nonsense=1)
     assert (error["code"], error["type"]) == ("unauthenticated", "authentication_error")
 
 
 @pytest.mark.parametrize("op", CATALOGUE.values(), ids=lambda op: op.name)
+@covers("auth.7.invalid")
 async def test_a_bad_key_is_refused_also_where_none_is_needed(market: TestMarket, op: Any) -> None:
     if op.streams:
         return
@@ -77,6 +80,7 @@ async def test_an_expired_key_and_a_suspended_agent_are_refused(market: TestMark
     assert (await market.refusal("get_me", by=agent, on="live"))["code"] == "unauthenticated"
 
 
+@covers("error.code.invalid_request")
 async def test_all_that_is_wrong_is_said_at_once(market: TestMarket) -> None:
     error = await market.refusal("register_agent", nme="Ada", handle="A b", tags=[1], metadata=[])
     assert error["code"] == "invalid_request"
@@ -99,6 +103,7 @@ async def test_mass_assignment_changes_nothing(market: TestMarket) -> None:
         assert error["param"] == field
 
 
+@covers("endpoint.idempotency_key")
 async def test_a_repeat_gets_the_first_answer_and_does_nothing_twice(market: TestMarket) -> None:
     first = await market.answer("register_agent", {"name": "Ada"}, repeat=LONG_KEY)
     again = await market.answer("register_agent", {"name": "Ada"}, repeat=f'"{LONG_KEY}"')
@@ -113,6 +118,7 @@ async def test_twins_get_one_answer(market: TestMarket) -> None:
     assert sum(not answer.replayed for answer in answers) == 1
 
 
+@covers("error.code.idempotency_key_reused")
 async def test_another_call_with_the_same_key_is_refused(market: TestMarket) -> None:
     await market.answer("register_agent", {"name": "Ada"}, repeat=LONG_KEY)
     answer = await market.answer("register_agent", {"name": "Bo"}, repeat=LONG_KEY)
@@ -130,6 +136,7 @@ async def test_refusals_are_not_kept_and_answers_are_kept_a_day(market: TestMark
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 256, "with\nline-break-and-more-text", "ünïcödé-enough-characters"])
+@covers("error.code.invalid_idempotency_key")
 async def test_bad_idempotency_keys_are_refused(market: TestMarket, key: str) -> None:
     answer = await market.answer("register_agent", {"name": "Ada"}, repeat=key)
     assert answer.error is not None
@@ -160,8 +167,12 @@ async def test_a_window_that_is_used_up_answers_429_with_what_is_left(store: Sto
     assert (await market.answer("get_payments_info")).status == 200
 
 
+@covers("route.agents.register.limited", "limit.rate.registration")
 async def test_a6_registration_is_counted_per_address_in_the_database(store: Store) -> None:
-    one, other = TestMarket(store, enforced=True, registrations_per_hour=2), TestMarket(store, enforced=True, registrations_per_hour=2)
+    one, other = (
+        TestMarket(store, enforced=True, registrations_per_hour=2),
+        TestMarket(store, enforced=True, registrations_per_hour=2),
+    )
     other.dice.seed = "other"
     statuses = [(await market.answer("register_agent", {"name": "Ada"})).status for market in (one, other, one, other)]
     assert statuses == [201, 201, 429, 429]

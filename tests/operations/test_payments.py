@@ -13,6 +13,7 @@ from storage.query import Query
 from storage.tables import SettlementRow
 from tests.chain.flows import allow, pay_and_return
 from tests.market import Agent
+from tests.requirements import covers
 from tests.trading import PRICE, Trade, binding
 from tools.rules.wallet import binding_message
 
@@ -29,6 +30,7 @@ async def prove(trade: Trade, buyer: Agent, job: Any, sent: str) -> tuple[int, A
     return answer.status, orjson.loads(answer.body)
 
 
+@covers("pay.4.idempotent")
 async def test_the_same_hash_again_is_the_same_answer(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
@@ -38,12 +40,19 @@ async def test_the_same_hash_again_is_the_same_answer(trade: Trade) -> None:
     assert await rows(trade) == [("settled", PRICE)]
 
 
+@covers("state.settlement.partial", "state.settlement.partials_add_up", "pay.2.partials", "pay.6.amount_too_low")
 async def test_m3_parts_add_up_and_the_last_one_settles_all(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
     first = await trade.send(buyer, job, 100_000)
     status, body = await prove(trade, buyer, job, first)
-    details = {"reason": "amount_too_low", "transferred": 100_000, "required": PRICE, "remaining": 150_000, "recorded": True}
+    details = {
+        "reason": "amount_too_low",
+        "transferred": 100_000,
+        "required": PRICE,
+        "remaining": 150_000,
+        "recorded": True,
+    }
     assert (status, body["error"]["code"], body["error"]["details"]) == (402, "payment_invalid", details)
     assert (await prove(trade, buyer, job, first))[1]["error"]["details"] == details, "a repeat never counts twice"
     terms = await trade.market.call("pay_job", by=buyer, job_id=job["id"])
@@ -53,6 +62,7 @@ async def test_m3_parts_add_up_and_the_last_one_settles_all(trade: Trade) -> Non
     assert await rows(trade) == [("settled", 100_000), ("settled", 150_000)]
 
 
+@covers("state.settlement.orphaned.second", "refund.due.orphaned")
 async def test_m3_a_second_transfer_is_recorded_and_owed_back(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
@@ -70,13 +80,16 @@ async def test_an_overpayment_settles_in_full_and_nothing_is_owed_back(trade: Tr
     assert (status, body["refund_due"]) == (200, False)
 
 
+@covers("pay.2.net")
 async def test_m4_money_that_returns_in_the_same_transaction_does_not_pay(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
     splitter = trade.evm.shared("Splitter")
     for holder in (buyer.wallet, seller.wallet):
         allow(trade.evm, holder, splitter)
-    status, body = await prove(trade, buyer, job, pay_and_return(trade.evm, buyer.wallet, seller.wallet, PRICE, PRICE - 1))
+    status, body = await prove(
+        trade, buyer, job, pay_and_return(trade.evm, buyer.wallet, seller.wallet, PRICE, PRICE - 1)
+    )
     assert (status, body["error"]["details"]["remaining"]) == (402, PRICE - 1)
 
 
@@ -90,9 +103,15 @@ async def test_m5_a_payment_mined_in_the_grace_revives_an_expired_job(trade: Tra
     assert (expired["status"], expired["unpaid"], expired["available_actions"]) == ("expired", True, ["pay"])
     trade.market.pass_seconds(30 * 86_400)  # the hash comes late; the block's time decides
     status, body = await prove(trade, buyer, job, sent)
-    assert (status, body["status"], body["output"], body["unpaid"]) == (200, "delivered", {"english": "good day"}, False)
+    assert (status, body["status"], body["output"], body["unpaid"]) == (
+        200,
+        "delivered",
+        {"english": "good day"},
+        False,
+    )
 
 
+@covers("state.settlement.orphaned.closed")
 async def test_m5_a_payment_mined_after_the_grace_is_owed_back(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
@@ -118,6 +137,7 @@ async def test_m2_the_seller_may_change_the_wallet_while_a_transfer_is_in_flight
     assert (await prove(trade, buyer, job, sent))[0] == 200
 
 
+@covers("pay.2.sender", "pay.6.wrong_sender")
 async def test_m1_a_strangers_transfer_pays_nobodys_job(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
@@ -127,6 +147,7 @@ async def test_m1_a_strangers_transfer_pays_nobodys_job(trade: Trade) -> None:
     assert await rows(trade) == []
 
 
+@covers("pay.2.mined_after", "pay.6.too_old")
 async def test_a_transfer_made_before_the_order_pays_nothing(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     sent = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)
@@ -136,6 +157,7 @@ async def test_a_transfer_made_before_the_order_pays_nothing(trade: Trade) -> No
     assert (status, body["error"]["details"]["reason"]) == (402, "too_old")
 
 
+@covers("auth.5.leaked_key")
 async def test_changing_a_wallet_needs_the_agent_keys_proof(trade: Trade) -> None:
     agent = await trade.agent("Ada")
     agent.wallet = trade.evm.person()
@@ -146,6 +168,7 @@ async def test_changing_a_wallet_needs_the_agent_keys_proof(trade: Trade) -> Non
 
 
 @pytest.mark.parametrize("parallel", [20])
+@covers("pay.2.unused", "pay.4.other_job")
 async def test_twenty_parallel_pays_of_one_hash_on_each_of_two_jobs_settle_once(trade: Trade, parallel: int) -> None:
     seller, buyer = await trade.parties()
     one, other = [await trade.job_at("delivered", seller, buyer) for _ in range(2)]

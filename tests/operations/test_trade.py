@@ -5,10 +5,12 @@ from hashlib import sha256
 
 from nacl.signing import VerifyKey
 
+from tests.requirements import covers
 from tests.trading import PRICE, Trade
 from tools.rules.canonical import canonical
 
 
+@covers("service.2.sealed", "service.4.proof", "service.6.receipts")
 async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
@@ -51,6 +53,9 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
     assert (forged["valid"], forged["reason"]) == (False, "the signature does not match")
 
 
+@covers("listing.stats.jobs_completed", "listing.stats.distinct_buyers", "listing.stats.rating_avg")
+@covers("listing.stats.rating_count", "listing.stats.median_turnaround_seconds", "listing.stats.volume_usdc")
+@covers("listing.stats.jobs_paid")
 async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
@@ -68,6 +73,7 @@ async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
     }
 
 
+@covers("state.job.awaiting_payment.pay")
 async def test_upfront_work_begins_when_it_is_paid(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("awaiting_payment", seller, buyer, payment="upfront")
@@ -78,6 +84,7 @@ async def test_upfront_work_begins_when_it_is_paid(trade: Trade) -> None:
     assert (delivered["output_sealed"], delivered["output"]) == (False, {"english": "good day"})
 
 
+@covers("event.jobs", "event.payments")
 async def test_both_parties_are_told_everything_in_order(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     await trade.job_at("completed", seller, buyer)

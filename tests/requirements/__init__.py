@@ -23,7 +23,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
 
 
 def covers(*ids: str) -> Callable[[Test], Test]:
-    """The test fails when one of these clauses is broken. `family.*` names every clause under `family.` at once.
+    """The test fails when one of these clauses is broken. `family.*` names every clause directly under `family` at once.
 
     It is read from the source (tests.requirements.coverage), so it does nothing when the test runs.
     """

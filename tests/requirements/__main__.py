@@ -26,8 +26,8 @@ def printed(report: Report, wanted: Iterable[Requirement] = REQUIREMENTS) -> str
     width = max(map(len, [*headings, "All"]))
     head = ["clauses", "tested", *(f"to {issue} of 5" for issue in issues), "missing"]
     lines = [" " * width + "".join(f"{word:>11}" for word in head)]
-    for heading in headings:
-        lines.append(_line(heading, [one for one in listed if one.heading == heading], issues, report, width))
+    under = {heading: [one for one in listed if one.heading == heading] for heading in headings}
+    lines.extend(_line(heading, ones, issues, report, width) for heading, ones in under.items())
     lines.append("-" * len(lines[0]))
     lines.append(_line("All", listed, issues, report, width))
     lines.extend(f"to {issue} of 5: {NAMED[issue].partition(', ')[2]}" for issue in issues)
@@ -46,7 +46,12 @@ def faults(report: Report) -> list[str]:
 def _line(name: str, listed: list[Requirement], issues: list[int], report: Report, width: int) -> str:
     later = Counter(one.deferred for one in listed)
     missing = sum(one in report.missing for one in listed)
-    figures = [len(listed), sum(one.id in report.tested for one in listed), *(later[issue] for issue in issues), missing]
+    figures = [
+        len(listed),
+        sum(one.id in report.tested for one in listed),
+        *(later[issue] for issue in issues),
+        missing,
+    ]
     return f"{name:<{width}}" + "".join(f"{figure:>11}" for figure in figures)
 
 

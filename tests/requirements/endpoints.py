@@ -137,7 +137,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "delete": Later("DELETE /v1/agents/me with the own handle as confirm answers agent.deleted.", 2),
             "recover": Later("POST /v1/agents/recover takes a signature and revoke_existing, default false.", 3),
             "recover.no_key": Later("POST /v1/agents/recover answers 401 to a bearer key.", 3),
-            "rotate_key": Later("POST /v1/agents/me/rotate-key takes new_public_key and its proof; the did changes.", 3),
+            "rotate_key": Later(
+                "POST /v1/agents/me/rotate-key takes new_public_key and its proof; the did changes.", 3
+            ),
             "rotate_key.no_key": Later("POST /v1/agents/me/rotate-key answers 401 to a bearer key.", 3),
             "wallet": "POST /v1/agents/me/wallet-address binds address by its signature.",
             "wallet.proof": "proof is required when an address is already bound.",

@@ -60,7 +60,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "schedules": Later("POST /v1/schedules with in_seconds and payload fires schedule.fired later.", 2),
             "schedules.recurring": Later("interval_seconds makes a schedule recur.", 2),
             "feed": Later("GET /v1/feed shows public activity.", 3),
-            "leaderboard": Later("GET /v1/leaderboard ranks by volume times counterparties, per role and environment.", 3),
+            "leaderboard": Later(
+                "GET /v1/leaderboard ranks by volume times counterparties, per role and environment.", 3
+            ),
             "opportunities": Later("GET /v1/opportunities shows what the caller could do.", 3),
             "opportunities.matching": Later("It lists open bounties that match the caller.", 3),
             "opportunities.unanswered": Later("It lists unanswered bounties.", 3),

@@ -99,6 +99,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "4.recipient": "A job is paid to the seller's own bound wallet.",
             "4.frozen": "The recipient is frozen on the job when payment falls due.",
             "5.no_fee": "The platform fee is 0 %: the buyer owes the price, the whole of it to the seller.",
+            "5.separate": "No part of a job's payment goes elsewhere: a fee would be a payment of its own.",
             "5.notice": "A fee would be announced in the changelog at least 30 days before it applies.",
             "6.payment_signature": "PAYMENT-SIGNATURE on the pay route of a job is refused with 402 settle_it_yourself.",
             "6.x_payment": "X-PAYMENT on the pay route of a job is refused with 402 settle_it_yourself.",

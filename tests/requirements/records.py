@@ -101,10 +101,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "job_settlement": "job.payment.settlement is the settlement of the payment.",
             "job_resolution": Later("job.resolution is outcome, note and by.", 3),
             "reputation": Later("The whole reputation record of decisions 7.", 3),
-            "proposal": Later("A proposal: id, bounty_id, seller, price, payment, message, status, warnings, created_at.", 3),
+            "proposal": Later(
+                "A proposal: id, bounty_id, seller, price, payment, message, status, warnings, created_at.", 3
+            ),
             "memory": Later("A memory value: key, value, size, version, expires_at, created_at, updated_at.", 2),
             "schedule": Later("A schedule: id, name, next time, interval, runs, payload, status.", 2),
-            "attestation": Later("An attestation: agent, environment, reputation, method, until when, how to verify.", 3),
+            "attestation": Later(
+                "An attestation: agent, environment, reputation, method, until when, how to verify.", 3
+            ),
         },
     ),
     *table(

@@ -83,7 +83,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "homepage": "The agent's page for people.",
         },
     ),
-    *table(AGENT, "table, erc8004", "agent.erc8004", {"owner_verified": "Set when the bound wallet owns the token."}, 3),
+    *table(
+        AGENT, "table, erc8004", "agent.erc8004", {"owner_verified": "Set when the bound wallet owns the token."}, 3
+    ),
     *table(
         AGENT,
         "own profile",

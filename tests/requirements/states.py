@@ -41,7 +41,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "open.accept": "The seller's acceptance in time puts an on_delivery job in progress and sets accepted_at.",
             "open.accept_upfront": "The seller's acceptance of an upfront job leaves the buyer to pay next.",
             "open.accept_late": "After the accept window the seller cannot accept.",
-            "quoted.accept_quote": Later("accept_quote starts the work, or waits for the payment of an upfront job.", 2),
+            "quoted.accept_quote": Later(
+                "accept_quote starts the work, or waits for the payment of an upfront job.", 2
+            ),
             "awaiting_payment.pay": "A verified payment puts an upfront job in progress; payment.status is paid.",
             "in_progress.deliver": "A delivery that satisfies output_schema makes the job delivered.",
             "in_progress.deliver_sealed": "An on_delivery delivery is sealed: hash, size and preview are visible.",
@@ -49,14 +51,18 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "sealed.pay": "A verified payment that covers the price reveals the output; payment.status is paid.",
             "revealed.accept": "The buyer's acceptance completes the job and sets completed_at.",
             "revealed.review_window": "When the review window passes the job completes by itself.",
-            "revealed.request_revision": Later("While revisions are left the buyer sends the job back to the seller.", 2),
+            "revealed.request_revision": Later(
+                "While revisions are left the buyer sends the job back to the seller.", 2
+            ),
             "revealed.dispute": Later("A dispute with a reason opens a case and sets dispute_id.", 2),
             "disputed.verdict": Later("A verdict resolves the job, counts for both, and may leave a refund due.", 3),
             "open.accept_window": "When the accept window passes an open job expires.",
             "sealed.pay_deadline": "When the pay deadline of sealed work passes the job expires, unpaid.",
             "sealed.pay_deadline.mark": Later("The buyer of a job expired unpaid is marked in jobs_unpaid.", 3),
             "buyer_cancel": Later("The buyer cancels in every state the table allows.", 2),
-            "buyer_cancel.sealed": Later("Cancelling a sealed delivery leaves the seller the work and marks nobody.", 2),
+            "buyer_cancel.sealed": Later(
+                "Cancelling a sealed delivery leaves the seller the work and marks nobody.", 2
+            ),
             "seller_cancel": Later("The seller cancels work in progress.", 2),
             "seller_cancel.failed": Later("A seller's cancel counts as a failed job.", 2),
             "seller_cancel.refund": Later("A seller's cancel of a paid job leaves a refund due.", 2),

@@ -38,9 +38,11 @@ async def served(market: TestMarket) -> AsyncIterator[str]:
     serving = asyncio.create_task(_serve(server, listening, surfaces.mcp.running(), stop))
     while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.005)
-    yield f"http://{place}"
-    stop.set()
-    await serving
+    try:
+        yield f"http://{place}"
+    finally:
+        stop.set()
+        await serving
 
 
 async def _serve(

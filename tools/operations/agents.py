@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import orjson
 from nacl.signing import SigningKey
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from storage.agents import agent_by_handle, agent_by_public_key
 from storage.tables import AgentRow, KeyRow
@@ -56,7 +56,20 @@ def _metadata(given: dict[str, Json]) -> dict[str, Json]:
     return given
 
 
-Handle = Annotated[str, Field(min_length=3, max_length=32), AfterValidator(_handle)]
+# What the validators above refuse with their own words, as far as JSON Schema can say it.
+HANDLE_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HANDLE.pattern}$"}
+KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
+URL_SCHEMA: dict[str, JsonValue] = {
+    "anyOf": [{"type": "string", "pattern": "^https?://", "maxLength": 2048}, {"type": "null"}]
+}
+ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
+    "properties": dict.fromkeys(ENDPOINTS, URL_SCHEMA),
+    "additionalProperties": False,
+}
+
+Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
+PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
+Endpoints = Annotated[dict[str, str | None], Field(json_schema_extra=ENDPOINTS_SCHEMA), AfterValidator(_endpoints)]
 Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda given: list(dict.fromkeys(given)))]
 
 
@@ -66,12 +79,10 @@ class RegisterAgent(Arguments):
     description: str | None = Field(None, max_length=2000)
     capabilities: Labels | None = Field(None, description="what you can do, e.g. translate")
     tags: Labels | None = None
-    public_key: Annotated[str, AfterValidator(_public_key)] | None = Field(
+    public_key: PublicKey | None = Field(
         None, description="your Ed25519 key, 64 hex or did:key; left out, a keypair is made and its secret shown once"
     )
-    endpoints: Annotated[dict[str, str | None], AfterValidator(_endpoints)] | None = Field(
-        None, description="URLs you answer at: " + ", ".join(ENDPOINTS)
-    )
+    endpoints: Endpoints | None = Field(None, description="URLs you answer at: " + ", ".join(ENDPOINTS))
     framework: str | None = Field(None, max_length=48)
     referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
     metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(

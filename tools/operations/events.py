@@ -3,9 +3,10 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Annotated
 
 import orjson
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from storage.events import events_after, events_of_kinds, newest_event, oldest_event
 from storage.tables import EventRow
@@ -24,8 +25,12 @@ HEARTBEAT_SECONDS = 15.0
 BACKLOG = 100
 
 
+EVENT_ID: dict[str, JsonValue] = {"pattern": "^evt_0{13}[0-7][0-9A-HJKMNP-TV-Z]{12}$"}  # a number below 2^63
+EventId = Annotated[str, Field(max_length=64, json_schema_extra=EVENT_ID)]
+
+
 class ListEvents(Listed):
-    since: str | None = Field(None, max_length=64, description="event id; only later events are answered")
+    since: EventId | None = Field(None, description="event id; only later events are answered")
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
 
@@ -35,9 +40,9 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
 
     Without since: from the oldest event kept (90 days).
     """
-    if asked.since and asked.cursor and asked.since != asked.cursor:
+    since = asked.cursor if asked.since is None else asked.since
+    if asked.cursor not in (None, since):
         raise InvalidRequest("cursor means the same as since: send one", param="cursor")
-    since = asked.since or asked.cursor
     after = _number(since)
     rows = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
     data = [_record(row) for row in rows[: asked.limit]]
@@ -53,9 +58,7 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
 
 
 class StreamEvents(Arguments):
-    since: str | None = Field(
-        None, max_length=64, description="event id to resume after; the Last-Event-ID header wins"
-    )
+    since: EventId | None = Field(None, description="event id to resume after; the Last-Event-ID header wins")
     types: list[str] | None = Field(None, max_length=50)
 
 
@@ -70,7 +73,7 @@ async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator
 
     Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key.
     """
-    after = _number(asked.since) if asked.since else await _newest(outside)
+    after = await _newest(outside) if asked.since is None else _number(asked.since)
     _kinds(asked.types)
     place = outside.bell.stream_of(outside.caller.key_id or "", outside.house.limits.streams_per_key)
     place.__enter__()

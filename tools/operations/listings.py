@@ -29,6 +29,7 @@ from tools.steps.judging import GatherAgain, judge_example, judge_schema
 from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, Tag, index, listing_record
 from tools.steps.screening import public_text
 
+PRICE_NOTE = "minor units per job: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended"
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
 
 Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
@@ -40,7 +41,7 @@ class Offer(Arguments):
     nulls: ClassVar[frozenset[str]] = frozenset({"example_input", "example_output", "input_schema", "output_schema"})
 
     tags: Tags | None = None
-    price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units per job: 1000000 = 1 USDC; 0 is free")
+    price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
     payment: PaymentTiming | None = Field(
         None,
         description="on_delivery (default): sealed work is revealed once paid; upfront: paid before the work starts",
@@ -67,7 +68,7 @@ class CreateListing(Offer):
     description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
     pricing_model: Literal["fixed"] = Field(description="fixed: one price per job")
-    price: int = Field(ge=0, le=MOST_PRICE, description="minor units per job: 1000000 = 1 USDC; 0 is free")
+    price: int = Field(ge=0, le=MOST_PRICE, description=PRICE_NOTE)
 
 
 class UpdateListing(Offer):

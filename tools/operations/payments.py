@@ -1,9 +1,9 @@
 """Payment: wallet to wallet, proven by a transaction hash. A verified transfer always leaves a row."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from storage.jobs import settlement_by_hash
 from storage.tables import SettlementKind, SettlementRow, SettlementStatus, WalletRow
@@ -39,10 +39,12 @@ from tools.steps.settlements import record_payment, settlement_record
 from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned
 from tools.steps.views import job_record
 
+TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
+
 
 class PayJob(JobRef):
-    transaction: str | None = Field(
-        None, max_length=80, description="hash of the mined transfer, 0x and 64 hex; left out: the terms are answered"
+    transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] | None = Field(
+        None, description="hash of the mined transfer, 0x and 64 hex; left out: the terms are answered"
     )
 
 

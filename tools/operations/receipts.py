@@ -36,7 +36,13 @@ class VerifyReceipt(Arguments):
     object: str | None = Field(None, max_length=64, description="of a whole signed document")
     receipt: dict[str, Json] | None = None
     attestation: dict[str, Json] | None = None
-    signature: dict[str, Json] = Field(description="kid and sig; optional alg, did, canonical")
+    signature: dict[str, Json] = Field(
+        description="kid and sig; optional alg, did, canonical",
+        json_schema_extra={
+            "properties": {"kid": {"type": "string"}, "sig": {"type": "string"}},
+            "required": ["kid", "sig"],
+        },
+    )
 
 
 @operation("POST /v1/receipts/verify", auth="none", safe=True, rate=Rate.VERIFY, toolset="jobs")

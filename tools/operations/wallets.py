@@ -27,7 +27,9 @@ from tools.steps.agents import own_record
 
 
 class SetWalletAddress(Arguments):
-    address: Annotated[str, AfterValidator(address_of)] = Field(description="0x and 40 hex; EIP-55 where mixed case")
+    address: Annotated[str, AfterValidator(address_of)] = Field(
+        description="0x and 40 hex; EIP-55 where mixed case", json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"}
+    )
     signature: str = Field(
         pattern=r"^0x[0-9a-fA-F]+$",
         min_length=SIGNATURE_LENGTH,

@@ -5,8 +5,9 @@ in text. A signed or hashed document must mean one thing, so none of these comes
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable
-from itertools import chain
+from itertools import accumulate, chain
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import orjson
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 MAX_DEPTH = 64
+MAX_LENIENT_DEPTH = 500  # what the standard library reads without recursing too far
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
 _CONTAINERS = {dict, list}
@@ -22,6 +24,8 @@ _NUMBERS = {int, float}
 KINDS = {dict, list, str, int, float, bool, type(None)}
 _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
 _KEY_SHOWN = 64
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
 
 
 class BadJson(ValueError):
@@ -65,6 +69,17 @@ def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
         levels.append(level)
         _check_level(levels, leaves_only=len(levels) > max_depth)
         level = next_level(level)
+
+
+def read_leniently(raw: bytes) -> Any:
+    """What the standard library makes of a refused text, to tell what was meant; ValueError where it makes nothing.
+
+    It reads as deep as the process lets it recurse, and beyond that the process ends: too deep texts are kept from it.
+    """
+    brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
+    if max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > MAX_LENIENT_DEPTH:
+        raise ValueError("too deep")
+    return json.loads(raw)
 
 
 def integral(value: Json) -> Json:

@@ -87,12 +87,16 @@ def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
     move = due(seen.facts, ctx.now)
     if move is None:
         return seen
-    changes: dict[str, object] = {}
+    return advance(ctx, seen, move, None, told={"by": "clock"}, **clock_changes(seen.row, move))
+
+
+def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
+    """What the clock's move writes beside the status: the same whenever it is written, or only shown."""
     if move.target is JobStatus.COMPLETED:
-        changes["completed_at"] = ctx.now
+        return {"completed_at": row.review_by}
     if move.target is JobStatus.CANCELLED:
-        changes["cancel_reason"] = "the delivery deadline passed"
-    return advance(ctx, seen, move, None, told={"by": "clock"}, **changes)
+        return {"cancel_reason": "the delivery deadline passed"}
+    return {}
 
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:

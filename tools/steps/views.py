@@ -15,10 +15,10 @@ from tools.records.payments import Settlement
 from tools.registry import CATALOGUE
 from tools.rules.canonical import sha256_hex
 from tools.rules.jobfacts import JobFacts, JobStatus, payment_status, refund_expected
-from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, waiting_on
+from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, due, waiting_on
 from tools.rules.money import display
 from tools.steps.documents import text_of
-from tools.steps.jobs import SeenJob, known_actions
+from tools.steps.jobs import SeenJob, clock_changes, known_actions
 from tools.steps.links import step, steps
 from tools.steps.settlements import settlement_record
 
@@ -41,7 +41,9 @@ def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) ->
 def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
     """The fields of the record. What the clock has not written yet is shown as if it had."""
     row, now = seen.row, ctx.now
-    facts = clocked(seen.facts, now)
+    facts, move = clocked(seen.facts, now), due(seen.facts, now)
+    shown: dict[str, Any] = {"cancel_reason": row.cancel_reason, "completed_at": row.completed_at}
+    shown |= clock_changes(row, move) if move else {}
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
     owed = refund_expected(facts)
@@ -76,7 +78,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "quoted_price": row.quoted_price,
         "quote_message": row.quote_message,
         "deadlines": _deadlines(row),
-        "cancel_reason": row.cancel_reason,
+        "cancel_reason": shown["cancel_reason"],
         "dispute_reason": row.dispute_reason,
         "dispute_id": row.dispute_id,
         "panel_seed_hash": sha256_hex(row.panel_seed),
@@ -87,7 +89,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "created_at": stamp(row.created_at),
         "accepted_at": stamp_or_none(row.accepted_at),
         "delivered_at": stamp_or_none(row.delivered_at),
-        "completed_at": stamp_or_none(row.completed_at),
+        "completed_at": stamp_or_none(shown["completed_at"]),
         "updated_at": stamp(row.updated_at),
         "next_steps": _next_steps(ctx, seen, facts, role, actions),
     }
