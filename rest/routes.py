@@ -8,7 +8,7 @@ import orjson
 
 from rest.arguments import arguments_of
 from rest.headers import Headers, etag, matches, of_answer
-from rest.stream import send_stream
+from rest.stream import HEADERS, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
@@ -23,33 +23,35 @@ Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], Approach]
 
 
+Parts = tuple[str, ...]
+Methods = dict[str, Operation]
+
+
 class Table:
-    """The routes by shape: a literal path is one look-up, a path with names a few comparisons."""
+    """The routes by shape: a literal path is one look-up, a path with names one for each way names are placed in it."""
 
     def __init__(self, operations: list[Operation]) -> None:
-        self.literal: dict[tuple[str, ...], dict[str, Operation]] = {}
-        self.named: dict[int, list[tuple[tuple[str, ...], dict[str, Operation]]]] = {}
+        self.literal: dict[Parts, Methods] = {}
+        self.named: dict[int, dict[tuple[int, ...], dict[Parts, tuple[Methods, Parts]]]] = {}  # length, places, words
         for op in operations:
             self._place(tuple(op.path.strip("/").split("/")))[op.method] = op
 
-    def _place(self, parts: tuple[str, ...]) -> dict[str, Operation]:
-        if not any(part.startswith("{") for part in parts):
+    def _place(self, parts: Parts) -> Methods:
+        fixed = tuple(place for place, part in enumerate(parts) if not part.startswith("{"))
+        if len(fixed) == len(parts):
             return self.literal.setdefault(parts, {})
-        shapes = self.named.setdefault(len(parts), [])
-        for shape, methods in shapes:
-            if [_literal(part) for part in shape] == [_literal(part) for part in parts]:
-                return methods
-        shapes.append((parts, methods := {}))
-        return methods
+        shapes = self.named.setdefault(len(parts), {}).setdefault(fixed, {})
+        return shapes.setdefault(tuple(parts[place] for place in fixed), ({}, parts))[0]
 
-    def find(self, parts: tuple[str, ...]) -> tuple[dict[str, Operation], tuple[str, ...]] | None:
+    def find(self, parts: Parts) -> tuple[Methods, Parts] | None:
         """The operations of a path by method, and the shape that matched; literal paths first."""
-        found = self.literal.get(parts)
-        if found is not None:
-            return found, parts
-        for shape, methods in self.named.get(len(parts), ()):
-            if all(part.startswith("{") or part == given for part, given in zip(shape, parts, strict=True)):
-                return methods, shape
+        literal = self.literal.get(parts)
+        if literal is not None:
+            return literal, parts
+        for fixed, shapes in self.named.get(len(parts), {}).items():
+            found = shapes.get(tuple([parts[place] for place in fixed]))
+            if found is not None:
+                return found
         return None
 
 
@@ -66,9 +68,14 @@ class Rest:
             op, path = self._route(scope)
             body = await read_body(receive)
             given = arguments_of(op, path, scope["query_string"], body)
+        except ClientGone:
+            return
         except MarketError as error:
-            answer = self.market.refuse(error, approach)
+            answer = self.market.refuse_stranger(error, approach)
             await self._send(scope, send, answer, _allow(error))
+            return
+        if op.streams and scope["method"] == "HEAD":
+            await reply(send, 200, b"", HEADERS, None)
             return
         if op.streams:
             given = resumed(scope, given)
@@ -83,7 +90,7 @@ class Rest:
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
-        parts = tuple(_segment(part) for part in raw.split(b"?")[0].strip(b"/").split(b"/"))
+        parts = _parts(raw.split(b"?")[0].strip(b"/"))
         found = self.table.find(parts)
         if found is None:
             raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
@@ -109,11 +116,17 @@ class Rest:
         await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
 
 
+class ClientGone(Exception):
+    """The client went before its request was whole: nothing is to be done, and nobody is to be told."""
+
+
 async def read_body(receive: Receive) -> bytes:
     """The whole body. The edge has bounded it."""
     chunks = []
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
         chunks.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(chunks)
@@ -144,9 +157,8 @@ def _allow(error: MarketError) -> Headers:
     return [(b"allow", ", ".join(error.details["allowed"]).encode())]
 
 
-def _segment(raw: bytes) -> str:
-    return unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
-
-
-def _literal(part: str) -> str:
-    return "{}" if part.startswith("{") else part
+def _parts(raw: bytes) -> Parts:
+    """The segments of a path, each decoded after it was parted: %2F is no slash."""
+    if b"%" not in raw:
+        return tuple(raw.decode("utf-8", "replace").split("/"))
+    return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split(b"/"))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from protocol.texts import Texts
-from rest.openapi import openapi_json
 from starlette.routing import Router
 
 from protocol.a2a import A2aSurface
 from protocol.card import card_json
 from protocol.mcp import McpSurface
+from protocol.texts import Texts
+from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader

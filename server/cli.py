@@ -80,7 +80,6 @@ def doctor(data_dir: DataDir = None) -> None:
 def openapi() -> None:
     """Print openapi.json."""
     from rest.openapi import openapi_json
-
     from server.settings import house_of
     from tools.catalogue import CATALOGUE
 

@@ -158,6 +158,8 @@ class _Reply:
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         if error.retryable:
             headers.append((b"retry-after", b"2"))
+        if "allowed" in error.details:
+            headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
         await self({"type": "http.response.start", "status": error.status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
 

@@ -1,5 +1,6 @@
 """Logs: one JSON object a line on stderr, without secrets, arguments or bodies."""
 
+import json
 import logging
 import re
 import sys
@@ -44,4 +45,7 @@ def _redact_record(record: logging.LogRecord) -> bool:
 
 
 def _dumps(value: Any, **_: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except (TypeError, ValueError):  # a lone surrogate, say: a line in ASCII is better than a lost answer
+        return json.dumps(value, default=str)

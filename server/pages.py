@@ -7,6 +7,9 @@ from email.utils import format_datetime
 from hashlib import blake2b
 from typing import Any
 
+from rest.headers import matches
+from tools.errors import MethodNotAllowed
+
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -46,10 +49,9 @@ class Pages:
         if b"text/markdown" in headers.get(b"accept", b"") and scope["path"] in self.markdown:
             page = self.markdown[scope["path"]]
         if scope["method"] not in ("GET", "HEAD"):
-            await _send(send, 405, [(b"allow", b"GET, HEAD"), (b"content-length", b"0")], b"")
-            return
+            raise MethodNotAllowed("this document is only read", allowed=["GET", "HEAD"])
         tag = dict(page.headers)[b"etag"]
-        if tag in [part.strip().removeprefix(b"W/") for part in headers.get(b"if-none-match", b"").split(b",")]:
+        if b"if-none-match" in headers and matches(headers[b"if-none-match"], tag):
             kept = [(name, value) for name, value in page.headers if name not in (b"content-length", b"content-type")]
             await _send(send, 304, kept, b"")
             return

@@ -1,12 +1,25 @@
 """What every operation's arguments share: strict types, no unknown fields, null as absent, all faults at once."""
 
 import difflib
+import unicodedata
+from itertools import islice
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from tools.errors import InvalidRequest
 from tools.ports import Env
+
+BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
 
 
 class Arguments(BaseModel):
@@ -21,17 +34,30 @@ class Arguments(BaseModel):
     def _null_is_absent(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if value is not None or name in cls.nulls}
+        absent = cls.model_fields.keys() - cls.nulls  # an unknown field is refused, whatever its value
+        return {name: value for name, value in given.items() if value is not None or name not in absent}
 
     def identity(self) -> dict[str, Any]:
         """What makes two calls the same call, as JSON values."""
-        return self.model_dump(mode="json", exclude=set(self.unstored), exclude_unset=True)
+        said = self.model_dump(mode="json", exclude=set(self.unstored))
+        cleared = sorted(name for name in self.nulls & self.model_fields_set if getattr(self, name) is None)
+        return {**said, "null": cleared} if cleared else said
 
 
 class NoArguments(Arguments):
     """None are taken."""
 
 
+def _one_line(text: str) -> str:
+    kinds = {unicodedata.category(one) for one in text}
+    if "Cc" in kinds or BIDI & set(text):
+        raise ValueError("one line of text, without control characters")
+    if kinds <= {"Cf", "Zs", "Zl", "Zp", "Cn", "Co"}:
+        raise ValueError("needs a character that can be seen")
+    return text
+
+
+OneLine = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_one_line)]
 EnvChoice = Annotated[
     Env | None, Field(default=None, strict=False, description="live or test; default: the key's environment, else live")
 ]
@@ -53,21 +79,24 @@ class Listed(Arguments):
 def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
     """The validated arguments; InvalidRequest with every violation at once."""
     try:
+        if len(given) > MOST_ARGUMENTS:
+            raise InvalidRequest(f"{len(given)} arguments; no operation takes more than {MOST_ARGUMENTS}", param="body")
         return model.model_validate(given)
     except ValidationError as error:
         raise InvalidRequest(**refusal(model, error)) from None
 
 
 def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
-    violations = [_violation(model, fault) for fault in error.errors(include_url=False, include_input=False)]
+    faults = islice(error.errors(include_url=False, include_input=False), MOST_VIOLATIONS)
+    violations = [_violation(model, fault) for fault in faults]
     first = violations[0]
     return {"message": f"{first['param']}: {first['message']}", "param": first["param"], "violations": violations}
 
 
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
-    path = ".".join(str(part) for part in fault["loc"] if not _is_branch(part)) or "body"
+    path = ".".join(str(part)[:MOST_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(fault["loc"][-1]), list(model.model_fields), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.5)
         known = ", ".join(model.model_fields) or "none"
         hint = f"Did you mean {near[0]}?" if near else f"Known fields: {known}."
         return {"param": path, "message": "unknown field", "hint": hint}

@@ -34,7 +34,7 @@ from tools.house import House
 from tools.identity import authorise, identify
 from tools.ports import Env, World
 from tools.pulse import Pulse
-from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared
+from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
 from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation
 from tools.rules.jsontext import BadJson, check_tree
@@ -65,8 +65,7 @@ class Market:
             refuse_beyond(quota)
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
-            answer = self._refused(op, error, approach)
-            quota = quota or self._count_stranger(op, approach)
+            answer = self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
         except StorageError as error:
             log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
             answer = self.refuse(busy(error), approach)
@@ -116,12 +115,13 @@ class Market:
             return replace(ALLOWANCES[op.rate], calls=self.house.limits.registrations_per_hour)
         return ALLOWANCES[op.rate]
 
-    def _count_stranger(self, op: Operation, approach: Approach) -> Quota | None:
-        """Calls that were not admitted count against their address."""
-        allowance = ALLOWANCES[op.rate]
-        if not self.house.limits.enforced or allowance.shared:
-            return None
-        return self.windows.take(op.rate, allowance, bucket_of(approach.ip), self.world.clock.monotonic())
+    def refuse_stranger(self, error: MarketError, approach: Approach) -> Answer:
+        """Refuse a call that was not admitted; it counts against its address, which beyond its window hears only that."""
+        if not self.house.limits.enforced:
+            return self.refuse(error, approach)
+        now = self.world.clock.monotonic()
+        quota = self.windows.take(Rate.STRANGERS, ALLOWANCES[Rate.STRANGERS], bucket_of(approach.ip), now)
+        return self.refuse(too_many(quota) or error, approach).with_quota(quota)
 
     def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
         if not _plain(given):

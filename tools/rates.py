@@ -4,6 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 
 from storage.tables import WindowRow
 from storage.unit import Tx
@@ -20,6 +21,7 @@ class Rate(StrEnum):
     REGISTER = "register"
     VERIFY = "verify"
     PAY = "pay"
+    STRANGERS = "strangers"  # calls that were not admitted, by address
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ ALLOWANCES = {
     Rate.REGISTER: Allowance(20, 3600, shared=True),
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
+    Rate.STRANGERS: Allowance(600, 60),
 }
 
 
@@ -64,7 +67,7 @@ class Windows:
         if len(self.counts) >= MOST_BUCKETS and name not in self.counts:
             self._prune(now_seconds)
         self.counts[name] = (began, calls + 1)
-        return judged(rate, allowance, calls + 1, int(began + allowance.seconds - now_seconds) + 1)
+        return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
 
     def _prune(self, now_seconds: float) -> None:
         longest = max(allowance.seconds for allowance in ALLOWANCES.values())
@@ -85,7 +88,7 @@ def take_shared(tx: Tx, rate: Rate, allowance: Allowance, bucket: str, now: date
         tx.change(row, began_at=now, count=1)
         return judged(rate, allowance, 1, allowance.seconds)
     tx.change(row, count=row.count + 1)
-    return judged(rate, allowance, row.count + 1, int((ends - now).total_seconds()) + 1)
+    return judged(rate, allowance, row.count + 1, ceil((ends - now).total_seconds()))
 
 
 def judged(rate: Rate, allowance: Allowance, calls: int, reset_seconds: int) -> Quota:
@@ -94,11 +97,19 @@ def judged(rate: Rate, allowance: Allowance, calls: int, reset_seconds: int) -> 
 
 
 def refuse_beyond(quota: Quota | None) -> None:
-    if quota is not None and quota.remaining < 0:
-        raise RateLimited(
-            f"more than {quota.limit} calls in {quota.window_seconds} seconds ({quota.rate})",
-            retry_after_seconds=quota.reset_seconds,
-        )
+    refusal = too_many(quota) if quota else None
+    if refusal:
+        raise refusal
+
+
+def too_many(quota: Quota) -> RateLimited | None:
+    """The refusal of a call beyond its window; None within."""
+    if quota.remaining >= 0:
+        return None
+    return RateLimited(
+        f"more than {quota.limit} calls in {quota.window_seconds} seconds ({quota.rate})",
+        retry_after_seconds=quota.reset_seconds,
+    )
 
 
 def bucket_of(ip: str) -> str:

@@ -1,9 +1,7 @@
 """Hold /mcp against what others published: the conformance suite, the Inspector, the TypeScript clients.
 
-    python -m tests.conformance.run_mcp [folder]
-
-npm installs into `folder` (default .conformance/, which git ignores) and nowhere else. Exit 0: all as expected. What a server
-without sessions cannot pass stands in mcp-<revision>.yml; an entry there that passes after all is a failure too.
+npm installs into one folder, which git is told to ignore. What a server without sessions cannot pass stands in
+mcp-<revision>.yml; an entry there that passes after all is a failure too.
 """
 
 import re
@@ -72,6 +70,7 @@ class Bench:
 
 
 def main(folder: Path) -> int:
+    """Install into `folder`, check, print a line for each check. 0: all as expected; 1: not so; 2: there is no npm."""
     if shutil.which("npm") is None:
         print("npm is missing: it fetches the published suites and clients", file=sys.stderr)
         return 2
@@ -166,7 +165,3 @@ def clients(bench: Bench, *urls: str) -> Iterator[Outcome]:
     for client in CLIENTS:
         for url, what in zip(urls, ("with fixture", "plain"), strict=True):
             yield bench.run(f"client {' '.join(client)} {what}", "node", "mcp.mjs", url, *client)[0]
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".conformance").resolve()))

@@ -224,6 +224,42 @@ async def _(trade: Trade) -> Any:
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], price=1)
 
 
+COSTLY = {
+    "type": "object",
+    "properties": {"a": {"items": {"allOf": [{"multipleOf": 0.5, "title": str(n)} for n in range(9)]}}},
+}
+LONG = {"a": [1] * 15_000}
+
+
+@produces("create_listing", "schema_too_expensive")
+async def _(trade: Trade) -> Any:
+    seller = await trade.agent("Sela")
+    costly = OFFER | {"input_schema": COSTLY, "example_input": LONG}
+    return await trade.market.refusal("create_listing", by=seller, **costly)
+
+
+@produces("update_listing", "schema_too_expensive")
+async def _(trade: Trade) -> Any:
+    seller = await trade.agent("Sela")
+    listing = await trade.listing(seller)
+    costly = {"input_schema": COSTLY, "example_input": LONG}
+    return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], **costly)
+
+
+@produces("create_job", "schema_too_expensive")
+async def _(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, input_schema=COSTLY, example_input=None)
+    return await refused_order(trade, buyer, listing, input=LONG)
+
+
+@produces("deliver_job", "schema_too_expensive")
+async def _(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("in_progress", seller, buyer, output_schema=COSTLY, example_output=None)
+    return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output=LONG)
+
+
 # jobs
 @produces("create_job", "not_found")
 async def _(trade: Trade) -> Any:

@@ -139,11 +139,11 @@ async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sql
     market = sqlite_market.market
     market.house = replace(market.house, limits=replace(market.house.limits, enforced=True))
     answer = await http.get("/v1/changelog")
-    assert answer.headers["ratelimit"] == '"reads";r=599;t=61'
+    assert answer.headers["ratelimit"] == '"reads";r=599;t=60'
     assert answer.headers["ratelimit-policy"] == '"reads";q=600;w=60'
     assert (answer.headers["ratelimit-limit"], answer.headers["ratelimit-remaining"]) == ("600", "599")
     refused = await http.get("/v1/agents/me")
-    assert (refused.status_code, refused.headers["ratelimit-remaining"]) == (401, "598")
+    assert (refused.status_code, refused.headers["ratelimit-remaining"]) == (401, "599")
     assert refused.headers["www-authenticate"] == "Bearer"
 
 

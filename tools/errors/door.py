@@ -2,6 +2,7 @@
 
 from tools.errors.base import (
     AuthenticationFailed,
+    Json,
     MarketError,
     Missing,
     OurFault,
@@ -16,6 +17,11 @@ class InvalidRequest(ValidationFailed):
 
     code = "invalid_request"
     usual_hint = "Correct every field named in details.violations, then call again."
+
+    def __init__(self, message: str, *, param: str | None = None, **more: Json) -> None:
+        if param and "violations" not in more:
+            more["violations"] = [{"param": param, "message": message.removeprefix(f"{param}: ")}]
+        super().__init__(message, param=param, **more)
 
 
 class MalformedJson(ValidationFailed):

@@ -54,6 +54,13 @@ class ContentRejected(ValidationFailed):
     usual_hint = "Remove what details.warnings names, then call again."
 
 
+class SchemaTooExpensive(ValidationFailed):
+    """Checking this document against the schema may take longer than 250 ms."""
+
+    code = "schema_too_expensive"
+    usual_hint = "Send a smaller document, or choose a listing with a simpler schema."
+
+
 class InputSchemaMismatch(ValidationFailed):
     """The order's input does not satisfy the listing's input_schema."""
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from storage.agents import agent_by_handle, agent_by_public_key
 from storage.tables import AgentRow, KeyRow
-from tools.arguments import Arguments, NoArguments, PublicRead
+from tools.arguments import Arguments, NoArguments, OneLine, PublicRead
 from tools.context import Context
 from tools.errors import HandleTaken, NotFound, PublicKeyInUse
 from tools.ports import Env
@@ -74,7 +74,7 @@ Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda give
 
 
 class RegisterAgent(Arguments):
-    name: str = Field(min_length=1, max_length=80, description="what others call you")
+    name: OneLine = Field(min_length=1, max_length=80, description="what others call you")
     handle: Handle | None = Field(None, description="unique; made from the name when left out")
     description: str | None = Field(None, max_length=2000)
     capabilities: Labels | None = Field(None, description="what you can do, e.g. translate")

@@ -9,7 +9,7 @@ from pydantic import Field
 from storage.jobs import jobs_of, places_taken, places_taken_by, reviews_of_jobs, settlements_of_jobs, unfinished_of
 from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadRow, WalletRow
 from storage.unit import Tx
-from tools.arguments import Arguments, Listed
+from tools.arguments import Arguments, Listed, OneLine
 from tools.context import Context, Outside
 from tools.errors import (
     ContentRejected,
@@ -21,6 +21,7 @@ from tools.errors import (
     ListingUnavailable,
     NotFound,
     PayloadTooLarge,
+    SchemaTooExpensive,
     SellerBusy,
 )
 from tools.ports import Env
@@ -33,7 +34,7 @@ from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
 from tools.steps.paging import cursor_to, place_of
-from tools.steps.screening import private_json
+from tools.steps.screening import private_json, private_text
 from tools.steps.views import created_record, handles, job_fields, job_record
 
 FRESH_HEAD_SECONDS = 30.0
@@ -45,7 +46,7 @@ class CreateJob(Arguments):
         description="what to work on; must satisfy the listing's input_schema; at most 512 KB"
     )
     units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
-    title: str | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
+    title: OneLine | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
     max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
 
 
@@ -65,6 +66,7 @@ async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
     found = await violations(schema, order.input, made.size)
     if found:
         raise mismatch(InputSchemaMismatch, "input", found)
+    private_text(order.title, "title")
     return JudgedOrder(made, listing.input_schema, private_json(order.input, "input"), _known_head(outside))
 
 
@@ -72,6 +74,7 @@ ORDER_ERRORS = (
     NotFound,
     ListingUnavailable,
     InputSchemaMismatch,
+    SchemaTooExpensive,
     PayloadTooLarge,
     ContentRejected,
     SellerBusy,
@@ -124,7 +127,7 @@ class ListJobs(Listed):
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     """List your jobs, newest first, as buyer, seller or both; of one status if you name it."""
-    before = place_of(ctx, "list_jobs", asked, asked.cursor) or "job_~"
+    before = place_of(ctx, "list_jobs", asked, asked.cursor, ctx.agent) or "job_~"
     query = jobs_of(asked.role or "both", asked.status is not None)
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
@@ -134,7 +137,7 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     return JobPage(
         data=[Job(**job_fields(ctx, seen, who)) for seen in page],
         has_more=more,
-        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].row.id) if more else None,
+        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].row.id, ctx.agent) if more else None,
     )
 
 
@@ -191,6 +194,7 @@ def _check_capacity(ctx: Context, listing: ListingRow) -> None:
         raise SellerBusy(
             f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
         )
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # a buyer's jobs are counted one order at a time
     unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from storage.listings import active_listings_of
 from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
 from storage.unit import Tx
-from tools.arguments import Arguments
+from tools.arguments import Arguments, OneLine
 from tools.context import Context, Outside
 from tools.errors import (
     ContentRejected,
@@ -17,6 +17,7 @@ from tools.errors import (
     ListingLimit,
     NotFound,
     PayloadTooLarge,
+    SchemaTooExpensive,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
@@ -27,9 +28,10 @@ from tools.registry import operation
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.judging import GatherAgain, judge_example, judge_schema
 from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, Tag, index, listing_record
-from tools.steps.screening import public_text
+from tools.steps.screening import public_words
 
 PRICE_NOTE = "minor units per job: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended"
+PUBLIC = ("title", "description", "category", "tags")
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
 
 Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
@@ -64,7 +66,7 @@ class Offer(Arguments):
 
 
 class CreateListing(Offer):
-    title: str = Field(min_length=3, max_length=120)
+    title: OneLine = Field(min_length=3, max_length=120)
     description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
     pricing_model: Literal["fixed"] = Field(description="fixed: one price per job")
@@ -73,7 +75,7 @@ class CreateListing(Offer):
 
 class UpdateListing(Offer):
     listing_id: str = Field(max_length=64)
-    title: str | None = Field(None, min_length=3, max_length=120)
+    title: OneLine | None = Field(None, min_length=3, max_length=120)
     description: str | None = Field(None, min_length=10, max_length=4000)
     category: Category | None = None
     pricing_model: Literal["fixed"] | None = None
@@ -88,15 +90,16 @@ class JudgedOffer:
     output_schema: Document | None
     example_input: str | None
     example_output: str | None
+    warnings: list[str]
     version: int | None  # of the listing they were completed with
 
 
 async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     """Judge what an offer says of schemas and examples; what it leaves out is taken from the listing it changes."""
-    said = {name: getattr(offer, name) for name in Offer.nulls if name in offer.model_fields_set}
+    said = {name: getattr(offer, name) for name in (*Offer.nulls, *PUBLIC) if name in offer.model_fields_set}
     version = None
     if isinstance(offer, UpdateListing):
-        version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id))
+        version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
         said = {**old, **said}
     input_schema = judge_schema(said.get("input_schema"), "input_schema")
     output_schema = judge_schema(said.get("output_schema"), "output_schema")
@@ -105,6 +108,7 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
         output_schema,
         await judge_example(said.get("example_input"), "example_input", input_schema),
         await judge_example(said.get("example_output"), "example_output", output_schema),
+        public_words(said),
         version,
     )
 
@@ -113,6 +117,7 @@ OFFER_ERRORS = (
     ContentRejected,
     ListingLimit,
     PayloadTooLarge,
+    SchemaTooExpensive,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
@@ -125,7 +130,6 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     Needs a bound wallet (set_wallet_address). Give input_schema and example_input: orders are checked against them,
     so you never get an input you cannot work on. Orders arrive as job.created events; answer each with accept_job.
     """
-    warned = public_text((offer.title, offer.description), "description")
     seller = _seller(ctx)
     payment = offer.payment or "on_delivery"
     _check_payment(ctx, seller, payment)
@@ -150,7 +154,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
             turnaround_seconds=offer.turnaround_seconds or 3600,
             accept_timeout_seconds=offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
             max_open_jobs=offer.max_open_jobs or 10,
-            content_warnings=orjson.dumps(warned).decode(),
+            content_warnings=orjson.dumps(judged.warnings).decode(),
             first_party=seller.first_party,
             stats=NO_STATS,
             created_at=ctx.now,
@@ -190,17 +194,24 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     return listing_record(ctx.tx, changed, seller)
 
 
-def _old(tx: Tx, listing_id: str) -> tuple[int | None, dict[str, Json]]:
+def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json]]:
     row = tx.get(ListingRow, listing_id)
-    if row is None:
-        return None, {}
+    if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
+        raise NotFound("you have no such listing", param="listing_id")
     texts = {
         "input_schema": text_of(tx, row.input_schema),
         "output_schema": text_of(tx, row.output_schema),
         "example_input": row.example_input,
         "example_output": row.example_output,
     }
-    return row.version, {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
+    read = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
+    words = {
+        "title": row.title,
+        "description": row.description,
+        "category": row.category,
+        "tags": orjson.loads(row.tags),
+    }
+    return row.version, read | words
 
 
 def _seller(ctx: Context) -> AgentRow:
@@ -231,9 +242,9 @@ def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: Judged
         wanted["tags"] = orjson.dumps(wanted["tags"]).decode()
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
-    if {"title", "description"} & given:
-        texts = (wanted.get("title", row.title), wanted.get("description", row.description))
-        wanted["content_warnings"] = orjson.dumps(public_text(texts, "description")).decode()
+    warned = orjson.dumps(judged.warnings).decode()
+    if warned != row.content_warnings:
+        wanted["content_warnings"] = warned
     if change.model_fields_set & Offer.nulls:
         wanted |= {
             "input_schema": keep_document(ctx.tx, judged.input_schema),

@@ -213,6 +213,8 @@ def _known(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow 
 def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
     """Nothing is frozen yet: the job was not accepted, or its sealed work not delivered."""
     facts = clocked(seen.facts, outside.now)
+    if seen.row.price == 0:  # a free job takes no payment, so no transfer is one
+        return True
     waits = payment_status(facts, outside.now) is PaymentStatus.DUE
     return not facts.is_paid and not waits and facts.status not in FINAL
 

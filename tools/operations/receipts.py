@@ -54,7 +54,7 @@ def verify_receipt(ctx: Context, given: VerifyReceipt) -> Verification:
     kid, sig = given.signature.get("kid"), given.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
         raise InvalidRequest("signature needs the texts kid and sig", param="signature")
-    reason = _fault(ctx, document, kid, sig)
+    reason = _claim_fault(ctx, given.signature) or _fault(ctx, document, kid, sig)
     key = jwk_of(ctx.world.signer.public_key)
     return Verification(
         valid=reason is None,
@@ -81,6 +81,15 @@ def _fault(ctx: Context, document: dict[str, Json], kid: str, sig: str) -> str |
     except ValueError as error:
         return str(error)
     return None if verify_ed25519(ctx.world.signer.public_key, message, sig) else "the signature does not match"
+
+
+def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
+    """What else a signature says of itself must be true too."""
+    ours = {"alg": "EdDSA", "did": did_of(ctx.world.signer.public_key), "canonical": "json-sorted-keys"}
+    wrong = [name for name, value in ours.items() if name in signature and signature[name] != value]
+    if not wrong or signature.get("kid") != jwk_of(ctx.world.signer.public_key)["kid"]:
+        return None
+    return f"the signature's {wrong[0]} is not ours"
 
 
 def _sign(ctx: Context, document: dict[str, Json]) -> Signature:

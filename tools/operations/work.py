@@ -16,6 +16,7 @@ from tools.errors import (
     NotFound,
     OutputSchemaMismatch,
     PayloadTooLarge,
+    SchemaTooExpensive,
     WalletAddressRequired,
 )
 from tools.records.base import Json, stamp
@@ -111,6 +112,7 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
         NotFound,
         InvalidTransition,
         OutputSchemaMismatch,
+        SchemaTooExpensive,
         PayloadTooLarge,
         ContentRejected,
         WalletAddressRequired,
@@ -147,7 +149,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
         output=judged.output.hash,
         output_bytes=judged.output.size,
         output_preview=keep_document(ctx.tx, judged.preview),
-        content_warnings=orjson.dumps(judged.warnings).decode(),
+        content_warnings=_with_earlier(seen, judged.warnings),
         delivered_at=ctx.now,
         **deadline,
     )
@@ -213,6 +215,11 @@ def review_record(ctx: Context, row: ReviewRow) -> Review:
         content_warnings=orjson.loads(row.content_warnings),
         created_at=stamp(row.created_at),
     )
+
+
+def _with_earlier(seen: SeenJob, warned: list[str]) -> str:
+    """The delivery's warnings beside those of the order."""
+    return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
 
 
 def _payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:

@@ -16,6 +16,7 @@ import orjson
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 MAX_DEPTH = 64
+MAX_CONTAINERS = 50_000
 MAX_LENIENT_DEPTH = 500  # what the standard library reads without recursing too far
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
@@ -48,6 +49,8 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, anything after the value. A number written with a fraction
     or an exponent is an integer too when RFC 8785 spells it as one: 1e17 is the same document as 100000000000000000.
     """
+    if _holds_too_many(raw):
+        raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
     value = _read(raw)
     shapes = raw.translate(_DIGIT_SHAPES)
     if _may_hold_large_number(shapes):
@@ -99,6 +102,14 @@ def next_level(level: list[Any]) -> list[Any]:
 
 
 # --- reading: orjson, and only where the bytes leave a doubt Python's own reader, which shows each key and digit -----------
+
+
+def _holds_too_many(raw: bytes) -> bool:
+    """Walking a tree costs by its objects and lists; brackets in strings are none."""
+    if raw.count(b"{") + raw.count(b"[") <= MAX_CONTAINERS:
+        return False
+    bare = _STRING.sub(b"", raw)
+    return bare.count(b"{") + bare.count(b"[") > MAX_CONTAINERS
 
 
 def _read(raw: bytes) -> Json:

@@ -28,7 +28,7 @@ from tools.rules.jobfacts import (
     payment_status,
     refund_expected,
 )
-from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due
+from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
 from tools.steps.listings import recount
 
 
@@ -113,10 +113,17 @@ def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
     actions = list(available_actions(seen.facts, role, ctx.now, known_actions(ctx.operations)))
     return InvalidTransition(
         f"as {role} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
-        hint=f"Available now: {', '.join(actions)}." if actions else "Nothing is left for you to do on this job.",
+        hint=f"Available now: {', '.join(actions)}." if actions else _patience(seen, ctx),
         status=str(seen.facts.status),
         available_actions=actions,
     )
+
+
+def _patience(seen: SeenJob, ctx: Context) -> str:
+    waits = waiting_on(seen.facts, ctx.now)
+    if waits is None:
+        return "Nothing is left for you to do on this job."
+    return f"The job waits for the {waits.who} to {waits.action.replace('_', ' ')}. {waits.then}"
 
 
 def advance(

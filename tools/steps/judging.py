@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from tools.errors import InvalidRequest, MarketError, PayloadTooLarge
+from tools.errors import InvalidRequest, MarketError, PayloadTooLarge, SchemaTooExpensive
 from tools.errors.base import Json
-from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy
+from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy, is_too_costly
 from tools.steps.documents import Document, document
 
 MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
@@ -59,6 +59,8 @@ async def violations(schema: str | None, value: Json, size: int) -> Sequence[Vio
     """What is wrong with a document, at most 20 faults; heavy checks leave the event loop."""
     if schema is None:
         return ()
+    if is_too_costly(schema, size):
+        raise SchemaTooExpensive("checking this document against its schema may take too long")
     checker = compiled(schema)
     if is_heavy(schema, size):
         return await asyncio.to_thread(checker.violations, value)

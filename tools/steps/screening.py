@@ -1,6 +1,6 @@
 """What agents write is screened: the worst is refused in public texts, the rest is stored with its warnings."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from tools.errors import ContentRejected
 from tools.errors.base import Json
@@ -9,18 +9,21 @@ from tools.rules.content import REFUSED, warnings, warnings_in
 LEAK = "leaked_credential"
 
 
-def public_text(texts: Iterable[str], param: str) -> list[str]:
-    """The warnings of a text everybody will read; ContentRejected for what looks like an attack."""
-    found = sorted({code for text in texts for code in warnings(text)})
-    refused = [code for code in found if code in REFUSED]
-    if refused:
-        raise ContentRejected(
-            f"{param}: this text looks like {', '.join(refused)}",
-            param=param,
-            code="content_rejected",
-            warnings=refused,
-        )
-    return found
+def public_words(fields: Mapping[str, Json]) -> list[str]:
+    """The warnings of what everybody will read, field by field; ContentRejected for what looks like an attack."""
+    found: set[str] = set()
+    for param, value in fields.items():
+        codes = warnings(value) if isinstance(value, str) else warnings_in(value)
+        refused = [code for code in codes if code in REFUSED]
+        if refused:
+            raise ContentRejected(
+                f"{param}: this text looks like {', '.join(refused)}",
+                param=param,
+                code="content_rejected",
+                warnings=refused,
+            )
+        found.update(codes)
+    return sorted(found)
 
 
 def private_json(value: Json, param: str) -> list[str]:

@@ -1,0 +1,260 @@
+"""Hold /v1 against its own openapi.json with schemathesis: the real server, a seeded world, each party's key.
+
+    python -m tests.conformance.run_api [--database sqlite|postgres] [--seed 2] [--examples 100]
+
+All checks stay on; what they may not complain of stands in excuses.py, each with its reason.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import uvicorn
+
+from server.app import Service
+from server.serve import uvicorn_config
+from server.settings import read_settings
+from tests.chain.evm import Evm
+from tests.conformance.excuses import EXCUSES, LEFT_OUT, NEVER_DONE, PUBLIC
+from tests.conformance.hooks import COUNTED
+from tests.conformance.world import LIMITS, SECRETS, Party, World, seed
+from tests.databases import DATABASES, PostgresServer
+from tools.catalogue import CATALOGUE
+from tools.context import Surface
+from tools.house import Limits
+
+HERE = Path(__file__).parent
+SECONDS = 600
+EXAMPLES, SEED = 20, 1  # less than a minute for each database
+CALLERS = ("seller", "buyer")
+OFTEN = 0.7  # how often an id is one of the world's, where the schema alone would make one up
+
+SERVED = frozenset(name for name, op in CATALOGUE.items() if Surface.REST in op.surfaces)
+PHASES = "examples,coverage,fuzzing,stateful"
+# Where an id is sent, and the dictionary it is taken from; for one operation, where it needs another.
+IDS = {"path.job_id": "jobs", "path.listing_id": "listings", "path.agent_id": "agents"}
+IDS_OF = {
+    "accept_job": {"path.job_id": "to_accept"},
+    "deliver_job": {"path.job_id": "to_deliver"},
+    "pay_job": {"path.job_id": "to_pay", "body.transaction": "transfers"},
+    "review_job": {"path.job_id": "to_review"},
+    "create_job": {"body.listing_id": "listings"},
+    "set_wallet_address": {"body.address": "wallet", "body.signature": "signature"},
+}
+
+
+@dataclass(frozen=True)
+class Dice:
+    """What makes a run: the same dice, the same calls."""
+
+    seed: int = SEED
+    examples: int = EXAMPLES
+
+
+DICE = Dice()
+
+
+@dataclass
+class Counts:
+    """How often each operation answered each status, and how often each excuse was needed."""
+
+    answered: Counter[tuple[str, int]] = field(default_factory=Counter)
+    excused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, counted: Any) -> None:
+        self.answered.update({(name, status): times for name, status, times in counted["answered"]})
+        self.excused.update(counted["excused"])
+
+    def of(self, operation: str) -> str:
+        found = sorted((status, times) for (name, status), times in self.answered.items() if name == operation)
+        return " ".join(f"{status}x{times}" for status, times in found) or "not called"
+
+
+def main(databases: Sequence[str] = DATABASES, dice: Dice = DICE) -> int:
+    """Run on each database, print what was answered. 0: nothing was found, and every operation was done."""
+    for name, why in LEFT_OUT.items():
+        print(f"left out {name}: {why}")
+    for name, why in PUBLIC.items():
+        print(f"not private {name}: {why}")
+    return max([on_database(database, dice) for database in databases])
+
+
+def on_database(database: str, dice: Dice) -> int:
+    started, faults, counts = monotonic(), list[str](), Counts()
+    with tempfile.TemporaryDirectory(prefix="emporion-conformance-") as made, Evm() as evm:
+        folder = Path(made)
+        with database_url(database, folder) as url:
+            world = asyncio.run(seed(url, evm))
+            with serving(url, folder, evm) as served:
+                for caller in CALLERS:
+                    faults += run(served, configuration(world, caller, folder, dice), caller, folder, counts)
+    faults += undone(counts)
+    print_counts(database, counts)
+    for fault in faults:
+        print(f"FAIL {database}: {fault}")
+    print(
+        f"{database}: {counts.answered.total()} calls, {len(faults)} failed, {monotonic() - started:.0f} s", flush=True
+    )
+    return 1 if faults else 0
+
+
+def run(url: str, told: str, caller: str, folder: Path, counts: Counts) -> list[str]:
+    """One run of schemathesis with that party's key. What it printed is shown where it found something."""
+    counted, config = folder / f"{caller}.json", folder / "schemathesis.toml"
+    config.write_text(told)
+    command: list[str | Path] = [
+        Path(sys.executable).parent / "schemathesis", "--config-file", config, "run", f"{url}/openapi.json",
+        "--checks", "all", "--phases", PHASES, "--continue-on-failure", "--no-color",
+    ]  # fmt: skip
+    env = {**os.environ, COUNTED: str(counted), "PYTHONPATH": str(HERE.parents[1])}
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=SECONDS)
+    if ran.returncode != 0:
+        print(ran.stdout, ran.stderr)
+    if not counted.exists():
+        return [f"schemathesis as {caller} did not run: exit {ran.returncode}"]
+    counts.add(json.loads(counted.read_text()))
+    return [f"schemathesis as {caller}: exit {ran.returncode}"] if ran.returncode else []
+
+
+def configuration(world: World, caller: str, folder: Path, dice: Dice) -> str:
+    """schemathesis.toml of one run: what is generated, who calls, which ids stand, and what is excused."""
+    users = folder / "users.json"
+    users.write_text(json.dumps({"auth": [_user(name, party) for name, party in world.parties.items()]}))
+    known = dictionaries(world, world.parties[caller])
+    lines = [
+        f"hooks = {_toml('tests.conformance.hooks')}",
+        f"seed = {dice.seed}",
+        "warnings = false",
+        "[generation]",
+        f"max-examples = {dice.examples}",
+        "allow-x00 = false",
+        'database = "none"',
+        "[auth.wfc]",
+        f"path = {_toml(str(users))}",
+        f"user = {_toml(caller)}",
+        f"peers = {_toml([caller, 'stranger'])}",
+        "[dictionaries]",
+        *(f"{name} = {{ values = {_toml(values)} }}" for name, values in known.items()),
+        "[parameters]",
+        *(f"{_toml(place)} = {_bound(name)}" for place, name in IDS.items()),
+    ]
+    for name in sorted(SERVED):
+        if changed := _of_operation(name):
+            lines += ["[[operations]]", f"include-operation-id = {_toml(name)}", *changed]
+    return "\n".join(lines) + "\n"
+
+
+def dictionaries(world: World, caller: Party) -> dict[str, list[str]]:
+    """The values to draw from: of each state one job, and more of those in the state an operation is for."""
+    one_of_each = [ids[0] for ids in world.jobs.values()]
+    return {
+        "jobs": [one for ids in world.jobs.values() for one in ids],
+        "to_accept": world.jobs["open"] + world.jobs["revealed"] + one_of_each,
+        "to_deliver": world.jobs["in_progress"] + one_of_each,
+        "to_pay": world.jobs["payable"][:2] + one_of_each,
+        "to_review": world.jobs["completed"] + one_of_each,
+        "transfers": world.transfers[:2],
+        "listings": world.listings,
+        "agents": world.agents,
+        "wallet": [caller.wallet],
+        "signature": [caller.signature],
+    }
+
+
+def undone(counts: Counts) -> Iterator[str]:
+    """Operations that never answered 2xx and have no reason for it, and those that have one and did."""
+    done = {name for name, status in counts.answered if 200 <= status < 300}
+    for name in sorted(SERVED - set(LEFT_OUT) - done - set(NEVER_DONE)):
+        yield f"{name} never answered 2xx: {counts.of(name)}"
+    yield from (f"{name} has a reason never to answer 2xx, and did" for name in sorted(set(NEVER_DONE) & done))
+
+
+def print_counts(database: str, counts: Counts) -> None:
+    done = {name for name, status in counts.answered if 200 <= status < 300}
+    for name in sorted(SERVED - set(LEFT_OUT)):
+        print(f"  {database} {name}: {counts.of(name)}")
+    for excuse in EXCUSES:
+        print(f"  {database} excused {counts.excused[excuse.why]}x {excuse.code} /{excuse.said}/: {excuse.why}")
+    never = [f"{name} ({NEVER_DONE.get(name, 'no reason')})" for name in sorted(SERVED - set(LEFT_OUT) - done)]
+    print(f"{database}: never answered 2xx: {', '.join(never) or 'none'}")
+
+
+@contextmanager
+def database_url(database: str, folder: Path) -> Iterator[str]:
+    """An empty database, thrown away afterwards."""
+    if database == "sqlite":
+        yield f"sqlite:///{folder / 'market.db'}"
+        return
+    server = PostgresServer()
+    try:
+        yield server.create("conformance")
+    finally:
+        server.stop()
+
+
+@contextmanager
+def serving(database: str, folder: Path, evm: Evm) -> Iterator[str]:
+    """The service as `emporion serve` makes it, on a free port in a thread of its own; without limits."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    settings = read_settings(
+        _env_file=None, port=port, data_dir=folder, database_url=database, test_rpc_url=evm.url, rate_limits=False,
+        **SECRETS,
+    )  # fmt: skip
+    service = Service(settings, evm.url)
+    service.house = replace(service.house, limits=Limits(enforced=False, **LIMITS))
+    server = uvicorn.Server(uvicorn_config(service, settings))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise RuntimeError("the market does not start")
+            sleep(0.02)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _user(name: str, party: Party) -> Mapping[str, object]:
+    return {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {party.key}"}]}
+
+
+def _of_operation(name: str) -> list[str]:
+    lines = ["enabled = false"] if name in LEFT_OUT else []
+    if name in IDS_OF:
+        bound = ", ".join(f"{_toml(place)} = {_bound(of)}" for place, of in IDS_OF[name].items())
+        lines.append(f"parameters = {{ {bound} }}")
+    return lines
+
+
+def _bound(name: str) -> str:
+    return f"{{ dictionary = {_toml(name)}, probability = {OFTEN} }}"
+
+
+def _toml(value: object) -> str:
+    """A text or a list of texts: JSON and TOML write them alike."""
+    return json.dumps(value)
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=DATABASES, action="append")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--examples", type=int, default=EXAMPLES)
+    given = parser.parse_args()
+    sys.exit(main(given.database or DATABASES, Dice(given.seed, given.examples)))

@@ -1,0 +1,41 @@
+"""Hold the served openapi.json against the rules of two published linters, Redocly's and Spectral's."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+from tests.conformance.run_mcp import Bench, Outcome, install, serving
+
+# The market names no licence and no contact of its own: both are for whoever runs it.
+REDOCLY = ("--extends=recommended", "--skip-rule=info-license")
+RULESET = 'extends: ["spectral:oas"]\nrules:\n  info-contact: off\n  info-license: off\n'
+
+
+def main(folder: Path) -> int:
+    """Install into `folder`, fetch, lint, print a line for each linter. 0: accepted; 1: not so; 2: there is no npm."""
+    if shutil.which("npm") is None:
+        return 2
+    bench = install(folder)
+    with serving() as url:
+        answer = httpx.get(f"{url.removesuffix('/mcp')}/openapi.json", trust_env=False).raise_for_status()
+    (folder / "openapi.json").write_bytes(answer.content)
+    outcomes = list(lint(bench))
+    for outcome in outcomes:
+        print(f"{'ok  ' if outcome.went_well else 'FAIL'} {outcome.name} {outcome.told}".rstrip())
+    return 0 if all(outcome.went_well for outcome in outcomes) else 1
+
+
+def lint(bench: Bench) -> Iterator[Outcome]:
+    """Each linter's outcome; what it printed is in logs/ and, where it found something, here."""
+    (bench.folder / "spectral.yaml").write_text(RULESET)
+    commands = {
+        "redocly": ("lint", "openapi.json", *REDOCLY),
+        "spectral": ("lint", "openapi.json", "--ruleset=spectral.yaml", "--fail-severity=warn"),
+    }
+    for name, options in commands.items():
+        outcome, said = bench.run(name, name, *options)
+        if not outcome.went_well:
+            print(said)
+        yield outcome
