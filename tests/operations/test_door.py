@@ -97,6 +97,12 @@ async def test_types_are_strict(market: TestMarket, given: dict[str, Any]) -> No
     assert error["type"] == "validation_error"
 
 
+async def test_null_leaves_a_known_field_out_and_excuses_no_unknown_one(market: TestMarket) -> None:
+    assert (await market.call("register_agent", name="Ada", handle=None))["agent"]["handle"] == "ada"
+    error = await market.refusal("register_agent", name="Ada", nme=None)
+    assert (error["code"], error["param"]) == ("invalid_request", "nme")
+
+
 async def test_mass_assignment_changes_nothing(market: TestMarket) -> None:
     for field in ("id", "status", "first_party", "trust_tier", "wallet_address", "env", "is_admin"):
         error = await market.refusal("register_agent", name="Ada", **{field: 1})

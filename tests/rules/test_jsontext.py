@@ -273,7 +273,7 @@ def test_a5_the_largest_bodies_are_judged_quickly() -> None:
     row = b'{"id":"row-%d","title":"a title: of some length","hash":"%064x","score":0.25,"tags":["a","b"],"ok":true}'
     bodies = {
         "honest, 512 KB": b"[" + b",".join(row % (n, 7**n % 2**256) for n in range(3300)) + b"]",
-        "empty objects": b"[" + b",".join([b"{}"] * (MIB // 3)) + b"]",
+        "empty objects": b"[" + b",".join([b"{}"] * 49_999) + b"]",
         "integers": b"[" + b",".join([b"1"] * (MIB // 2)) + b"]",
         "texts": b"[" + b",".join([b'"a"'] * (MIB // 4)) + b"]",
         "one text": b'"' + b"a" * MIB + b'"',
@@ -281,6 +281,8 @@ def test_a5_the_largest_bodies_are_judged_quickly() -> None:
     refused = {
         "digits": b"[" + b"1" * MIB + b"]",
         "opening brackets": b"[" * MIB,
+        "one object too many": b"[" + b",".join([b"{}"] * 50_000) + b"]",
+        "many deep lists": b"[" + b",".join([b"[" * 58 + b"]" * 58] * 8_800) + b"]",
         "the last key twice": b"[" + b",".join([b"{}"] * (MIB // 3)) + b',{"a":1,"a":1}]',
         "the last integer too large": b"[" + b",".join([b"1"] * (MIB // 2)) + b",12345678901234567890123]",
         "the last text with NUL": b"[" + b",".join([b'"a"'] * (MIB // 4)) + b',"\\u0000"]',

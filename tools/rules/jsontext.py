@@ -49,9 +49,9 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, anything after the value. A number written with a fraction
     or an exponent is an integer too when RFC 8785 spells it as one: 1e17 is the same document as 100000000000000000.
     """
+    value = _read(raw)
     if _holds_too_many(raw):
         raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
-    value = _read(raw)
     shapes = raw.translate(_DIGIT_SHAPES)
     if _may_hold_large_number(shapes):
         ordinary = _shallow_with_small_numbers(value, max_depth)
