@@ -47,6 +47,14 @@ EXCUSES = (
     Excuse("malformed_json", "An integer beyond ", "no number beyond 2^53-1 in any JSON: canonical forms differ there"),
     Excuse("invalid_request", "^listing_id: this listing is your own", "who owns a listing is not in its id"),
     Excuse("invalid_request", "^units: units is 1 unless", "how a listing is priced is not in its id"),
+    Excuse("invalid_request", "^listing_id: buyer and seller are bound", "whose wallet is whose is not in an id"),
+    Excuse(
+        "invalid_request", ": one line of text, without control", "after white space around it, control or not, is gone"
+    ),
+    Excuse(
+        "invalid_request", ": needs a character that can be seen", "categories of Unicode, unlike from tool to tool"
+    ),
+    Excuse("content_rejected", "", "what words mean"),
     Excuse("wallet_signature_invalid", "^signature: ", "it must be the wallet's"),
     Excuse("payment_invalid", "^transaction: this transaction does not pay", "what a transaction did is on the chain"),
     Excuse("payment_required", "", "the terms of payment are the answer"),
