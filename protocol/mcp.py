@@ -135,7 +135,8 @@ class McpSurface:
         if asked.name in self.extra.calls:
             return await self.extra.calls[asked.name](request, asked)
         bad = None if request.request is None else request.request.scope["state"]["bad_json"]
-        return await self.tools.call(asked.name, asked.arguments or {}, _approach(request), bad)
+        repeat = None if request.request is None else request.request.headers.get("idempotency-key")
+        return await self.tools.call(asked.name, asked.arguments or {}, _approach(request), bad, repeat)
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))

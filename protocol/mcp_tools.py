@@ -34,7 +34,12 @@ class Tools:
         return self.keyless if approach.credential is None else self.keyed
 
     async def call(
-        self, name: str, given: dict[str, Json], approach: Approach, bad: BadJson | None = None
+        self,
+        name: str,
+        given: dict[str, Json],
+        approach: Approach,
+        bad: BadJson | None = None,
+        header_key: str | None = None,
     ) -> t.CallToolResult:
         """Call through the door. An unknown name is a fault of the protocol; every other refusal is a result."""
         op = self.operations.get(name)
@@ -47,7 +52,7 @@ class Tools:
         except (MalformedJson, InvalidRequest) as error:
             return self._result(op, self.market.refuse(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key)
-        answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key)
+        answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or header_key)
         return self._result(op, answer, approach)
 
     def _result(self, op: Operation, answer: Answer, approach: Approach) -> t.CallToolResult:

@@ -18,7 +18,7 @@ from rest.routes import Rest
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.pages import Page, Pages
-from server.secrets import Secrets, check_secrets, read_secrets
+from server.secrets import Secrets, check_chain, check_secrets, read_secrets
 from server.settings import Settings, house_of
 from server.workers import Workers
 from server.world.chain import JsonRpcChain
@@ -62,8 +62,10 @@ class Served:
 class Service:
     """The ASGI application of one process. `served` stands between start and stop."""
 
-    def __init__(self, settings: Settings, sandbox_rpc_url: str | None = None, extra: Any = None) -> None:
-        self.settings, self.extra = settings, extra
+    def __init__(
+        self, settings: Settings, sandbox_rpc_url: str | None = None, sandbox_genesis: str = "", extra: Any = None
+    ) -> None:
+        self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
         self.secrets: Secrets = read_secrets(settings)
         self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
         self.world, self.chains = make_world(settings, self.house, self.secrets)
@@ -94,6 +96,8 @@ class Service:
             store = open_store(self.settings.database)
             stack.callback(store.close)
             await check_secrets(store, self.secrets)
+            if self.sandbox_genesis:
+                await check_chain(store, self.sandbox_genesis)
             for chain in self.chains:
                 stack.push_async_callback(chain.close)
             market = Market(store, self.world, self.house)

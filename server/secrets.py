@@ -51,6 +51,23 @@ async def check_secrets(store: Store, secrets: Secrets) -> None:
         )
 
 
+async def check_chain(store: Store, genesis: str) -> None:
+    """The database remembers the sandbox chain it lives with: they are kept, and reset, together."""
+
+    def same(tx: Tx) -> bool:
+        row = tx.get(HouseRow, "sandbox_chain")
+        if row is None:
+            tx.add(HouseRow(name="sandbox_chain", value=genesis))
+            return True
+        return row.value == genesis
+
+    if not await store.write(same, "check_chain"):
+        raise BadSettings(
+            "this database traded on another test chain than the one in the data folder; "
+            "start anew with `emporion sandbox reset`"
+        )
+
+
 def _given(text: str | None) -> bytes | None:
     return None if text is None else bytes.fromhex(text)
 

@@ -34,7 +34,7 @@ def serve(settings: Settings, with_sandbox: bool) -> None:
     try:
         if with_sandbox:
             chain, settings = start_chain(settings)
-        service = Service(settings, chain.url if chain else None)
+        service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
         server = Server(uvicorn_config(service, settings), service)
         print(greeting(service, chain), flush=True)
         server.run()

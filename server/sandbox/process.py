@@ -1,10 +1,13 @@
 """Starting, stopping and forgetting the sandbox from the market's process, which never imports the chain itself."""
 
+import http.client
+import json
 import os
 import queue
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -32,6 +35,13 @@ class Sandbox:
     def facilitator_url(self) -> str:
         """The base of /supported, /verify and /settle."""
         return f"{self.url}/facilitator"
+
+    def genesis(self) -> str:
+        """The hash of block 0: it names this chain among all that were ever made."""
+        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_STOP_LIMIT_IN_SECONDS)
+        with closing(asking):
+            asking.request("GET", "/")
+            return str(json.load(asking.getresponse())["genesis"])
 
     def exit_code(self) -> int | None:
         """None while it runs."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from server.logs import redact
-from server.secrets import Secrets, check_secrets, read_secrets
+from server.secrets import Secrets, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, read_settings
 from storage.store import Store
 
@@ -62,6 +62,13 @@ async def test_a_process_with_other_secrets_does_not_serve_the_database(store: S
     await check_secrets(store, Secrets(bytes(32), bytes(32)))
     with pytest.raises(BadSettings, match="not the secrets this database was made with"):
         await check_secrets(store, Secrets(bytes(32), bytes(31) + b"\1"))
+
+
+async def test_a_database_lives_with_the_chain_it_traded_on(store: Store) -> None:
+    await check_chain(store, "0x" + "11" * 32)
+    await check_chain(store, "0x" + "11" * 32)
+    with pytest.raises(BadSettings, match="emporion sandbox reset"):
+        await check_chain(store, "0x" + "22" * 32)
 
 
 def test_a_sandbox_is_served_on_loopback_only(tmp_path: Path) -> None:

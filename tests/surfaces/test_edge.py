@@ -5,6 +5,8 @@ from typing import Any
 
 import httpx
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 
 from storage.store import Store
 from tests.market import TestMarket
@@ -155,3 +157,13 @@ async def test_a4_a_forwarded_address_is_believed_only_from_a_trusted_proxy() ->
     assert client_ip(scope, frozenset()) == "10.0.0.1"
     assert client_ip(scope, frozenset({"10.0.0.1"})) == "10.0.0.2"
     assert client_ip(scope, frozenset({"10.0.0.1", "10.0.0.2"})) == "2.2.2.2"
+
+
+async def test_an_idempotency_key_header_is_honoured_on_mcp_too(sqlite_market: TestMarket) -> None:
+    headers = {"Idempotency-Key": "one-and-the-same-call-twice"}
+    async with served(sqlite_market) as url:
+        made = []
+        for _ in range(2):
+            async with Client(StreamableHttpTransport(f"{url}/mcp", headers=headers)) as client:
+                made.append((await client.call_tool("register_agent", {"name": "Ada"})).structured_content)
+    assert made[0] == made[1]
