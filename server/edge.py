@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
@@ -70,11 +72,12 @@ class Edge:
         scope = {**scope, "headers": headers, "state": {**scope.get("state", {}), "request_id": rid}}
         reply = _Reply(send, rid)
         try:
-            self._check(scope)
+            told = dict(headers)
+            self._check(headers, told)
             if scope["method"] == "OPTIONS":
-                await reply.preflight(headers)
+                await reply.preflight(told.get(b"access-control-request-headers"))
                 return
-            await self.app(scope, bounded(receive, headers), reply)
+            await self.app(scope, bounded(receive, told.get(b"content-length", b"0")), reply)
         except Refused as refused:
             await reply.error(refused.error, self.docs_url)
         except MarketError as error:
@@ -83,18 +86,16 @@ class Edge:
             log.exception("fault", path=scope["path"], request_id=rid)
             await reply.error(InternalError("something went wrong on our side"), self.docs_url)
 
-    def _check(self, scope: Scope) -> None:
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self.hosts:
+    def _check(self, headers: Headers, told: dict[bytes, bytes]) -> None:
+        names = [name for name, _ in headers]
+        host = told.get(b"host", b"").decode("latin-1").lower()
+        if names.count(b"host") != 1 or host not in self.hosts:
             raise HostNotAllowed("this service is not published under that host")
-        origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
-        if LOOPBACK.fullmatch(hosts[0]) and any(not _is_loopback(origin) for origin in origins):
+        if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
-        if sum(len(name) + len(value) for name, value in headers) > MOST_HEADERS:
+        if sum(map(len, chain.from_iterable(headers))) > MOST_HEADERS:
             raise InvalidRequest("the headers are larger than 64 KiB", param="headers")
-        coding = dict(headers).get(b"content-encoding", b"identity").lower()
-        if coding != b"identity":
+        if told.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
 
 
@@ -113,9 +114,8 @@ def hosts_of(urls: list[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def bounded(receive: Receive, headers: list[tuple[bytes, bytes]]) -> Receive:
-    """The same body, refused while it streams once it is larger than 1 MiB."""
-    stated = dict(headers).get(b"content-length", b"0")
+def bounded(receive: Receive, stated: bytes) -> Receive:
+    """The same body, refused while it streams once it is larger than 1 MiB; before that where so much is `stated`."""
     seen = 0
 
     async def read() -> Message:
@@ -143,8 +143,7 @@ class _Reply:
             message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
         await self.send(message)
 
-    async def preflight(self, headers: list[tuple[bytes, bytes]]) -> None:
-        asked = dict(headers).get(b"access-control-request-headers")
+    async def preflight(self, asked: bytes | None) -> None:
         allow = (
             PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
         )
@@ -162,6 +161,10 @@ class _Reply:
             headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
         await self({"type": "http.response.start", "status": error.status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
+
+
+def _origins(headers: Headers) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
 
 
 def _is_loopback(origin: str) -> bool:

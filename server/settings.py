@@ -178,7 +178,7 @@ def _test(settings: Settings, sandbox_rpc_url: str | None) -> Network:
         asset=settings.test_asset,
         asset_name="USDC",
         asset_version="2",
-        explorer_tx="https://sepolia.basescan.org/tx/",
+        explorer_tx="https://sepolia.basescan.org/tx/" if sandbox_rpc_url is None else None,
         faucet="https://faucet.circle.com" if sandbox_rpc_url is None else sandbox_rpc_url,
         confirmations=settings.test_confirmations,
         facilitator_url=settings.test_facilitator_url,

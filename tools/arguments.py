@@ -96,7 +96,7 @@ def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
     path = ".".join(str(part)[:MOST_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.7)
         known = ", ".join(model.model_fields) or "none"
         hint = f"Did you mean {near[0]}?" if near else f"Known fields: {known}."
         return {"param": path, "message": "unknown field", "hint": hint}

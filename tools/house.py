@@ -16,7 +16,7 @@ class Network:
     asset: str  # USDC contract, EIP-55
     asset_name: str  # EIP-712 domain name
     asset_version: str
-    explorer_tx: str
+    explorer_tx: str | None  # None: no explorer shows this chain
     faucet: str | None
     confirmations: int
     facilitator_url: str | None

@@ -115,7 +115,7 @@ class JobLimit(TakenAlready):
     """The buyer has too many unfinished jobs."""
 
     code = "job_limit"
-    usual_hint = "Finish or cancel some first; list_jobs shows them."
+    usual_hint = "Finish some first; list_jobs shows them."
 
 
 class FirstPartySelfDealing(WrongState):

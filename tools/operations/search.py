@@ -74,14 +74,14 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     place = place_of(outside, "search_listings", asked, asked.cursor)
     found = await outside.store.scan(lambda tx: _search(tx, outside.env, asked, place))
     if found is None:
-        return ListingPage(data=[], has_more=False, next_cursor=None, hint=_nothing(asked))
+        return ListingPage(data=[], has_more=False, next_cursor=None, hint=_nothing(asked, outside.env))
     shown = [await _shown(outside, hit.listing_id) for hit in _fair(found, asked.sort)]
     cursor = (
         None if found.after is None else cursor_to(outside, "search_listings", asked, [found.after, found.any_terms])
     )
     data: list[Any] = [spliced(one.brief) for one in shown if one is not None and not one.archived]
     return ListingPage(
-        data=data, has_more=cursor is not None, next_cursor=cursor, hint=None if data else _nothing(asked)
+        data=data, has_more=cursor is not None, next_cursor=cursor, hint=None if data else _nothing(asked, outside.env)
     )
 
 
@@ -123,6 +123,7 @@ def _fair(found: Found, sort: str) -> Sequence[Hit]:
     return interleave(found.hits) if sort == "relevance" else found.hits
 
 
-def _nothing(asked: SearchListings) -> str:
+def _nothing(asked: SearchListings, env: Env) -> str:
+    other = ", or env=test for the test market" if env is Env.LIVE else ""
     wanted = asked.q or asked.category or "this"
-    return f"Nothing on offer for {wanted[:80]!r}. Use fewer words or filters."
+    return f"Nothing on offer for {wanted[:80]!r} in {env}. Use fewer words or filters{other}."

@@ -94,7 +94,8 @@ def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) ->
     """Bind the wallet you are paid at and pay from, in the environment of your key.
 
     Sign the text `<brand>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign). Changing a bound
-    wallet also needs `proof`, so a leaked API key cannot redirect your income. Needed to sell, to pay and to refund.
+    wallet also needs `proof`, so a leaked API key cannot redirect your income. A refusal holds the exact text in
+    details.text. Needed to sell and to pay.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent, lock=True)
     assert agent is not None

@@ -62,7 +62,7 @@ def settlement_record(row: SettlementRow, network: Network, agent_id: str | None
         network=row.network,
         asset=row.asset,
         transaction=row.tx_hash,
-        explorer_url=network.explorer_tx + row.tx_hash,
+        explorer_url=network.explorer_tx and network.explorer_tx + row.tx_hash,
         block_number=row.block_number,
         block_time=stamp(row.block_time),
         settled_at=stamp_or_none(row.settled_at),

@@ -40,7 +40,10 @@ def payment_terms(ctx: Context, seen: SeenJob, buyer_wallet: str | None) -> Paym
         gasless=None,
         x402=None,
         facilitator=None,
-        next_steps=steps(step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>")),
+        next_steps=steps(
+            () if payer else step("set_wallet_address", "Bind the wallet you will pay from."),
+            step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>"),
+        ),
     )
 
 
