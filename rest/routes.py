@@ -85,7 +85,7 @@ class Rest:
                 return
             await self._send(scope, send, opened, [])
             return
-        answer = await self.market.call(op, given, approach, idempotency_key(scope))
+        answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
         await self._send(scope, send, answer, [])
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:

@@ -31,6 +31,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = structlog.get_logger("emporion.edge")
 MOST_BODY = 1_048_576
 MOST_HEADERS = 65_536
+STOCKED = 64  # rolls
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
     b"ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
@@ -61,7 +62,7 @@ class Edge:
     """Wraps the application. `hosts` are the host[:port] texts this service is published under."""
 
     def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: Dice) -> None:
-        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, dice
+        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, Stock(dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,6 +98,19 @@ class Edge:
             raise InvalidRequest("the headers are larger than 64 KiB", param="headers")
         if told.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
+
+
+class Stock:
+    """Randomness taken from dice a few hundred bytes at a time: asking the system for each request's would cost more."""
+
+    def __init__(self, dice: Dice) -> None:
+        self.dice, self.kept = dice, b""
+
+    def roll(self, count: int) -> bytes:
+        if len(self.kept) < count:
+            self.kept = self.dice.roll(count * STOCKED)
+        rolled, self.kept = self.kept[:count], self.kept[count:]
+        return rolled
 
 
 def hosts_of(urls: list[str]) -> frozenset[str]:

@@ -17,6 +17,10 @@ class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
         self.column = coercions.expect(roles.ExpressionElementRole, column)
         self.values: BindParameter[str] = bindparam(parameter, type_=Text)
 
+    def self_group(self, against: Any = None) -> "among":
+        """As it stands: SQLite has no booleans, and `(… IN …) = 1` would keep it from the index."""
+        return self
+
 
 @compiles(among, "sqlite")
 def _sqlite(element: among, compiler: Any, **kw: Any) -> str:

@@ -15,7 +15,7 @@ from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
 from tools.errors import InvalidRequest
 from tools.ports import Env
-from tools.records.base import stamp
+from tools.records.base import spliced, stamp
 from tools.records.events import Event, EventPage, Frame
 from tools.registry import operation
 from tools.rules.eventkinds import KINDS, BadKind, expand
@@ -106,7 +106,7 @@ def _record(row: EventRow) -> Event:
         type=row.kind,
         env=Env(row.env),
         created_at=stamp(row.created_at),
-        data=orjson.loads(row.data),
+        data=spliced(row.data),
     )
 
 

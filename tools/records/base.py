@@ -53,7 +53,8 @@ class Step:
 
 def stamp(at: datetime) -> str:
     """`2026-11-21T03:51:07.123Z`."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def stamp_or_none(at: datetime | None) -> str | None:

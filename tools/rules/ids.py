@@ -76,4 +76,8 @@ def is_id(prefix: str, text: str) -> bool:
 
 
 def _spell(number: int) -> str:
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (_LENGTH - 1), -1, -5))
+    letters = []
+    while number:
+        letters.append(_ALPHABET[number & 31])
+        number >>= 5
+    return "".join(reversed(letters)).rjust(_LENGTH, "0")

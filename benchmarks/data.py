@@ -1,0 +1,174 @@
+"""The data every case runs on: a seeded market of agents, keys, wallets, listings and events, written in bulk."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+
+import orjson
+from eth_utils import to_checksum_address
+
+from benchmarks.search_scale import listings as generated
+from server.world.clock import SystemClock
+from storage.migrate import upgrade
+from storage.open import open_database
+from storage.search import Indexed, index_listings
+from storage.tables import AgentRow, DocumentRow, KeyRow, ListingRow, WalletRow
+from storage.unit import Tx
+from tools.ports import Env
+from tools.records.listings import ListingStats
+from tools.rules.ids import new_id
+from tools.rules.keys import api_key, key_hash, key_prefix
+from tools.steps.documents import document
+
+AGENTS, EVENTS_EACH = 1_000, 50
+CHUNK = 1_000
+BORN = SystemClock().now() - timedelta(days=1)  # what is older is forgotten one day
+INPUT = {
+    "type": "object",
+    "required": ["text", "language"],
+    "additionalProperties": False,
+    "properties": {
+        "text": {"type": "string", "minLength": 1, "maxLength": 600_000},
+        "language": {"type": "string", "enum": ["de", "en", "fr", "ja", "zh"]},
+        "number": {"type": "integer", "minimum": 0},
+    },
+}
+OUTPUT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "maxLength": 600_000}}}
+EXAMPLE = {"text": "Please put this into English, keep names as they are.", "language": "en", "number": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Trader:
+    """An agent with its key for the environment that everything here happens in."""
+
+    id: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What was written. The listings are those of `ENV`; each is sold by `sellers[listing]`."""
+
+    traders: tuple[Trader, ...]
+    listing_ids: tuple[str, ...]
+    sellers: dict[str, Trader]
+
+
+ENV = Env.LIVE
+
+
+def seed(path: Path, pepper: bytes, listings: int) -> Seeded:
+    """Fill an empty SQLite file; the same market every time."""
+    database = open_database(f"sqlite:///{path}")
+    upgrade(database)
+    tx = database.writing()
+    traders = tuple(_trader(number) for number in range(AGENTS))
+    listed = list(_listings(traders, listings))
+    tx.cursor.execute(database.begin)
+    tx.begin()
+    for number, trader in enumerate(traders):
+        _write_trader(tx, number, trader, key_hash(pepper, trader.key))
+        _write_events(tx, traders, number)
+    for schema in (INPUT, OUTPUT):
+        made = document(schema, "schema")
+        tx.add_once(DocumentRow(hash=made.hash, text=made.text.decode()))
+    database.finish(tx)
+    batches = iter(listed)
+    while batch := list(islice(batches, CHUNK)):
+        tx.cursor.execute(database.begin)
+        tx.begin()
+        for indexed in batch:
+            tx.add(indexed.listing)
+        index_listings(tx, batch)
+        database.finish(tx)
+    database.close()
+    by_id = {trader.id: trader for trader in traders}
+    mine = [indexed.listing for indexed in listed if indexed.listing.env == ENV]
+    return Seeded(traders, tuple(row.id for row in mine), {row.id: by_id[row.seller_id] for row in mine})
+
+
+def _trader(number: int) -> Trader:
+    entropy = sha256(b"trader %d" % number).digest()
+    return Trader(new_id("agt_", BORN, entropy[:10]), api_key(ENV, entropy + entropy[:8]))
+
+
+def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
+    tx.add(
+        AgentRow(
+            id=trader.id,
+            handle=f"trader-{number}",
+            name=f"Trader {number}",
+            description=None,
+            capabilities="[]",
+            tags="[]",
+            public_key=sha256(trader.id.encode()).hexdigest(),
+            endpoints="{}",
+            framework=None,
+            metadata_json=None,
+            referred_by=None,
+            created_at=BORN,
+        )
+    )
+    tx.add(
+        KeyRow(
+            id=new_id("key_", BORN, number.to_bytes(10)),
+            agent_id=trader.id,
+            env=ENV,
+            hash=hashed,
+            prefix=key_prefix(trader.key),
+            name=None,
+            scopes='["*"]',
+            created_at=BORN,
+        )
+    )
+    address = to_checksum_address(sha256(trader.id.encode()).digest()[:20])
+    tx.add(WalletRow(agent_id=trader.id, env=ENV, address=address, bound_at=BORN))
+
+
+def _write_events(tx: Tx, traders: tuple[Trader, ...], number: int) -> None:
+    seller, buyer = traders[number], traders[(number + 1) % AGENTS]
+    for place in range(EVENTS_EACH):
+        data = _event(new_id("job_", BORN, (number * EVENTS_EACH + place).to_bytes(10)), buyer, seller)
+        tx.say(seller.id, ENV, "job.created", data, BORN + timedelta(seconds=place))
+
+
+def _event(job: str, buyer: Trader, seller: Trader) -> str:
+    told = {
+        "job_id": job,
+        "status": "open",
+        "title": "Translation of a letter",
+        "buyer_id": buyer.id,
+        "seller_id": seller.id,
+        "price": 250_000,
+        "currency": "USDC",
+        "payment": "on_delivery",
+        "payment_status": "not_due",
+        "paid": False,
+        "refund_due": False,
+        "thread_id": job.replace("job_", "thr_"),
+        "pay_by": None,
+        "accept_by": "2026-01-01T01:00:00.000Z",
+    }
+    return orjson.dumps(told).decode()
+
+
+def _listings(traders: tuple[Trader, ...], count: int) -> Iterator[Indexed]:
+    """The listings of the search bench, sold by our agents, with schemas and an example: 2 KB each as a record."""
+    texts = {"input_schema": document(INPUT, "").hash, "output_schema": document(OUTPUT, "").hash}
+    for number, indexed in enumerate(generated(count)):
+        told = indexed.listing.__dict__ | texts
+        told |= {
+            "seller_id": traders[number % len(traders)].id,
+            "price": 250_000,
+            "pricing_model": "fixed",
+            "unit_name": None,
+            "payment": "on_delivery",
+            "example_input": json.dumps(EXAMPLE),
+            "max_open_jobs": 1_000,
+            "stats": orjson.dumps(asdict(ListingStats(rating_avg=indexed.rating))).decode(),
+        }
+        yield replace(indexed, listing=ListingRow(**told))

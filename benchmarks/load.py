@@ -1,0 +1,185 @@
+"""The load generator: prebuilt requests over kept connections, from a process of its own that also reads the server's CPU.
+
+Every answer is checked for its status and for bytes its body must hold. What is counted is what was answered between two
+readings of the server's CPU, so neither a slow generator nor busy neighbours are in the figure.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+import psutil
+import uvloop
+
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+NUMBER = b"##number##"  # where a request has this, each sending has a number of its own
+LONGEST_WAIT_SECONDS = 20.0
+
+
+class Shot(NamedTuple):
+    """One request as it is sent, and how its answer is known to be right."""
+
+    request: bytes
+    status: int
+    holds: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to fire, where, and for how long."""
+
+    port: int
+    server_pid: int
+    shots: Sequence[Shot]
+    connections: int
+    seconds: float
+    warm_answers: int = 0  # before the counting begins: one of each shot fills the caches
+    keep: bytes | None = None  # a pattern; what its first group matches in the answers is handed back
+    may_break: bool = False  # the server is killed meanwhile: a lost connection ends the run and is no error
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it. Latencies in milliseconds."""
+
+    answered: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    p50: float = 0.0
+    p99: float = 0.0
+    errors: int = 0
+    first_error: str = ""
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def cpu_us(self) -> float:
+        """Microseconds of the server's CPU for one answer."""
+        return self.cpu_seconds / self.answered * 1e6
+
+
+def fire(plan: Plan) -> Tally:
+    """Run a plan to its end; RuntimeError when an answer was wrong or none came."""
+    tally: Tally = uvloop.run(_fire(plan))
+    if tally.errors or not tally.answered:
+        raise RuntimeError(f"{tally.errors} wrong answers of {tally.answered}: {tally.first_error or 'none came'}")
+    return tally
+
+
+async def _fire(plan: Plan) -> Tally:
+    run = _Run(plan)
+    run.stay_awake()
+    loop = asyncio.get_running_loop()
+    for _ in range(plan.connections):
+        await loop.create_connection(lambda: _Line(run), "127.0.0.1", plan.port)
+    await asyncio.wait([run.broken, run.warm], timeout=LONGEST_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    began, cpu, count = time.perf_counter(), _cpu_seconds(plan), run.answered
+    run.latencies.clear()
+    await asyncio.wait([run.broken], timeout=plan.seconds)
+    tally = run.tally
+    tally.answered, tally.seconds = run.answered - count, time.perf_counter() - began
+    tally.cpu_seconds = _cpu_seconds(plan) - cpu
+    run.over = True
+    taken = sorted(run.latencies)
+    if taken:
+        tally.p50, tally.p99 = taken[len(taken) // 2] * 1000, taken[len(taken) * 99 // 100] * 1000
+    if not run.broken.done():
+        await asyncio.wait([asyncio.ensure_future(run.idle.wait())], timeout=LONGEST_WAIT_SECONDS)
+    return tally
+
+
+def _cpu_seconds(plan: Plan) -> float:
+    try:
+        times = psutil.Process(plan.server_pid).cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
+class _Run:
+    """What the lines of one run share."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.tally = plan, Tally()
+        self.keep = re.compile(plan.keep) if plan.keep else None
+        self.sent, self.answered, self.open = 0, 0, 0
+        self.latencies: list[float] = []
+        self.over = False
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.warm: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.idle = asyncio.Event()
+
+    def stay_awake(self) -> None:
+        """Never sleep: a kernel charges the waking of a local client to the server that answers it."""
+        if not self.over:
+            asyncio.get_running_loop().call_soon(self.stay_awake)
+
+    def next_shot(self) -> tuple[Shot, bytes]:
+        self.sent += 1
+        shot = self.plan.shots[self.sent % len(self.plan.shots)]
+        return shot, shot.request.replace(NUMBER, b"%010d" % self.sent)
+
+    def judge(self, shot: Shot, status: int, body: bytes) -> None:
+        if status != shot.status or shot.holds not in body:
+            self.tally.errors += 1
+            self.tally.first_error = self.tally.first_error or f"{status} {body[:500].decode(errors='replace')}"
+        elif self.keep is not None and (found := self.keep.search(body)):
+            self.tally.kept.append(found[1].decode())
+
+    def lost(self, over: bool) -> None:
+        self.open -= 1
+        if not self.open:
+            self.idle.set()
+        if over or self.broken.done():
+            return
+        if not self.plan.may_break:
+            self.tally.errors += 1
+            self.tally.first_error = self.tally.first_error or "the server closed the connection"
+        self.broken.set_result(None)
+
+
+class _Line(asyncio.Protocol):
+    """One connection: the next request when the answer to the last is whole."""
+
+    def __init__(self, run: _Run) -> None:
+        self.run, self.got, self.whole, self.head = run, b"", 0, 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.run.open += 1
+        self._send()
+
+    def data_received(self, data: bytes) -> None:
+        self.got += data
+        if not self.whole:
+            end = self.got.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            length = LENGTH.search(self.got, 0, end)
+            self.head = end + 4
+            self.whole = self.head + (int(length[1]) if length else 0)
+        if len(self.got) >= self.whole:
+            self._answered()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.run.lost(self.run.over)
+
+    def _send(self) -> None:
+        self.got, self.whole = b"", 0
+        self.shot, request = self.run.next_shot()
+        self.sent_at = time.perf_counter()
+        self.transport.write(request)
+
+    def _answered(self) -> None:
+        run = self.run
+        run.latencies.append(time.perf_counter() - self.sent_at)
+        run.answered += 1
+        if run.answered > run.plan.warm_answers and not run.warm.done():
+            run.warm.set_result(None)
+        run.judge(self.shot, int(self.got[9:12]), self.got[self.head : self.whole])
+        if run.over:
+            self.transport.close()
+        else:
+            self._send()

@@ -1,0 +1,147 @@
+"""The processes a bench starts and ends: servers on ports, and a worker that runs our own functions beside this process."""
+
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from http.client import HTTPConnection, HTTPResponse
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+T, U = TypeVar("T"), TypeVar("U")
+START_SECONDS = 60
+ROOT = Path(__file__).parents[1]
+UNSET = ("EMPORION_", "OTEL_", "PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
+
+
+class Child:
+    """A server of ours on a free port of 127.0.0.1, ready when it is made. Ended by its own id."""
+
+    def __init__(self, command: Sequence[str], folder: Path, path: str = "/") -> None:
+        self.port, self.folder, self.began = free_port(), folder, time.monotonic()
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(UNSET)}
+        inherited |= {"PYTHONPATH": str(ROOT), "EMPORION_RATE_LIMITS": "false"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *command, "--port", str(self.port)],
+            env=inherited
+            | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"},  # for the floor too: its spans cost a third
+            cwd=folder,  # where no .env is
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # a line of log a call is written, and goes nowhere
+        )
+        self.seen = psutil.Process(self.process.pid)
+        self._wait(path)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def cpu_seconds(self) -> float:
+        times = self.seen.cpu_times()
+        return float(times.user + times.system)
+
+    def resident_kb(self) -> float:
+        return float(self.seen.memory_info().rss / 1024)
+
+    def ask(self, method: str, path: str, key: str | None = None, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """One request; the status and the JSON answered."""
+        wire = HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
+        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        told |= {"X-API-Key": key} if key else {}
+        sent = None if body is None else json.dumps(body)
+        wire.request(method, path, sent, told | ({"Content-Type": "application/json"} if sent else {}))
+        answer = wire.getresponse()
+        read = answer.read()
+        wire.close()
+        is_json = answer.headers.get_content_type() == "application/json"
+        return answer.status, json.loads(read) if is_json and read else None
+
+    def send(self, request: bytes) -> Any:
+        """Send a request as it stands; the JSON answered."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=START_SECONDS) as wire:
+            wire.sendall(request)
+            answer = HTTPResponse(wire)
+            answer.begin()
+            return json.loads(answer.read())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _wait(self, path: str) -> None:
+        while True:
+            try:
+                self.ask("GET", path)
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() - self.began > START_SECONDS:
+                    self.kill()
+                    raise RuntimeError(f"the server does not start: {' '.join(map(str, self.process.args))}") from None
+                time.sleep(0.01)
+            else:
+                return
+
+
+class Worker:
+    """A process that runs functions of modules, one at a time; between `start` and `finish` the caller is free."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.wire, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def run(self, function: Callable[[T], U], given: T) -> U:
+        self.start(function, given)
+        answer: U = self.finish()
+        return answer
+
+    def start(self, function: Callable[[T], Any], given: T) -> None:
+        self.wire.send((function, given))
+
+    def finish(self) -> Any:
+        """What the function returned; raises what it raised."""
+        answer, error = self.wire.recv()
+        if error is not None:
+            raise error
+        return answer
+
+    def close(self) -> None:
+        self.wire.close()
+        self.process.join()
+
+
+def _serve(wire: Connection) -> None:
+    while True:
+        try:
+            function, given = wire.recv()
+        except EOFError:
+            return
+        try:
+            answer = (function(given), None)
+        except Exception as error:  # noqa: BLE001 - raised again where it was asked for
+            answer = (None, error)
+        wire.send(answer)
+
+
+def free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])

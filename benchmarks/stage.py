@@ -1,0 +1,99 @@
+"""The stage: one seeded market with the real server over it, and everything that is ended when the bench ends."""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+
+import orjson
+
+from benchmarks import shots
+from benchmarks.data import seed
+from benchmarks.load import Plan, Shot, Tally, fire
+from benchmarks.processes import Child, Worker
+from benchmarks.subject import tell
+
+PEPPER = bytes(range(32))
+LISTINGS = 10_000
+
+
+class Stage:
+    """Makes what a case asks for, once. `full` runs longer and at a larger scale."""
+
+    def __init__(self, stack: ExitStack, full: bool) -> None:
+        self.stack, self.full = stack, full
+        self.rounds, self.seconds = (5, 3.0) if full else (3, 0.8)
+        self.folder = Path(tempfile.mkdtemp(prefix="emporion-bench-"))
+        stack.callback(shutil.rmtree, self.folder)
+        self.template = self.folder / "template.db"
+        self.data = seed(self.template, PEPPER, LISTINGS)
+        self.worker = Worker()
+        stack.callback(self.worker.close)
+
+    @cached_property
+    def subject(self) -> Child:
+        return self.market()
+
+    @cached_property
+    def one_tool(self) -> Child:
+        """The same market with a catalogue of one operation."""
+        return self.market("--only", "get_listing")
+
+    @cached_property
+    def http(self) -> Child:
+        return self._floor("http")
+
+    @cached_property
+    def mcp(self) -> Child:
+        return self._floor("mcp")
+
+    @cached_property
+    def a2a(self) -> Child:
+        return self._floor("a2a")
+
+    @cached_property
+    def answers(self) -> Path:
+        """The subject's own answers, which the floors have stored."""
+        folder = self.folder / "answers"
+        folder.mkdir()
+        reader, (buyer, listing) = self.data.traders[0].key, shots.orders(self.data)[0]
+        order = {"listing_id": listing, "input": shots.ORDERED}
+        asked = {
+            "listing": self.subject.ask("GET", f"/v1/listings/{self.data.listing_ids[0]}", reader),
+            "search": self.subject.ask("GET", "/v1/listings?tag=trade-0&limit=20", reader),
+            "events": self.subject.ask("GET", "/v1/events?limit=20", reader),
+            "job": self.subject.ask("POST", "/v1/jobs", buyer, order),
+        }
+        for name, (status, answer) in asked.items():
+            if status not in (200, 201):
+                raise RuntimeError(f"{name}: {status} {answer}")
+            (folder / f"{name}.json").write_bytes(orjson.dumps(answer))
+        for name in ("search", "events"):
+            assert len(asked[name][1]["data"]) == 20, name
+        return folder
+
+    def market(self, *options: str) -> Child:
+        """The real server over a copy of the seeded file."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        shutil.copyfile(self.template, folder / "market.db")
+        (folder / "key_pepper").write_text(PEPPER.hex())
+        made = Child(["benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health")
+        self.stack.callback(made.stop)
+        return made
+
+    def counters(self, child: Child) -> dict[str, float]:
+        return tell(child.folder, "counters")
+
+    def cost(self, child: Child, given: Sequence[Shot], connections: int = 16, warm: int = 100) -> float:
+        """One run against a server: microseconds of its CPU for one answer."""
+        return self.fire(child, given, connections, warm).cpu_us
+
+    def fire(self, child: Child, given: Sequence[Shot], connections: int = 16, warm: int = 100) -> Tally:
+        return self.worker.run(fire, Plan(child.port, child.pid, given, connections, self.seconds, warm))
+
+    def _floor(self, kind: str) -> Child:
+        made = Child(["benchmarks.floors", kind, "--answers", str(self.answers)], self.folder)
+        self.stack.callback(made.stop)
+        return made

@@ -1,0 +1,111 @@
+"""The subject: the market as `emporion serve` runs it, with a side door that tells what its store and its loop did.
+
+    python -m benchmarks.subject --port 8000 --data-dir folder [--only get_listing]
+
+The side door listens on a port of its own (in `side_port` of the data folder) and costs nothing until it is asked:
+
+    counters   what the store counted: commits, units, looks, scans, the longest unit
+    watch      begin to measure how late the event loop runs what is due
+    blocks     stop measuring; the longest lateness
+"""
+
+import argparse
+import asyncio
+import socket
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+import protocol.mcp
+from server import logs
+from server.app import Service
+from server.serve import Server, uvicorn_config
+from server.settings import read_settings
+from tools.catalogue import CATALOGUE
+
+SIDE_PORT = "side_port"
+TICK_SECONDS = 0.001
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The longest the loop kept something waiting that was due.
+
+    `by_work` counts of each wait only what this process worked in it: a core that others use is no block of ours.
+    """
+
+    by_clock_ms: float = 0.0
+    by_work_ms: float = 0.0
+
+
+class Watch:
+    """Wakes every millisecond and notes how late."""
+
+    def __init__(self) -> None:
+        self.found = Blocks()
+        self.task = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            due, worked = time.perf_counter() + TICK_SECONDS, time.process_time()
+            await asyncio.sleep(TICK_SECONDS)
+            late, work = time.perf_counter() - due, time.process_time() - worked
+            self.found.by_clock_ms = max(self.found.by_clock_ms, late * 1000)
+            self.found.by_work_ms = max(self.found.by_work_ms, min(late, work) * 1000)
+
+
+class WatchedServer(Server):
+    """The market's own server, which also opens the side door."""
+
+    watch: Watch | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        side = await asyncio.start_server(self._tell, "127.0.0.1", 0)
+        port = side.sockets[0].getsockname()[1]
+        Path(self.service.settings.data_dir, SIDE_PORT).write_text(str(port))  # noqa: ASYNC240 - once, before anything is measured
+
+    async def _tell(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answer = self._answer((await reader.readline()).decode().strip())
+        writer.write(orjson.dumps(answer))
+        writer.close()
+
+    def _answer(self, word: str) -> object:
+        if word == "watch":
+            self.watch = Watch()
+            return {}
+        if word == "blocks" and self.watch is not None:
+            self.watch.task.cancel()
+            return asdict(self.watch.found)
+        assert self.service.served is not None
+        return vars(self.service.served.market.store.counters)
+
+
+def tell(data_dir: Path, word: str) -> dict[str, float]:
+    """Ask the side door of the subject that runs in this folder."""
+    port = int((data_dir / SIDE_PORT).read_text())
+    with socket.create_connection(("127.0.0.1", port)) as wire:
+        wire.sendall(word.encode() + b"\n")
+        with wire.makefile("rb") as answer:
+            told: dict[str, float] = orjson.loads(answer.read())
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--only", help="serve this operation alone over MCP")
+    given = parser.parse_args()
+    if given.only:
+        protocol.mcp.CATALOGUE = {given.only: CATALOGUE[given.only]}  # texts and the other surfaces keep theirs
+    logs.set_up()
+    settings = read_settings(port=given.port, data_dir=given.data_dir)
+    service = Service(settings)
+    WatchedServer(uvicorn_config(service, settings), service).run()
+
+
+if __name__ == "__main__":
+    main()
