@@ -8,6 +8,7 @@
 """
 
 import argparse
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.app import Service
+from server.sandbox.parent import end_with_parent
 from server.serve import uvicorn_config
 from server.settings import read_settings
 
@@ -130,6 +132,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--answers", type=Path, required=True)
     given = parser.parse_args()
+    end_with_parent(os.getppid())
     app = FLOORS[given.kind](given.answers)
     config = uvicorn_config(cast(Service, app), read_settings(port=given.port))
     uvicorn.Server(config).run()

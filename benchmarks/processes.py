@@ -22,18 +22,18 @@ UNSET = ("EMPORION_", "OTEL_", "PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
 
 
 class Child:
-    """A server of ours on a free port of 127.0.0.1, ready when it is made. Ended by its own id."""
+    """A Python program that serves on a free port of 127.0.0.1, ready when it is made. Ended by its own id."""
 
     def __init__(self, command: Sequence[str], folder: Path, path: str = "/") -> None:
         self.port, self.folder, self.began = free_port(), folder, time.monotonic()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(UNSET)}
         inherited |= {"PYTHONPATH": str(ROOT), "EMPORION_RATE_LIMITS": "false"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", *command, "--port", str(self.port)],
+            [sys.executable, *command, "--port", str(self.port)],
             env=inherited
             | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"},  # for the floor too: its spans cost a third
             cwd=folder,  # where no .env is
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # its end tells our own servers that this process is gone
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a line of log a call is written, and goes nowhere
         )
@@ -74,7 +74,7 @@ class Child:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self._ended()
 
     def stop(self) -> None:
         if self.process.poll() is not None:
@@ -84,6 +84,12 @@ class Child:
             self.process.wait(START_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
+        self._ended()
+
+    def _ended(self) -> None:
+        self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
 
     def _wait(self, path: str) -> None:
         while True:

@@ -59,8 +59,8 @@ def tool_call(stage: Stage) -> Row:
 
 
 def catalogue(stage: Stage) -> Row:
-    """G11: the same server twice."""
-    return _against(stage, "G11", stage.subject, stage.one_tool, shots.tool_calls)
+    """G11: the same server twice, of the same age."""
+    return _against(stage, "G11", stage.all_tools, stage.one_tool, shots.tool_calls)
 
 
 def message(stage: Stage) -> Row:

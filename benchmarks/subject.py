@@ -11,6 +11,7 @@ The side door listens on a port of its own (in `side_port` of the data folder) a
 
 import argparse
 import asyncio
+import os
 import socket
 import time
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ import orjson
 import protocol.mcp
 from server import logs
 from server.app import Service
+from server.sandbox.parent import end_with_parent
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from tools.catalogue import CATALOGUE
@@ -99,6 +101,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--only", help="serve this operation alone over MCP")
     given = parser.parse_args()
+    end_with_parent(os.getppid())
     if given.only:
         protocol.mcp.CATALOGUE = {given.only: CATALOGUE[given.only]}  # texts and the other surfaces keep theirs
     logs.set_up()

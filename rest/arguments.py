@@ -12,6 +12,7 @@ from tools.registry import Operation
 from tools.rules.jsontext import BadJson, parse
 
 INTEGER = re.compile(r"-?[0-9]{1,18}")
+MOST_FIELDS = 50
 WORDS = {"true": True, "false": False}
 
 
@@ -46,7 +47,7 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
     if not query:
         return {}
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)
+        pairs = _pairs(query.decode("ascii"))
     except ValueError:
         raise InvalidRequest("the query string is not valid percent-encoded UTF-8", param="query") from None
     kinds, found = _kinds(op), dict[str, Json]()
@@ -55,6 +56,16 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
             raise InvalidRequest(f"{name} is given twice", param=name[:64])
         found[name] = kinds.get(name, str)(value)
     return found
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    """Names and values in their order; ValueError for more than 50, or for what is no UTF-8."""
+    if "%" in query or "+" in query:
+        return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    if query.count("&") >= MOST_FIELDS:
+        raise ValueError
+    parts = [part.partition("=") for part in query.split("&") if part]
+    return [(name, value) for name, _, value in parts]
 
 
 @cache

@@ -37,7 +37,7 @@ from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
 from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation
-from tools.rules.jsontext import BadJson, check_tree
+from tools.rules.jsontext import MAX_INTEGER, BadJson, check_tree
 from tools.shelf import Shelf
 from tools.steps.judging import GatherAgain
 from tools.touches import Touches
@@ -231,10 +231,13 @@ class Notes:
 
 
 def _plain(given: dict[str, Json]) -> bool:
-    """Whether these are a few ASCII texts and nothing else, as in most reads: check_tree finds nothing in them."""
-    words = [*given, *given.values()]
-    if not {str}.issuperset(map(type, words)):
-        return False
+    """Whether these are a few ASCII texts and small numbers, as in most reads: check_tree finds nothing in them."""
+    words = [*given]
+    for value in given.values():
+        if value.__class__ is str:
+            words.append(value)
+        elif value.__class__ is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:
+            return False
     text = "".join(words)
     return text.isascii() and "\0" not in text
 
