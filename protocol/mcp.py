@@ -1,7 +1,7 @@
 """MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -78,16 +78,13 @@ class McpSurface:
         self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
         self.server = self._server()
-        self.manager = StreamableHTTPSessionManager(
-            app=self.server,
-            stateless=True,
-            json_response=False,  # JSON answers would drop progress, and the pings that keep a long wait open
-            security_settings=wire.security(allowed_hosts),
-        )
+        self.plain, self.streaming = (self._manager(allowed_hosts, as_json) for as_json in (True, False))
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Enter once per process, for as long as requests are served."""
-        return self.manager.run()
+        async with self.plain.run(), self.streaming.run():
+            yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = wire.stripped(scope)
@@ -100,11 +97,18 @@ class McpSurface:
         if body is None:
             return
         try:
-            body, bad = wire.judged(body)
+            body, request, bad = wire.judged(body)
         except BadJson as unreadable:
             await wire.send_parse_error(send, unreadable)
             return
-        await self.manager.handle_request(wire.for_sdk(scope, approach, bad), wire.replayed(body, receive), send)
+        manager = self.streaming if wire.called_tool(request) in self.extra.calls else self.plain
+        await manager.handle_request(wire.for_sdk(scope, approach, bad), wire.replayed(body, receive), send)
+
+    def _manager(self, allowed_hosts: tuple[str, ...], as_json: bool) -> StreamableHTTPSessionManager:
+        """JSON answers cost half as much as streams, but drop progress, and the pings that keep a long wait open."""
+        return StreamableHTTPSessionManager(
+            app=self.server, stateless=True, json_response=as_json, security_settings=wire.security(allowed_hosts)
+        )
 
     def _server(self) -> Server[dict[str, Any]]:
         house = self.market.house

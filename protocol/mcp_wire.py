@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tools.answers import Answer
 from tools.context import Approach
+from tools.errors.base import Json
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
@@ -66,23 +67,30 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-def judged(body: bytes) -> tuple[bytes, BadJson | None]:
-    """The body for the SDK, and what is wrong with a tool call's arguments, which are then taken out of it.
+def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
+    """The body for the SDK, its value, and what is wrong with a tool call's arguments, which are then taken out of it.
 
     So the call is answered under its id, as a refusal its model can read. Raises BadJson where the offence is elsewhere.
     The SDK alone reads leniently: of two equal keys it takes one, and NaN passes.
     """
     try:
-        parse(body, MAX_DEPTH + ENVELOPE_DEPTH)
+        return body, parse(body, MAX_DEPTH + ENVELOPE_DEPTH), None
     except BadJson as bad:
         call = _tool_call(body)
         fault = None if call is None else _fault_of(call["params"].get("arguments"), bad)
         if call is None or fault is None:
             raise
         rest = json.dumps({**call, "params": {**call["params"], "arguments": {}}}).encode()
-        parse(rest)
-        return rest, fault
-    return body, None
+        return rest, parse(rest), fault
+
+
+def called_tool(request: Json) -> str | None:
+    """The name of the tool a JSON-RPC request calls; None where it is something else."""
+    if not isinstance(request, dict) or request.get("method") != "tools/call":
+        return None
+    params = request.get("params")
+    name = params.get("name") if isinstance(params, dict) else None
+    return name if isinstance(name, str) else None
 
 
 async def send_parse_error(send: Send, bad: BadJson) -> None:
