@@ -19,26 +19,27 @@ HEADERS = [
 
 async def send_stream(frames: AsyncGenerator[Frame, None], receive: Receive, send: Send) -> None:
     """Send frames until the stream ends, the client goes, or it stops reading. Nothing is buffered here."""
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    await send({"type": "http.response.body", "body": b"retry: 2000\n\n", "more_body": True})
-    gone = asyncio.create_task(_disconnected(receive))
-    sending = asyncio.create_task(_pump(frames, send))
-    try:
-        await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (gone, sending):
-            task.cancel()
-            with suppress(asyncio.CancelledError, TimeoutError):
-                await task
+    async with aclosing(frames):
+        first = written(await anext(frames))  # it has begun: closed, however early, it gives its place back
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await send({"type": "http.response.body", "body": b"retry: 2000\n\n" + first, "more_body": True})
+        gone = asyncio.create_task(_disconnected(receive))
+        sending = asyncio.create_task(_pump(frames, send))
+        try:
+            await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (gone, sending):
+                task.cancel()
+                with suppress(asyncio.CancelledError, TimeoutError):
+                    await task
     with suppress(OSError):
         await send({"type": "http.response.body", "body": b""})
 
 
 async def _pump(frames: AsyncGenerator[Frame, None], send: Send) -> None:
-    async with aclosing(frames) as opened:
-        async for frame in opened:
-            async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "http.response.body", "body": written(frame), "more_body": True})
+    async for frame in frames:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send({"type": "http.response.body", "body": written(frame), "more_body": True})
 
 
 def written(frame: Frame) -> bytes:

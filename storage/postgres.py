@@ -10,12 +10,12 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from storage.store import Database, Store
+from storage.store import EVERYBODY, Database, Store
 from storage.unit import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # a COMMIT waits its turn among those that notify
 EVENT_ORDER = (
-    f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', 'events')"  # any number, always the same
+    f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', %s)"  # any number, always the same
 )
 STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
 MOST_NOTIFIED = 100  # names in one notification: PostgreSQL takes less than 8,000 bytes
@@ -68,7 +68,9 @@ class Postgres(Database):
             for start in range(0, len(tx.stale), MOST_NOTIFIED):
                 tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MOST_NOTIFIED])])
             if tx.events:
-                tx.cursor.execute(EVENT_ORDER)
+                tx.cursor.execute(
+                    EVENT_ORDER, ["events " + " ".join(tx.told if len(tx.told) <= MOST_NOTIFIED else EVERYBODY)]
+                )
                 tx.write_events()
             commit = tx.cursor.connection.execute("COMMIT")
         if commit.statusmessage != "COMMIT":  # PostgreSQL answers a broken transaction's COMMIT with a quiet ROLLBACK
@@ -115,7 +117,8 @@ class PostgresStore(Store):
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     def _heard(self, payload: str) -> None:
-        if payload == "events":
-            self.wake()
+        what, *names = payload.split(" ")
+        if what == "events":
+            self.wake(frozenset(names))
         else:
-            self.drop(payload.split(" ")[1:])
+            self.drop(names)

@@ -23,8 +23,9 @@ from storage.unit import Cursor, Overloaded, Tx, Unavailable
 
 T = TypeVar("T")
 Probe = Callable[[Literal["before", "after"], Sequence[str]], None]
-Listener = Callable[[], None]
+Listener = Callable[[frozenset[str]], None]  # whom a commit told something; EVERYBODY where that is not known
 Dropper = Callable[[Sequence[str]], None]
+EVERYBODY = frozenset({"*"})
 
 
 class Database(ABC):
@@ -115,7 +116,9 @@ class Store:
         self.closed = False
         self.counters = Counters()
         self.probe: Probe | None = None  # fault points: called by the writer around its COMMIT
-        self.listeners: list[Listener] = []  # called after a commit that spoke; a hint, the rows are the truth
+        self.listeners: list[
+            Listener
+        ] = []  # called after a commit that told somebody something; a hint, the rows are the truth
         self.droppers: list[Dropper] = []  # caches: told what is stale before answers go out
         self.writes: SimpleQueue[Asked | None] = SimpleQueue()
         self.reads: SimpleQueue[Asked | None] = SimpleQueue()
@@ -138,9 +141,9 @@ class Store:
         self.counters.looks += 1
         return await self._ask(self.reads, read, "look")
 
-    def wake(self) -> None:
+    def wake(self, told: frozenset[str] = EVERYBODY) -> None:
         for listener in self.listeners:
-            listener()
+            listener(told)
 
     def drop(self, stale: Sequence[str]) -> None:
         for dropper in self.droppers:
@@ -155,10 +158,10 @@ class Store:
             worker.join()
         self.database.close()
 
-    def release(self, answers: list[Answer], spoke: bool = False, stale: tuple[str, ...] = ()) -> None:
+    def release(self, answers: list[Answer], told: frozenset[str] = frozenset(), stale: tuple[str, ...] = ()) -> None:
         """Hand answers from a worker's thread to the event loop."""
         with suppress(RuntimeError):  # the loop is gone: nobody is left to answer
-            self.loop.call_soon_threadsafe(self._resolve, answers, spoke, stale)
+            self.loop.call_soon_threadsafe(self._resolve, answers, told, stale)
 
     def _ask(self, queue: "SimpleQueue[Asked | None]", work: Callable[[Tx], T], name: str) -> "asyncio.Future[T]":
         self._refuse_if_closed()
@@ -169,7 +172,7 @@ class Store:
         queue.put(Asked(future, work, name, time.perf_counter()))
         return future
 
-    def _resolve(self, answers: list[Answer], spoke: bool, stale: tuple[str, ...]) -> None:
+    def _resolve(self, answers: list[Answer], told: frozenset[str], stale: tuple[str, ...]) -> None:
         self.waiting -= len(answers)
         if stale:
             self.drop(stale)
@@ -180,8 +183,8 @@ class Store:
                 future.set_result(value)
             else:
                 future.set_exception(_raisable(error))
-        if spoke:
-            self.wake()
+        if told:
+            self.wake(told)
 
     def _refuse_if_closed(self) -> None:
         if self.closed:

@@ -96,7 +96,7 @@ class Writer(Worker):
                 tx = self._begin(last)
                 answers = self._commit(tx, batch)
                 rest = batch[len(answers) :]
-                self.store.release(answers, spoke=bool(tx.events), stale=tuple(tx.stale))
+                self.store.release(answers, told=tx.told, stale=tuple(tx.stale))
             except Exception as error:  # noqa: BLE001 - BEGIN, COMMIT or the connection failed: nothing is acknowledged
                 rest = []
                 self._refuse(batch, error, tx)

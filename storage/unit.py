@@ -93,6 +93,11 @@ class Tx:
         self.statements = 0
 
     @property
+    def told(self) -> frozenset[str]:
+        """Who was told something, as agent ids."""
+        return frozenset(str(event["agent_id"]) for event in self.events)
+
+    @property
     def is_sqlite(self) -> bool:
         return self.dialect.name == "sqlite"
 

@@ -1,56 +1,70 @@
-"""The doorbell: wakes whoever waits for events after a commit that told somebody something. A hint; rows are the truth."""
+"""The doorbell: wakes the streams of whoever was told something by a commit. A hint; rows are the truth."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from storage.store import Store
+from storage.store import EVERYBODY, Store
 from tools.errors import RateLimited
+
+
+class Ear:
+    """One stream's: whether its agent was told something since it last listened."""
+
+    def __init__(self) -> None:
+        self.rung = asyncio.Event()
+
+    def listen(self) -> None:
+        """From now on: called before the rows are read, so that nothing told meanwhile is missed."""
+        self.rung.clear()
+
+    async def hears(self, seconds: float) -> bool:
+        """Whether it rings within `seconds`, or has rung already."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.rung.wait()
+        return self.rung.is_set()
 
 
 class Doorbell:
     """Rung by the store, in every process."""
 
     def __init__(self, store: Store) -> None:
-        self.rings = 0
         self.closed = False
-        self.waiting: set[asyncio.Future[None]] = set()
+        self.ears: defaultdict[str, set[Ear]] = defaultdict(set)  # by agent
         self.streams: Counter[str] = Counter()
         store.listeners.append(self.ring)
 
-    def ring(self) -> None:
-        self.rings += 1
-        waiting, self.waiting = self.waiting, set()
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+    def ring(self, told: frozenset[str]) -> None:
+        """Wake the streams of these agents."""
+        agents = [*self.ears] if told == EVERYBODY else told & self.ears.keys()
+        for agent in agents:
+            for ear in self.ears[agent]:
+                ear.rung.set()
 
     def close(self) -> None:
         """The process is about to stop: streams end now, and clients resume elsewhere."""
         self.closed = True
-        self.ring()
-
-    async def wait(self, rings: int, seconds: float) -> bool:
-        """Until it has rung since `rings`, at most `seconds`; whether it has."""
-        if self.rings != rings:
-            return True
-        future = asyncio.get_running_loop().create_future()
-        self.waiting.add(future)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(future, seconds)
-        self.waiting.discard(future)
-        return self.rings != rings
+        self.ring(EVERYBODY)
 
     @contextmanager
-    def stream_of(self, key: str, most: int) -> Iterator[None]:
+    def stream_of(self, agent: str, key: str, most: int) -> Iterator[Ear]:
         """Hold one of a key's places for open streams; RateLimited when all are taken."""
         if self.streams[key] >= most:
             raise RateLimited(f"this key has {most} streams open", retry_after_seconds=5)
         self.streams[key] += 1
+        ear = Ear()
+        self.ears[agent].add(ear)
         try:
-            yield
+            yield ear
         finally:
-            self.streams[key] -= 1
-            if not self.streams[key]:
-                del self.streams[key]
+            self._forget(agent, key, ear)
+
+    def _forget(self, agent: str, key: str, ear: Ear) -> None:
+        self.streams[key] -= 1
+        if not self.streams[key]:
+            del self.streams[key]
+        self.ears[agent].remove(ear)
+        if not self.ears[agent]:
+            del self.ears[agent]

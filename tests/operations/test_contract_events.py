@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -12,8 +13,10 @@ from tests.market import Agent
 from tests.requirements import covers
 from tests.surfaces.wires import served
 from tests.trading import PRICE, Trade
-from tools.records.base import stamp
-from tools.rules.ids import is_id
+from tools.ports import Env
+from tools.records.base import encode, spliced, stamp
+from tools.records.events import Event, Told
+from tools.rules.ids import event_id, is_id
 
 TRADED = ["job.created", "job.accepted", "job.delivered", "job.paid", "job.completed"]
 
@@ -179,3 +182,11 @@ async def test_the_lines_of_a_stream_end_in_lf_alone(trade: Trade) -> None:
     assert b"\r" not in raw
     retry, ready, rest = raw.split(b"\n\n")
     assert (retry[:7], ready.split(b"\n")[0], rest) == (b"retry: ", b"event: ready", b"")
+
+
+@pytest.mark.parametrize("microseconds", [0, 999, 1_000, 1_795_000_000_123_999, 253_402_300_799_999_999])
+def test_an_event_is_written_as_its_record_would_be(microseconds: int) -> None:
+    data = '{"n":1,"text":"\\u2028 \\"quoted\\""}'
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    record = Event(id=event_id(1_025), type="job.created", env=Env.TEST, created_at=stamp(at), data=spliced(data))
+    assert Told(1_025, "job.created", microseconds, data).written("test").encode() == encode(record)

@@ -75,7 +75,7 @@ async def test_o5_two_processes_number_their_events_in_the_order_they_commit(
 ) -> None:
     store = opening(postgres_url)
     woken, seen = asyncio.Event(), list[int]()
-    store.listeners.append(woken.set)
+    store.listeners.append(lambda told: woken.set())
     processes = [await writing(postgres_url, 300) for _ in range(2)]
     outputs = [asyncio.ensure_future(acknowledged(process)) for process in processes]
     async with asyncio.timeout(60):

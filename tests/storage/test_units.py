@@ -260,7 +260,7 @@ async def test_a_read_of_several_statements_sees_one_moment(store: Store) -> Non
 async def test_o5_a_poller_beside_eight_writers_sees_every_event_in_order(store: Store) -> None:
     seen: list[int] = []
     woken = asyncio.Event()
-    store.listeners.append(woken.set)
+    store.listeners.append(lambda told: woken.set())
 
     async def write() -> None:
         for _ in range(50):

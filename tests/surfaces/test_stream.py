@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,10 +10,14 @@ import httpx
 import orjson
 import pytest
 
+from rest.stream import send_stream
 from storage.store import Store
 from storage.unit import Tx
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
+from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
+from tools.operations import events
 from tools.rules.ids import event_id
 
 
@@ -113,6 +117,42 @@ async def test_a_key_has_five_streams_and_gets_its_place_back(running: tuple[Tes
             await asyncio.sleep(0.01)
         async with stream(http, agent) as opened:
             assert (await take(opened, 1))[0]["event"] == "ready"
+
+
+async def test_a_stream_reads_only_when_its_agent_was_told_something(
+    running: tuple[TestMarket, httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.02)
+    market, http = running
+    ada, bo = await market.register("Ada"), await market.register("Bo")
+    async with stream(http, ada) as opened:
+        assert [frame["event"] for frame in await take(opened, 2)] == ["ready", "heartbeat"]
+        looks = market.store.counters.looks
+        await tell(market, bo, 1)
+        assert {frame["event"] for frame in await take(opened, 5)} == {"heartbeat"}
+        assert market.store.counters.looks == looks
+        await tell(market, ada, 2)
+        while (heard := (await take(opened, 1))[0])["event"] == "heartbeat":
+            pass
+    assert json.loads(heard["data"])["data"]["n"] == 2
+
+
+async def test_a_client_that_leaves_at_once_gives_its_place_back(store: Store) -> None:
+    market = TestMarket(store)
+    agent = await market.register()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        pass
+
+    approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
+    opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
+    assert isinstance(opened, AsyncGenerator)
+    assert market.market.bell.streams.total() == 1
+    await send_stream(opened, receive, send)
+    assert (market.market.bell.streams.total(), len(market.market.bell.ears)) == (0, 0)
 
 
 async def test_streams_end_when_the_server_stops(running: tuple[TestMarket, httpx.AsyncClient]) -> None:

@@ -9,14 +9,14 @@ import orjson
 from pydantic import Field, JsonValue
 
 from storage.events import events_after, events_of_kinds, newest_event, oldest_event
-from storage.tables import EventRow
 from storage.unit import Tx
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
+from tools.doorbell import Ear
 from tools.errors import InvalidRequest
 from tools.ports import Env
 from tools.records.base import spliced, stamp
-from tools.records.events import Event, EventPage, Frame
+from tools.records.events import EventPage, Frame, Told
 from tools.registry import operation
 from tools.rules.eventkinds import KINDS, BadKind, expand
 from tools.rules.ids import BadId, event_id, event_number
@@ -45,11 +45,11 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
         raise InvalidRequest("cursor means the same as since: send one", param="cursor")
     after = _number(since)
     rows = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
-    data = [_record(row) for row in rows[: asked.limit]]
-    more = len(rows) > asked.limit
-    last = data[-1].id if data else since
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    last = event_id(page[-1].number) if page else since
+    written = ",".join([row.written(ctx.env.value) for row in page])
     return EventPage(
-        data=data,
+        data=spliced(f"[{written}]"),
         has_more=more,
         next_cursor=last if more else None,
         next_since=last,
@@ -75,47 +75,40 @@ async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator
     """
     after = await _newest(outside) if asked.since is None else _number(asked.since)
     _kinds(asked.types)
-    place = outside.bell.stream_of(outside.caller.key_id or "", outside.house.limits.streams_per_key)
-    place.__enter__()
-    return _frames(outside, asked, after, place)
+    most = outside.house.limits.streams_per_key
+    place = outside.bell.stream_of(outside.caller.agent, outside.caller.key_id or "", most)
+    return _frames(outside, asked, after, place, place.__enter__())
 
 
 async def _frames(
-    outside: Outside, asked: StreamEvents, after: int, place: AbstractContextManager[None]
+    outside: Outside, asked: StreamEvents, after: int, place: AbstractContextManager[Ear], ear: Ear
 ) -> AsyncGenerator[Frame, None]:
     agent, env = outside.caller.agent, outside.env
     try:
         ready = {"agent_id": agent, "env": env, "last_event_id": event_id(after) if after else None}
         yield Frame("ready", orjson.dumps(ready))
-        while not outside.bell.closed:
-            rings = outside.bell.rings
+        while True:
+            ear.listen()
+            if outside.bell.closed:
+                return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             rows = await outside.store.look(read)
             for row in rows:
-                yield Frame(row.kind, orjson.dumps(_record(row)), event_id(row.id))
-                after = row.id
-            if len(rows) < BACKLOG and not await outside.bell.wait(rings, HEARTBEAT_SECONDS):
+                yield Frame(row.kind, row.written(env.value).encode(), event_id(row.number))
+                after = row.number
+            while len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
                 yield Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
     finally:
         place.__exit__(None, None, None)
 
 
-def _record(row: EventRow) -> Event:
-    return Event(
-        id=event_id(row.id),
-        type=row.kind,
-        env=Env(row.env),
-        created_at=stamp(row.created_at),
-        data=spliced(row.data),
-    )
-
-
-def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[EventRow]:
+def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[Told]:
     kinds = _kinds(types)
     if kinds is None:
-        return tx.all(events_after, agent_id=agent_id, env=env, after=after, limit=limit)
+        return [Told(*row) for row in tx.all(events_after, agent_id=agent_id, env=env, after=after, limit=limit)]
     wanted = orjson.dumps(sorted(kinds)).decode()
-    return tx.all(events_of_kinds, agent_id=agent_id, env=env, after=after, limit=limit, kinds=wanted)
+    found = tx.all(events_of_kinds, agent_id=agent_id, env=env, after=after, limit=limit, kinds=wanted)
+    return [Told(*row) for row in found]
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:

@@ -5,8 +5,8 @@ a time is ISO-8601 UTC text with milliseconds.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cache
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import orjson
@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 T = TypeVar("T")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it is
 Minor = Annotated[int, Field(description="USDC minor units: 1000000 = 1 USDC")]
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
@@ -57,8 +58,19 @@ def stamp(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
+def stamp_of(microseconds: int) -> str:
+    """The same for microseconds since 1970, as rows keep a time: for lists, whose rows share seconds."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{_to_the_second(seconds)}.{rest // 1000:03d}Z"
+
+
 def stamp_or_none(at: datetime | None) -> str | None:
     return None if at is None else stamp(at)
+
+
+@lru_cache(4096)
+def _to_the_second(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
 
 
 def encode(record: object) -> bytes:
