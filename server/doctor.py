@@ -8,7 +8,7 @@ from server.settings import BadSettings, Settings, house_of
 from storage.open import open_store
 from storage.unit import StorageError, Tx
 from tools.rules.transfers import ChainDown
-from tools.steps.listings import drifted_listings
+from tools.steps.figures import drifted_listings
 
 
 async def examine(settings: Settings) -> int:

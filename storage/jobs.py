@@ -77,27 +77,3 @@ def due_jobs(status: str, deadline: str) -> Query[JobRow]:
         .limit(bindparam("limit"))
         .with_for_update(skip_locked=True)
     )
-
-
-_OF_LISTING = JobRow.listing_id == bindparam("listing_id")
-finished_of_listing: Query[Any] = Query(
-    select(JobRow.id, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at).where(
-        _OF_LISTING, _in(JobRow.status, ("completed", "resolved", "cancelled"))
-    )
-)
-transfers_of_listing: Query[Any] = Query(
-    select(
-        SettlementRow.job_id,
-        SettlementRow.kind,
-        SettlementRow.status,
-        SettlementRow.amount,
-        SettlementRow.payer_address,
-    )
-    .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
-    .where(_OF_LISTING)
-)
-ratings_of_listing: Query[Any] = Query(
-    select(func.count(), func.avg(ReviewRow.rating)).where(
-        ReviewRow.listing_id == bindparam("listing_id"), ReviewRow.role == literal("buyer")
-    )
-)

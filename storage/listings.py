@@ -1,7 +1,5 @@
 """Queries of listings."""
 
-from typing import Any
-
 from sqlalchemy import bindparam, func, literal, select
 
 from storage.query import Query
@@ -16,4 +14,3 @@ active_listings_of = Query(
         ListingRow.status == literal("active"),
     )
 )
-figures_of_listings: Query[Any] = Query(select(ListingRow.id, ListingRow.stats, ListingRow.graduated))

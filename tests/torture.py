@@ -29,7 +29,7 @@ from tests.faults.standing import Standing, half_states, standing
 from tests.market import Agent
 from tests.trading import OFFER, PRICE, binding
 from tools.catalogue import CATALOGUE
-from tools.steps.listings import drifted_listings
+from tools.steps.figures import drifted_listings
 
 CLIENTS, ORDERS_AT_ONCE = 6, 2
 LIFE_SECONDS = (0.02, 0.8)  # how long a server serves before it is killed

@@ -4,7 +4,7 @@ from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, Wall
 from storage.tables.door import AnswerRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
-from storage.tables.listings import DocumentRow, ListingRow, ListingStatus
+from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.search import ListingSearchRow
 from storage.tables.threads import MessageRow, ThreadRow
@@ -24,6 +24,8 @@ __all__ = [
     "ListingSearchRow",
     "ListingStatus",
     "MessageRow",
+    "PayerRow",
+    "ResultRow",
     "ReviewRow",
     "SettlementKind",
     "SettlementRow",

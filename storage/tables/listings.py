@@ -40,8 +40,32 @@ class ListingRow(Row, name="listings", parts=[Index(None, "seller_id", "env", "s
     first_party: Mapped[bool]
     graduated: Mapped[bool] = mapped_column(default=False)
     stats: Mapped[str]  # JSON, derived from jobs, settlements and reviews
+    rating_sum: Mapped[int] = mapped_column(default=0)
+    timed_jobs: Mapped[int] = mapped_column(default=0)  # results with seconds
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "seconds")]):
+    """What a closed job came to, as it is counted in its listing's figures."""
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    listing_id: Mapped[str]
+    completed: Mapped[bool]
+    failed: Mapped[bool]
+    paid_minor: Mapped[int]
+    payer: Mapped[str | None]
+    seconds: Mapped[int | None]
+
+
+class PayerRow(Row, name="listing_payers"):
+    """What a wallet paid for a listing's completed jobs, net of refunds."""
+
+    listing_id: Mapped[str] = mapped_column(primary_key=True)
+    wallet: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    paid_minor: Mapped[int]
 
 
 class DocumentRow(Row, name="documents"):

@@ -11,6 +11,7 @@ import pytest
 import storage.agents
 import storage.door
 import storage.events
+import storage.figures
 import storage.jobs
 import storage.listings
 from server.app import Service
@@ -24,7 +25,14 @@ from tests.market import Agent, TestMarket
 from tests.operations.conftest import chain_process, trade  # noqa: F401 - fixtures
 from tests.trading import OFFER, Trade
 
-MODULES: tuple[ModuleType, ...] = (storage.agents, storage.door, storage.events, storage.jobs, storage.listings)
+MODULES: tuple[ModuleType, ...] = (
+    storage.agents,
+    storage.door,
+    storage.events,
+    storage.figures,
+    storage.jobs,
+    storage.listings,
+)
 MAKERS = [
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
     *(

@@ -25,6 +25,7 @@ from tools.registry import operation
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, already
 from tools.steps.documents import Document, keep_document, text_of
+from tools.steps.figures import count_rating
 from tools.steps.jobs import (
     FINISHED,
     JobRef,
@@ -37,7 +38,6 @@ from tools.steps.jobs import (
     post_note,
 )
 from tools.steps.judging import MOST_PREVIEW, measured, mismatch, violations
-from tools.steps.listings import recount
 from tools.steps.screening import private_json, private_text
 from tools.steps.views import handles, job_record
 
@@ -197,7 +197,8 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
         )
     )
     _tell_reviewed(ctx, row, warned)
-    recount(ctx, seen.row.listing_id)
+    if role is Actor.BUYER:
+        count_rating(ctx.tx, row.listing_id, row.rating)
     return review_record(ctx, row)
 
 

@@ -1,8 +1,7 @@
-"""What a listing's jobs came to: the figures of Listing.stats, from job rows and settlement rows."""
+"""What a listing's jobs came to: the figures of Listing.stats, job by job, from job rows and settlement rows."""
 
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tools.rules.jobfacts import SELLER_FAILURES, JobStatus, Outcome
@@ -12,8 +11,7 @@ GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 3, 3.5
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedJob:
-    id: str
+class ClosedJob:
     status: str
     closed_as: str | None
     outcome: str | None
@@ -34,7 +32,6 @@ class FinishedJob:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    job_id: str
     kind: str
     status: str
     amount: int
@@ -42,57 +39,108 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    jobs_completed: int
-    jobs_failed: int
-    jobs_paid: int
-    distinct_buyers: int
-    median_turnaround_seconds: int | None
-    volume_minor: int
-    graduated: bool
+class Result:
+    """What one job came to: its part of a listing's figures."""
+
+    completed: bool = False
+    failed: bool = False
+    paid_minor: int = 0  # net of refunds, of a completed job
+    payer: str | None = None  # the wallet that paid it, in lower case
+    seconds: int | None = None  # from acceptance to delivery, of a completed job
+
+    @property
+    def paid(self) -> bool:
+        return self.paid_minor >= DUST_MINOR
 
 
-def figures(jobs: Iterable[FinishedJob], transfers: Iterable[Transfer], rating: float | None) -> Figures:
-    """Counts, the median turnaround, and the volume of completed jobs net of refunds."""
-    finished = list(jobs)
-    net, payer = _net_by_job(transfers)
-    done = [job for job in finished if job.completed]
-    by_wallet: defaultdict[str, int] = defaultdict(int)
-    for job in done:
-        if job.id in payer:
-            by_wallet[payer[job.id]] += net[job.id]
-    buyers = sum(paid >= DUST_MINOR for paid in by_wallet.values())
-    paid_jobs = sum(net[job.id] >= DUST_MINOR for job in done)
-    return Figures(
-        jobs_completed=len(done),
-        jobs_failed=sum(job.failed for job in finished),
-        jobs_paid=paid_jobs,
-        distinct_buyers=buyers,
-        median_turnaround_seconds=_median(done),
-        volume_minor=sum(net[job.id] for job in done),
-        graduated=paid_jobs >= GRADUATION_JOBS
-        and buyers >= GRADUATION_BUYERS
-        and (rating is None or rating >= GRADUATION_RATING),
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The sums over all jobs and ratings of a listing."""
+
+    completed: int = 0
+    failed: int = 0
+    paid: int = 0
+    buyers: int = 0  # distinct wallets that paid at least DUST_MINOR
+    volume_minor: int = 0
+    timed: int = 0  # completed jobs with a known turnaround
+    ratings: int = 0
+    rating_sum: int = 0
+
+    @property
+    def rating(self) -> float | None:
+        return round(self.rating_sum / self.ratings, 2) if self.ratings else None
+
+    @property
+    def graduated(self) -> bool:
+        well_rated = not self.ratings or self.rating_sum >= GRADUATION_RATING * self.ratings
+        return self.paid >= GRADUATION_JOBS and self.buyers >= GRADUATION_BUYERS and well_rated
+
+
+def result_of(job: ClosedJob, transfers: Iterable[Transfer]) -> Result:
+    """A job's part, as it now stands; a job that is not closed has none."""
+    if not job.completed:
+        return Result(failed=job.failed)
+    paid, payer = _net(transfers)
+    times = job.accepted_at, job.delivered_at
+    seconds = int((times[1] - times[0]).total_seconds()) if times[0] and times[1] else None
+    return Result(True, job.failed, paid if payer else 0, payer, seconds)
+
+
+def moved(tally: Tally, old: Result, new: Result, buyers: int) -> Tally:
+    """The sums once a job's part is no longer `old` but `new`; `buyers` is by how many the paying wallets change."""
+    return replace(
+        tally,
+        completed=tally.completed + new.completed - old.completed,
+        failed=tally.failed + new.failed - old.failed,
+        paid=tally.paid + new.paid - old.paid,
+        buyers=tally.buyers + buyers,
+        volume_minor=tally.volume_minor + new.paid_minor - old.paid_minor,
+        timed=tally.timed + (new.seconds is not None) - (old.seconds is not None),
     )
 
 
-def _net_by_job(transfers: Iterable[Transfer]) -> tuple[defaultdict[str, int], dict[str, str]]:
-    net: defaultdict[str, int] = defaultdict(int)
-    payer: dict[str, str] = {}
+def wallet_moves(old: Result, new: Result) -> list[tuple[str, int]]:
+    """By how much each wallet's net payments change, in minor units."""
+    moves: dict[str, int] = {}
+    for result, sign in ((old, -1), (new, 1)):
+        if result.payer:
+            moves[result.payer] = moves.get(result.payer, 0) + sign * result.paid_minor
+    return [(wallet, change) for wallet, change in moves.items() if change]
+
+
+def buyers_by(before_minor: int, after_minor: int) -> int:
+    """Whether a wallet begins (1) or ceases (-1) to count, or neither."""
+    return (after_minor >= DUST_MINOR) - (before_minor >= DUST_MINOR)
+
+
+def rated(tally: Tally, rating: int) -> Tally:
+    return replace(tally, ratings=tally.ratings + 1, rating_sum=tally.rating_sum + rating)
+
+
+def tallied(results: Iterable[Result], ratings: Iterable[int]) -> Tally:
+    """The sums from nothing: what the kept ones are checked against."""
+    tally, wallets = Tally(), dict[str, int]()
+    for result in results:
+        tally = moved(tally, Result(), result, 0)
+        for wallet, change in wallet_moves(Result(), result):
+            wallets[wallet] = wallets.get(wallet, 0) + change
+    tally = replace(tally, buyers=sum(paid >= DUST_MINOR for paid in wallets.values()))
+    for rating in ratings:
+        tally = rated(tally, rating)
+    return tally
+
+
+def middle(timed: int) -> int:
+    """The place of the median among the sorted turnarounds, from 0."""
+    return timed // 2
+
+
+def _net(transfers: Iterable[Transfer]) -> tuple[int, str | None]:
+    net, payer = 0, None
     for transfer in transfers:
         if transfer.kind == "refund":
-            net[transfer.job_id] -= transfer.amount
+            net -= transfer.amount
         elif transfer.status == "settled":
-            net[transfer.job_id] += transfer.amount
-            payer[transfer.job_id] = transfer.payer_address.lower()
+            net += transfer.amount
+            payer = transfer.payer_address.lower()
     return net, payer
-
-
-def _median(jobs: list[FinishedJob]) -> int | None:
-    """The element floor(n/2) of the sorted seconds from acceptance to delivery."""
-    taken = sorted(
-        int((job.delivered_at - job.accepted_at).total_seconds())
-        for job in jobs
-        if job.accepted_at and job.delivered_at
-    )
-    return taken[len(taken) // 2] if taken else None

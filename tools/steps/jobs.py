@@ -29,7 +29,7 @@ from tools.rules.jobfacts import (
     refund_expected,
 )
 from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
-from tools.steps.listings import recount
+from tools.steps.figures import recount
 
 
 class JobRef(Arguments):
@@ -143,7 +143,7 @@ def advance(
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, told or {})
     if move.target in COUNTED:
-        recount(ctx, row.listing_id)
+        recount(ctx.tx, row, after.settlements)
     return after
 
 

@@ -1,23 +1,19 @@
-"""Listings as others need them: shown, indexed for search, and their figures kept true."""
+"""Listings as others need them: shown, and indexed for search."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import StringConstraints
 
-from storage.jobs import finished_of_listing, ratings_of_listing, transfers_of_listing
-from storage.listings import figures_of_listings
 from storage.search import index_listing
 from storage.tables import AgentRow, ListingRow, ListingStatus
 from storage.unit import Tx
-from tools.context import Context
 from tools.ports import Env
 from tools.records.base import Json, encode, spliced, stamp
 from tools.records.listings import HowToOrder, Listing, ListingStats, Pricing, SellerCard
 from tools.rules.jobfacts import PricingModel, Timing
 from tools.rules.money import price_display
-from tools.rules.stats import FinishedJob, Transfer, figures
 from tools.rules.words import index_terms
 from tools.shelf import Shown
 from tools.steps.documents import text_of
@@ -103,38 +99,6 @@ def index(tx: Tx, row: ListingRow) -> None:
     tx.forget(cache_name(row.id))
 
 
-def recount(ctx: Context, listing_id: str | None) -> None:
-    """Recompute a listing's figures from its jobs, settlements and reviews, in this unit of work."""
-    if listing_id is None:
-        return
-    row = ctx.tx.get(ListingRow, listing_id, lock=True)
-    assert row is not None
-    stats, graduated = recomputed(ctx.tx, listing_id)
-    text = orjson.dumps(asdict(stats)).decode()
-    if (text, graduated) != (row.stats, row.graduated):
-        index(ctx.tx, ctx.tx.change(row, stats=text, graduated=graduated))
-
-
-def recomputed(tx: Tx, listing_id: str) -> tuple[ListingStats, bool]:
-    """Listing.stats and graduated, from rows."""
-    jobs = [FinishedJob(*row) for row in tx.all(finished_of_listing, listing_id=listing_id)]
-    transfers = [Transfer(*row) for row in tx.all(transfers_of_listing, listing_id=listing_id)]
-    count, mean = tx.one(ratings_of_listing, listing_id=listing_id) or (0, None)
-    rating = None if mean is None else round(float(mean), 2)
-    found = figures(jobs, transfers, rating)
-    stats = ListingStats(
-        jobs_completed=found.jobs_completed,
-        jobs_failed=found.jobs_failed,
-        distinct_buyers=found.distinct_buyers,
-        rating_avg=rating,
-        rating_count=count,
-        median_turnaround_seconds=found.median_turnaround_seconds,
-        volume_usdc=found.volume_minor,
-        jobs_paid=found.jobs_paid,
-    )
-    return stats, found.graduated
-
-
 def _order_example(row: ListingRow, schema: str | None) -> dict[str, Json]:
     """An order that can be sent as it stands where the listing has an example; placeholders where not."""
     if row.example_input is not None:
@@ -146,13 +110,3 @@ def _order_example(row: ListingRow, schema: str | None) -> dict[str, Json]:
 
 def _type_of(schema: Json) -> str:
     return str(schema.get("type", "value")) if isinstance(schema, dict) else "value"
-
-
-def drifted_listings(tx: Tx) -> list[str]:
-    """The ids of listings whose stored figures differ from what their rows come to. Reads everything."""
-    drifted = []
-    for listing_id, stored, graduated in tx.all(figures_of_listings):
-        stats, proven = recomputed(tx, listing_id)
-        if (orjson.dumps(asdict(stats)).decode(), proven) != (stored, graduated):
-            drifted.append(listing_id)
-    return drifted

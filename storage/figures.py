@@ -1,0 +1,40 @@
+"""Queries of a listing's figures: the median of its turnarounds, and everything they are derived from."""
+
+from typing import Any
+
+from sqlalchemy import bindparam, literal, or_, select
+
+from storage.query import Query
+from storage.tables import JobRow, ListingRow, ResultRow, ReviewRow, SettlementRow
+
+turnaround_at = Query(
+    select(ResultRow.seconds)
+    .where(ResultRow.listing_id == bindparam("listing_id"), ResultRow.seconds.is_not(None))
+    .order_by(ResultRow.seconds)
+    .offset(bindparam("place"))
+    .limit(1)
+)
+figures_of_listings: Query[Any] = Query(
+    select(ListingRow.id, ListingRow.stats, ListingRow.graduated, ListingRow.rating_sum, ListingRow.timed_jobs)
+)
+_CLOSED = or_(*(JobRow.status == literal(word) for word in ("completed", "resolved", "cancelled")))
+closed_of_listing: Query[Any] = Query(
+    select(JobRow.id, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at).where(
+        JobRow.listing_id == bindparam("listing_id"), _CLOSED
+    )
+)
+transfers_of_listing: Query[Any] = Query(
+    select(
+        SettlementRow.job_id,
+        SettlementRow.kind,
+        SettlementRow.status,
+        SettlementRow.amount,
+        SettlementRow.payer_address,
+    )
+    .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
+    .where(JobRow.listing_id == bindparam("listing_id"))
+    .order_by(SettlementRow.id)
+)
+ratings_of_listing: Query[Any] = Query(
+    select(ReviewRow.rating).where(ReviewRow.listing_id == bindparam("listing_id"), ReviewRow.role == literal("buyer"))
+)

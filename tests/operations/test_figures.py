@@ -1,0 +1,203 @@
+"""A listing's figures: sums that every closed job, refund and rating moves, always what the rows come to."""
+
+import importlib
+import random  # noqa: TID251 - seeded: the same jobs can be had again
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from eth_account import Account
+from sqlalchemy import bindparam, delete, select, text, update
+
+from storage.query import Query
+from storage.store import Store
+from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementKind, SettlementRow
+from storage.tables.payments import SettlementStatus
+from storage.unit import Tx
+from tests.market import TestMarket
+from tests.storage.orders import NOW, job
+from tests.trading import OFFER, binding
+from tools.rules.stats import Result, Tally, buyers_by, moved, tallied, wallet_moves
+from tools.steps.figures import count_rating, drifted_listings, recount
+from tools.steps.jobs import see
+
+RULES: Any = importlib.import_module("storage.migrations.versions.0003_figures")
+results_of: Query[Any] = Query(select(ResultRow).where(ResultRow.listing_id == bindparam("listing_id")))
+payers_of: Query[Any] = Query(select(PayerRow).where(PayerRow.listing_id == bindparam("listing_id")))
+ENDS = (
+    {"status": "completed", "closed_as": "buyer_accepted"},
+    {"status": "completed", "closed_as": "review_timeout"},
+    {"status": "resolved", "closed_as": "verdict", "outcome": "seller"},
+    {"status": "resolved", "closed_as": "verdict", "outcome": "split"},
+    {"status": "resolved", "closed_as": "verdict", "outcome": "buyer"},
+    {"status": "cancelled", "closed_as": "seller_failed"},
+    {"status": "cancelled", "closed_as": "buyer_walked_away"},
+)
+
+
+async def a_listing(store: Store) -> str:
+    market = TestMarket(store)
+    seller = await market.register("Sela")
+    seller.wallet = Account.create()
+    await market.call("set_wallet_address", by=seller, address=seller.wallet.address, signature=binding(seller))
+    made = await market.call("create_listing", by=seller, **OFFER | {"price": 0})
+    return str(made["id"])
+
+
+def transfer(job_id: str, number: int, kind: str, status: str, amount: int, wallet: str) -> SettlementRow:
+    return SettlementRow(
+        id=f"stl_{job_id}_{number}", env="test", job_id=job_id, kind=SettlementKind(kind), status=SettlementStatus(status),
+        payer_agent_id="agt_b", payee_agent_id="agt_s", payer_address=wallet, pay_to="0xseller", amount=amount,
+        expected_amount=amount, network="eip155:84532", asset="0xusdc", tx_hash=f"0x{job_id}{number}".lower(), block_number=1,
+        block_hash="0x", block_time=NOW, settled_at=NOW, created_at=NOW,
+    )  # fmt: skip
+
+
+def close(tx: Tx, listing_id: str, number: int, dice: random.Random) -> JobRow:
+    """One job that ended somehow, paid by one of a few wallets with none, one or two transfers."""
+    made = job(f"job_{number}")
+    taken = timedelta(
+        seconds=dice.choice([0, 5, 5, 60, dice.randrange(90_000)]), microseconds=dice.randrange(1_000_000)
+    )
+    timed = {} if dice.random() < 0.1 else {"accepted_at": NOW, "delivered_at": NOW + taken}
+    row = tx.add(JobRow(**made.__dict__ | {"listing_id": listing_id} | timed | dice.choice(ENDS)))
+    for part in range(dice.choice([0, 1, 1, 2])):
+        status = dice.choice(["settled", "settled", "settled", "partial", "orphaned"])
+        wallet = dice.choice(["0xA", "0xb", "0xC", "0xd"])
+        tx.add(transfer(row.id, part, "payment", status, dice.choice([4_000, 9_999, 10_000, 250_000]), wallet))
+    recount(tx, row, see(tx, row).settlements)
+    return row
+
+
+def refund(tx: Tx, row: JobRow, dice: random.Random) -> None:
+    tx.add(transfer(row.id, 9, "refund", "settled", dice.choice([1, 9_999, 250_000]), "0xseller"))
+    recount(tx, row, see(tx, row).settlements)
+
+
+def rate(tx: Tx, row: JobRow, dice: random.Random) -> None:
+    rating = dice.randrange(1, 6)
+    common = {"env": "test", "listing_id": row.listing_id, "comment": None, "job_value": 0, "machine_generated": False}
+    for role in ("buyer", "seller"):  # the seller's rating is of the buyer
+        tx.add(ReviewRow(job_id=row.id, reviewer_id=role, id=f"rev_{row.id}_{role}", subject_id="agt_s", role=role,
+                         rating=rating, content_warnings="[]", created_at=NOW, **common))  # fmt: skip
+    count_rating(tx, row.listing_id, rating)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_sums_are_always_what_the_rows_come_to(store: Store, seed: int) -> None:
+    dice = random.Random(seed)
+    listing_id = await a_listing(store)
+    for number in range(40):
+
+        def happens(tx: Tx, number: int = number) -> list[str]:
+            row = close(tx, listing_id, number, dice)
+            if dice.random() < 0.4:
+                refund(tx, row, dice)
+            if dice.random() < 0.5:
+                rate(tx, row, dice)
+            return drifted_listings(tx)
+
+        assert await store.write(happens) == [], number
+
+    def counted_again(tx: Tx) -> bool:
+        before = tx.get(ListingRow, listing_id)
+        for number in range(40):
+            row = tx.get(JobRow, f"job_{number}")
+            assert row is not None
+            recount(tx, row, see(tx, row).settlements)
+        return before == tx.get(ListingRow, listing_id)
+
+    assert await store.write(counted_again), "counting a job twice changes nothing"
+
+
+async def test_a_lost_count_is_found(store: Store) -> None:
+    listing_id = await a_listing(store)
+
+    def lose(tx: Tx) -> list[str]:
+        row = tx.get(ListingRow, listing_id)
+        assert row is not None
+        tx.change(row, rating_sum=1)
+        return drifted_listings(tx)
+
+    assert await store.write(lose) == [listing_id]
+
+
+async def test_what_it_costs_to_count_does_not_grow(store: Store) -> None:
+    """The statements of the thirtieth job are as many as those of the third, and no row of another job is read."""
+    listing_id, costs = await a_listing(store), dict[int, int]()
+    dice = random.Random(7)
+    for number in range(30):
+
+        def happens(tx: Tx, number: int = number) -> int:
+            row = tx.add(JobRow(**job(f"job_{number}").__dict__ | {"listing_id": listing_id, "accepted_at": NOW,
+                                "delivered_at": NOW + timedelta(seconds=number), **ENDS[0]}))  # fmt: skip
+            tx.add(transfer(row.id, 1, "payment", "settled", 20_000, dice.choice(["0xa", "0xb"])))
+            before = tx.statements
+            recount(tx, row, see(tx, row).settlements)
+            return tx.statements - before
+
+        costs[number] = await store.write(happens)
+    assert costs[29] <= costs[2] <= 14, costs
+
+
+async def test_the_migration_counts_what_is_there_already(store: Store) -> None:
+    dice = random.Random(11)
+    listing_id = await a_listing(store)
+
+    def happens(tx: Tx) -> None:
+        for number in range(60):
+            row = close(tx, listing_id, number, dice)
+            if number % 3 == 0:
+                refund(tx, row, dice)
+            if number % 2 == 0:
+                rate(tx, row, dice)
+
+    def kept(tx: Tx) -> tuple[dict[str, Any], dict[str, int], tuple[int, int]]:
+        row = tx.get(ListingRow, listing_id)
+        assert row is not None
+        results = {one.job_id: {**one.__dict__, "version": 1} for one in tx.all(results_of, listing_id=listing_id)}
+        wallets = {one.wallet: one.paid_minor for one in tx.all(payers_of, listing_id=listing_id)}
+        return results, wallets, (row.rating_sum, row.timed_jobs)
+
+    def count_anew(tx: Tx) -> None:
+        tx.run(Query(delete(ResultRow.__table__)))
+        tx.run(Query(delete(PayerRow.__table__)))
+        tx.run(Query(update(ListingRow.__table__).values(rating_sum=0, timed_jobs=0)))
+        for words in (RULES.RESULTS, RULES.PAYERS, RULES.SUMS):
+            tx.cursor.execute(text(words).text)
+
+    await store.write(happens)
+    before = await store.look(kept)
+    await store.write(count_anew)
+    assert await store.look(kept) == before
+    assert await store.look(drifted_listings) == []
+
+
+def test_a_wallet_counts_while_its_net_payments_reach_the_least_amount() -> None:
+    assert [buyers_by(*pair) for pair in ((0, 9_999), (9_999, 10_000), (10_000, 9_999), (10_000, 1 << 40))] == [
+        0,
+        1,
+        -1,
+        0,
+    ]
+    old, new = Result(True, paid_minor=5, payer="a"), Result(True, paid_minor=7, payer="b")
+    assert wallet_moves(old, new) == [("a", -5), ("b", 7)]
+    assert wallet_moves(new, new) == []
+    assert moved(tallied([old], []), old, Result(), 0) == Tally()
+
+
+@pytest.mark.parametrize(
+    ("paid", "wallets", "ratings", "graduated"),
+    [
+        (5, 3, [], True),
+        (4, 3, [], False),
+        (5, 2, [], False),
+        (5, 3, [4, 3], True),
+        (5, 3, [4, 3, 3], False),
+    ],
+)
+def test_a_listing_graduates(paid: int, wallets: int, ratings: list[int], graduated: bool) -> None:
+    results = [Result(True, paid_minor=10_000, payer=f"0x{number % wallets}") for number in range(paid)]
+    assert tallied(results, ratings).graduated is graduated
+    assert orjson.loads(orjson.dumps(tallied(results, ratings)))["buyers"] == wallets
