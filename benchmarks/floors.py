@@ -135,6 +135,7 @@ def main() -> None:
     end_with_parent(os.getppid())
     app = FLOORS[given.kind](given.answers)
     config = uvicorn_config(cast(Service, app), read_settings(port=given.port))
+    config.lifespan = "on"
     uvicorn.Server(config).run()
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from starlette.routing import Router
 
 from protocol.a2a import A2aSurface
 from protocol.card import card_json
@@ -60,7 +59,7 @@ class Served:
 
 
 class Service:
-    """The ASGI application of one process. `served` stands between start and stop."""
+    """The ASGI application of one process. Serve it while it is `running`."""
 
     def __init__(
         self, settings: Settings, sandbox_rpc_url: str | None = None, sandbox_genesis: str = "", extra: Any = None
@@ -72,20 +71,14 @@ class Service:
         self.served: Served | None = None
         urls = [self.house.base_url, *settings.extra_base_urls, *_loopback_urls(settings)]
         self.hosts = hosts_of(urls)
-        edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
-        self.router = Router(routes=[], default=edge, lifespan=self._lifespan)
+        self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.router(scope, receive, send)
+        await self.edge(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self.served is not None
         await self.served(scope, receive, send)
-
-    @asynccontextmanager
-    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
-        async with self.running():
-            yield
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Served]:

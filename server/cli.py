@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -62,9 +64,10 @@ def migrate(data_dir: DataDir = None) -> None:
 
     found = settings(data_dir=data_dir)
     found.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    database = open_database(found.database)
-    upgrade(database)
-    database.close()
+    with sentences():
+        database = open_database(found.database)
+        upgrade(database)
+        database.close()
     print("The database is up to date.")
 
 
@@ -73,7 +76,9 @@ def doctor(data_dir: DataDir = None) -> None:
     """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
     from server.doctor import examine
 
-    raise typer.Exit(asyncio.run(examine(settings(data_dir=data_dir))))
+    found = settings(data_dir=data_dir)
+    with sentences():
+        raise typer.Exit(asyncio.run(examine(found)))
 
 
 @app.command()
@@ -88,13 +93,21 @@ def openapi() -> None:
 
 def settings(**given: object) -> Settings:
     """The settings, with what the command line gave; ends the program with a sentence where they are wrong."""
-    try:
+    with sentences():
         return read_settings(**{name: value for name, value in given.items() if value is not None})
-    except BadSettings as bad:
-        fail(str(bad))
-    raise AssertionError("unreachable")
 
 
-def fail(sentence: str) -> None:
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What is refused inside ends the program with its sentence."""
+    from storage.unit import StorageError
+
+    try:
+        yield
+    except (BadSettings, StorageError) as refused:
+        fail(str(refused))
+
+
+def fail(sentence: str) -> NoReturn:
     print(sentence, file=sys.stderr)
     raise typer.Exit(2)

@@ -6,7 +6,7 @@ from server.app import make_world
 from server.secrets import check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from storage.open import open_store
-from storage.unit import StorageError, Tx
+from storage.unit import StorageError
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
 
@@ -34,16 +34,12 @@ async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
             yield True, "secrets: the ones this database was made with"
         except BadSettings as bad:
             yield False, str(bad)
-        drift = await store.scan(_drift)
+        drift = await drifted_listings(store)
         yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
     finally:
         store.close()
     async for finding in _chains(settings, secrets.pepper):
         yield finding
-
-
-def _drift(tx: Tx) -> list[str]:
-    return drifted_listings(tx)
 
 
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:

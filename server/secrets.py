@@ -1,6 +1,7 @@
 """The installation's own secrets: given by the operator, or made once and kept in the data folder, mode 0600."""
 
 import os
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,8 @@ from server.settings import BadSettings, Settings
 from storage.store import Store
 from storage.tables import HouseRow
 from storage.unit import Tx
+
+HEX = re.compile(rb"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def _kept(path: Path) -> bytes:
             file.write(os.urandom(32).hex())
             file.flush()
             os.fsync(file.fileno())
-    text = path.read_text().strip()
-    if len(text) != 64:
-        raise BadSettings(f"{path} does not hold 64 hex characters")
-    return bytes.fromhex(text)
+    text = path.read_bytes().strip()
+    if not HEX.fullmatch(text):
+        raise BadSettings(f"{path} does not hold 64 hex characters: restore it, or this installation's keys are lost")
+    return bytes.fromhex(text.decode())

@@ -1,6 +1,10 @@
 """Run the service: the sandbox beside it where asked, uvicorn under it, a word about where everything is."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from socket import socket
 from types import FrameType
 
 import uvicorn
@@ -15,11 +19,27 @@ GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which also tells open streams to end when it is told to."""
+    """uvicorn around a running service, which also tells open streams to end when it is told to.
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    What the service refuses to start with leaves `run` as it was raised.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None] = lambda: None) -> None:
         super().__init__(config)
-        self.service = service
+        self.service, self.ready, self.opened = service, ready, AsyncExitStack()
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await self.opened.enter_async_context(self.service.running())
+        try:
+            await super().startup(sockets)
+        except BaseException:
+            await self.opened.aclose()
+            raise
+        self.ready()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        await self.opened.aclose()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.service.served is not None:
@@ -35,11 +55,13 @@ def serve(settings: Settings, with_sandbox: bool) -> None:
         if with_sandbox:
             chain, settings = start_chain(settings)
         service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
-        server = Server(uvicorn_config(service, settings), service)
-        print(greeting(service, chain), flush=True)
-        server.run()
+        greet = partial(print, greeting(service, chain), flush=True)
+        Server(uvicorn_config(service, settings), service, greet).run()
     except (BadSettings, SandboxRefused, Unavailable) as refused:
         print(str(refused), file=sys.stderr)
+        raise SystemExit(2) from None
+    except SystemExit:  # uvicorn has logged why it cannot listen
+        print(f"EMPORION_HOST, EMPORION_PORT: {settings.host}:{settings.port} cannot be listened on", file=sys.stderr)
         raise SystemExit(2) from None
     finally:
         if chain is not None:
@@ -64,7 +86,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         port=settings.port,
         loop="uvloop",
         http="httptools",
-        lifespan="on",
+        lifespan="off",  # Server opens and closes the service
         access_log=False,
         log_level="warning",
         proxy_headers=False,

@@ -14,9 +14,7 @@ turnaround_at = Query(
     .offset(bindparam("place"))
     .limit(1)
 )
-figures_of_listings: Query[Any] = Query(
-    select(ListingRow.id, ListingRow.stats, ListingRow.graduated, ListingRow.rating_sum, ListingRow.timed_jobs)
-)
+listing_ids: Query[str] = Query(select(ListingRow.id))
 _CLOSED = or_(*(JobRow.status == literal(word) for word in ("completed", "resolved", "cancelled")))
 closed_of_listing: Query[Any] = Query(
     select(JobRow.id, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at).where(

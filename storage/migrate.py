@@ -5,8 +5,10 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from storage.store import Database
+from storage.unit import Unavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = text("SELECT pg_advisory_lock(7303015)")
@@ -14,7 +16,17 @@ UNLOCK = text("SELECT pg_advisory_unlock(7303015)")
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Run what is missing up to `revision`, all or nothing. Two processes that start together take turns."""
+    """Run what is missing up to `revision`, all or nothing; Unavailable where the database does not let itself be opened.
+
+    Two processes that start together take turns.
+    """
+    try:
+        _upgrade(database, revision)
+    except DBAPIError as error:
+        raise Unavailable(f"the database cannot be opened: {' '.join(str(error.orig).split())}") from error
+
+
+def _upgrade(database: Database, revision: str) -> None:
     with database.engine.connect() as connection:
         if connection.dialect.name == "sqlite":  # the file's side lock is held already
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for CREATE TABLE

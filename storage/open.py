@@ -11,7 +11,7 @@ SQLITE = "sqlite:///"
 
 
 def open_store(url: str) -> Store:
-    """The store behind `url`, its tables brought up to date under the database's own lock."""
+    """The store behind `url`, its tables brought up to date under the database's own lock; else Unavailable."""
     database = open_database(url)
     try:
         upgrade(database)

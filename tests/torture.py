@@ -21,7 +21,6 @@ from typing import Any
 import httpx
 
 from storage.open import open_store
-from storage.unit import Tx
 from tests.databases import DATABASES, PostgresServer, close
 from tests.faults.chain import OwnChain, wallet_of
 from tests.faults.forge import KILLED, Forge
@@ -255,12 +254,9 @@ def wrong(found: Standing, load: Load) -> list[str]:
 async def drifted(url: str) -> list[str]:
     """What `emporion doctor` would find: listings whose figures are not what their rows come to."""
 
-    def read(tx: Tx) -> list[str]:
-        return drifted_listings(tx)
-
     store = open_store(url)
     try:
-        return [f"listing {one} has drifted" for one in await store.scan(read)]
+        return [f"listing {one} has drifted" for one in await drifted_listings(store)]
     finally:
         await close(store)
 

@@ -8,10 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import uvicorn
-
 from server.app import Service
-from server.serve import uvicorn_config
+from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from tests.conformance.fixture import EXTRA
 
@@ -23,7 +21,7 @@ def main(with_fixture: bool) -> None:
         settings = read_settings(data_dir=Path(folder), port=port, rate_limits=False)
         service = Service(settings, extra=EXTRA if with_fixture else None)
         print(f"http://127.0.0.1:{port}/mcp", flush=True)
-        uvicorn.Server(uvicorn_config(service, settings)).run(sockets=[listening])
+        Server(uvicorn_config(service, settings), service).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -22,10 +22,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-import uvicorn
-
 from server.app import Service
-from server.serve import uvicorn_config
+from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from tests.chain.evm import Evm
 from tests.conformance.excuses import EXCUSES, LEFT_OUT, NEVER_DONE, PUBLIC
@@ -216,7 +214,7 @@ def serving(database: str, folder: Path, evm: Evm) -> Iterator[str]:
     )  # fmt: skip
     service = Service(settings, evm.url)
     service.house = replace(service.house, limits=Limits(enforced=False, **LIMITS))
-    server = uvicorn.Server(uvicorn_config(service, settings))
+    server = Server(uvicorn_config(service, settings), service)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

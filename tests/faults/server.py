@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn
 
@@ -26,7 +27,7 @@ from rest.routes import Receive, Rest, Scope, Send, read_body, reply
 from server.app import Service
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
-from server.serve import uvicorn_config
+from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from server.world.chain import JsonRpcChain
 from storage.open import open_store
@@ -111,7 +112,8 @@ async def serve_whole(listening: socket.socket, say: Told, url: str, rpc_url: st
         test_rpc_url=rpc_url,
         rate_limits=False,
     )
-    await Announced(uvicorn_config(Service(settings, rpc_url), settings), say).serve([listening])
+    service = Service(settings, rpc_url)
+    await Server(uvicorn_config(service, settings), service, partial(say, "ready")).serve([listening])
 
 
 KINDS: dict[str, Callable[..., Awaitable[None]]] = {"stepped": serve_stepped, "whole": serve_whole}

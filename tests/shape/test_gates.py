@@ -40,7 +40,7 @@ MAKERS = [
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
 ]
-READS_EVERYTHING = {"figures_of_listings"}  # the doctor's check of all figures, from the command line alone
+READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, from the command line alone
 BOUNDS = {
     "get_me": 2,
     "get_agent": 1,

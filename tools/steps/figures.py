@@ -2,16 +2,18 @@
 
 from collections import defaultdict
 from dataclasses import asdict
+from functools import partial
 
 import orjson
 
 from storage.figures import (
     closed_of_listing,
-    figures_of_listings,
+    listing_ids,
     ratings_of_listing,
     transfers_of_listing,
     turnaround_at,
 )
+from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
 from storage.unit import Tx
 from tools.records.listings import ListingStats
@@ -59,9 +61,16 @@ def count_rating(tx: Tx, listing_id: str | None, rating: int) -> None:
         _write(tx, listing, rated(_tally_in(listing), rating))
 
 
-def drifted_listings(tx: Tx) -> list[str]:
-    """The ids of listings whose stored figures differ from what their rows come to. Reads everything."""
-    return [listing_id for listing_id, *stored in tx.all(figures_of_listings) if stored != _from_rows(tx, listing_id)]
+async def drifted_listings(store: Store) -> list[str]:
+    """The ids of listings whose stored figures differ from what their rows come to. Reads everything, a listing at a time."""
+    ids = await store.scan(lambda tx: tx.all(listing_ids))
+    return [one for one in ids if await store.scan(partial(has_drifted, listing_id=one))]
+
+
+def has_drifted(tx: Tx, listing_id: str) -> bool:
+    row = tx.get(ListingRow, listing_id)
+    assert row is not None
+    return [row.stats, row.graduated, row.rating_sum, row.timed_jobs] != _from_rows(tx, listing_id)
 
 
 def _locked(tx: Tx, listing_id: str) -> ListingRow:

@@ -1,0 +1,77 @@
+"""What a start refuses it says in one sentence, with exit code 2, and leaves everything as it was."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SECONDS = 60
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port somebody else listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def start(folder: Path, port: int, command: str = "serve", **settings: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
+    given = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(port)}
+    return subprocess.run(
+        [sys.executable, "-m", "server", command],
+        env=clean | given | settings, capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+
+
+def refused(ended: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr + ended.stdout, ended.stderr
+    assert "serves http" not in ended.stdout, "nothing is announced that does not run"
+    sentence = ended.stderr.strip().splitlines()[-1]
+    assert [word for word in words if word not in sentence] == [], sentence
+
+
+@pytest.mark.parametrize("name", ["signing_seed", "key_pepper"])
+@pytest.mark.parametrize("text", [b"", b"g" * 64, b"\xff" * 64, b"00" * 31])
+def test_a_secret_that_is_not_one(tmp_path: Path, taken: int, name: str, text: bytes) -> None:
+    (tmp_path / name).write_bytes(text)
+    refused(start(tmp_path, taken), str(tmp_path / name), "64 hex characters")
+    assert (tmp_path / name).read_bytes() == text
+
+
+def test_a_port_that_is_taken_and_then_other_secrets(tmp_path: Path, taken: int) -> None:
+    """The first start makes the database and its secrets before it finds that it cannot listen."""
+    refused(start(tmp_path, taken), "EMPORION_PORT", f"127.0.0.1:{taken}")
+    kept = (tmp_path / "key_pepper").read_text()
+    refused(start(tmp_path, taken, EMPORION_KEY_PEPPER="ab" * 32), "EMPORION_KEY_PEPPER", "not the secrets")
+    assert (tmp_path / "key_pepper").read_text() == kept
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate"])
+def test_a_file_that_is_no_database(tmp_path: Path, taken: int, command: str) -> None:
+    (tmp_path / "market.db").write_bytes(b"this is a shopping list, not a database\n" * 100)
+    refused(start(tmp_path, taken, command), "not a database")
+
+
+def test_the_doctor_says_what_it_finds(tmp_path: Path, taken: int) -> None:
+    found = start(tmp_path, taken, "doctor")
+    assert (found.returncode, "WRONG" in found.stdout) == (0, False), found.stdout + found.stderr
+    assert "figures: 0 listings differ" in found.stdout
+    (tmp_path / "key_pepper").write_text("spoilt")
+    refused(start(tmp_path, taken, "doctor"), str(tmp_path / "key_pepper"))
+    (tmp_path / "key_pepper").write_text("ab" * 32)
+    found = start(tmp_path, taken, "doctor")
+    assert (found.returncode, "WRONG EMPORION_SIGNING_SEED or" in found.stdout) == (1, True), (
+        found.stdout + found.stderr
+    )
+
+
+def test_a_server_that_is_not_there(tmp_path: Path, taken: int) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    refused(start(tmp_path, taken, EMPORION_DATABASE_URL=url, EMPORION_SIGNING_SEED="11" * 32,
+                  EMPORION_KEY_PEPPER="22" * 32), "127.0.0.1")  # fmt: skip
