@@ -44,6 +44,7 @@ from starlette.types import Receive, Scope, Send
 from protocol import a2a_wire as wire
 from protocol.a2a_wire import Call, Reply
 from protocol.card import example_of, extended_card, public_card, signed
+from protocol.http import read_body, replayed, send_json, send_refusal
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
@@ -90,14 +91,18 @@ class A2aSurface:
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))
         except MarketError as error:
-            await _send_answer(send, self.market.refuse(error, call.approach), error.details.get("allowed", []))
+            await send_refusal(send, self.market.refuse(error, call.approach))
             return
-        raw = await wire.read_body(receive)
+        raw = await read_body(receive)
         if raw is None:
             return
         reply = Reply(send, call, UNREADABLE)
         try:
-            await self._handled(route, scope, wire.replayed(_judged(scope, raw, call), receive), reply)
+            body = _judged(scope, raw, call)
+            if not call.wanted and (refused := await self.market.knock(call.approach)):
+                await send_refusal(send, refused)
+                return
+            await self._handled(route, scope, replayed(body, receive), reply)
         except A2AError as error:
             if reply.started:
                 raise
@@ -239,7 +244,7 @@ class Desk(RequestHandler):
             raise TaskNotFoundError
 
     async def _answered(self, message: pb.Message, call: Call) -> pb.Message:
-        wanted = [data for data in call.data if "tool" in data]
+        wanted = call.wanted
         if not wanted and call.refusal is None:
             return self._message(message, call, self.tools, self.help)
         if len(wanted) > 1:
@@ -346,18 +351,7 @@ async def _refuse(send: Send, call: Call, raw: bytes, error: A2AError) -> None:
     else:
         refused = build_rest_error_payload(InvalidRequestError(message=error.message) if unread else error)
         status = refused["error"]["code"]
-    await _send_json(send, status, orjson.dumps(refused))
-
-
-async def _send_answer(send: Send, answer: Answer, allowed: list[str]) -> None:
-    allow = [(b"allow", ", ".join(allowed).encode())] if allowed else []
-    await _send_json(send, answer.status, answer.body, allow)
-
-
-async def _send_json(send: Send, status: int, body: bytes, more: Collection[tuple[bytes, bytes]] = ()) -> None:
-    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": [*described, *more]})
-    await send({"type": "http.response.body", "body": body})
+    await send_json(send, status, orjson.dumps(refused))
 
 
 # --- texts -------------------------------------------------------------------------------------------------------------

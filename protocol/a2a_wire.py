@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message, Scope, Send
 
 from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, take
 from tools.context import Approach
@@ -42,6 +42,11 @@ class Call:
     documents: list[bytes] = field(default_factory=list)
     reached: bool = False  # the SDK could read the request and has asked our handler
 
+    @property
+    def wanted(self) -> list[dict[str, Json]]:
+        """The data parts that name a tool to call."""
+        return [data for data in self.data if "tool" in data]
+
     def hold(self, document: bytes) -> str:
         """Keep a document for the answer; the text that stands for it there, in a data part {"held": text}."""
         self.documents.append(document)
@@ -52,28 +57,6 @@ def for_sdk(scope: Scope, call: Call) -> Scope:
     """What the SDK may see of a request: no credential, so none can get into a log."""
     headers = [(name, value) for name, value in scope["headers"] if name not in HIDDEN_HEADERS]
     return {**scope, "headers": headers, "a2a.call": call}
-
-
-async def read_body(receive: Receive) -> bytes | None:
-    """The whole body, which the edge has bounded; None when the client left before its end."""
-    chunks: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        chunks.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(chunks)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Gives the body once more, then what follows it: that the client has left."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def read() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return read
 
 
 def header(scope: Scope, name: bytes) -> str | None:

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import Receive, Scope, Send
 
 from protocol import mcp_wire as wire
+from protocol.http import read_body, replayed, send_refusal
 from protocol.mcp_texts import (
     GUIDES,
     Texts,
@@ -91,9 +92,9 @@ class McpSurface:
         approach = self.approach_of(scope, Surface.MCP)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            await wire.send_refusal(send, self.market.refuse(error, approach), b"POST")
+            await send_refusal(send, self.market.refuse(error, approach))
             return
-        body = await wire.read_body(receive)
+        body = await read_body(receive)
         if body is None:
             return
         try:
@@ -101,8 +102,12 @@ class McpSurface:
         except BadJson as unreadable:
             await wire.send_parse_error(send, unreadable)
             return
-        manager = self.streaming if wire.called_tool(request) in self.extra.calls else self.plain
-        await manager.handle_request(wire.for_sdk(scope, approach, bad), wire.replayed(body, receive), send)
+        tool = wire.called_tool(request)
+        if tool not in self.tools.operations and (refused := await self.market.knock(approach)):
+            await send_refusal(send, refused)
+            return
+        manager = self.streaming if tool in self.extra.calls else self.plain
+        await manager.handle_request(wire.for_sdk(scope, approach, bad), replayed(body, receive), send)
 
     def _manager(self, allowed_hosts: tuple[str, ...], as_json: bool) -> StreamableHTTPSessionManager:
         """JSON answers cost half as much as streams, but drop progress, and the pings that keep a long wait open."""

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import PARSE_ERROR
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Scope, Send
 
-from tools.answers import Answer
+from protocol.http import send_json
 from tools.context import Approach
 from tools.errors.base import Json
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
@@ -45,28 +45,6 @@ def for_sdk(scope: Scope, approach: Approach, bad: BadJson | None) -> Scope:
     return {**scope, "headers": [(b"host", host.encode("latin-1")), *headers], "query_string": b"", "state": state}
 
 
-async def read_body(receive: Receive) -> bytes | None:
-    """The whole body, which the edge has bounded; None when the client left before its end."""
-    chunks: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        chunks.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(chunks)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read once more, then what follows it: that the client has left."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def read() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return read
-
-
 def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
     """The body for the SDK, its value, and what is wrong with a tool call's arguments, which are then taken out of it.
 
@@ -96,17 +74,7 @@ def called_tool(request: Json) -> str | None:
 async def send_parse_error(send: Send, bad: BadJson) -> None:
     """JSON-RPC 2.0, 5.1: a text that cannot be read is -32700, and its id is null."""
     error = {"code": PARSE_ERROR, "message": f"Parse error: {bad}", "data": {"path": bad.path}}
-    await reply(send, 400, orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error}))
-
-
-async def send_refusal(send: Send, answer: Answer, allow: bytes) -> None:
-    await reply(send, answer.status, answer.body, (b"allow", allow))
-
-
-async def reply(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
-    await send({"type": "http.response.body", "body": body})
+    await send_json(send, 400, orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error}))
 
 
 def _tool_call(body: bytes) -> dict[str, Any] | None:

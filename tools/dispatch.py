@@ -124,6 +124,19 @@ class Market:
         quota = self.windows.take(Rate.STRANGERS, ALLOWANCES[Rate.STRANGERS], bucket_of(approach.ip), now)
         return self.refuse(too_many(quota) or error, approach).with_quota(quota)
 
+    async def knock(self, approach: Approach) -> Answer | None:
+        """Count a request that calls no operation, such as a list of tools; the Answer that refuses it beyond its window."""
+        if not self.house.limits.enforced:
+            return None
+        try:
+            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+        except (MarketError, StorageError):  # it shows nothing that needs a key: its address counts
+            caller = None
+        bucket = (caller and caller.key_id) or bucket_of(approach.ip)
+        quota = self.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, self.world.clock.monotonic())
+        error = too_many(quota)
+        return None if error is None else self.refuse(error, approach).with_quota(quota)
+
     def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
         if not _plain(given):
             try:

@@ -22,6 +22,7 @@ class Rate(StrEnum):
     VERIFY = "verify"
     PAY = "pay"
     STRANGERS = "strangers"  # calls that were not admitted, by address
+    KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ ALLOWANCES = {
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
     Rate.STRANGERS: Allowance(600, 60),
+    Rate.KNOCKS: Allowance(600, 60),
 }
 
 

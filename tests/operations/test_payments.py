@@ -62,6 +62,20 @@ async def test_m3_parts_add_up_and_the_last_one_settles_all(trade: Trade) -> Non
     assert await rows(trade) == [("settled", 100_000), ("settled", 150_000)]
 
 
+async def test_a_partial_transfer_shown_again_after_the_job_expired_is_owed_back_and_nothing_more_asked(
+    trade: Trade,
+) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("delivered", seller, buyer)
+    first = await trade.send(buyer, job, 100_000)
+    await prove(trade, buyer, job, first)
+    trade.market.pass_seconds(8 * 86_400)
+    status, body = await prove(trade, buyer, job, first)
+    assert (status, body["error"]["code"], body["error"]["details"]["status"]) == (409, "job_not_payable", "expired")
+    assert body["error"]["details"]["settlement"]["amount"] == 100_000
+    assert await rows(trade) == [("partial", 100_000)]
+
+
 @covers("state.settlement.orphaned.second", "refund.due.orphaned")
 async def test_m3_a_second_transfer_is_recorded_and_owed_back(trade: Trade) -> None:
     seller, buyer = await trade.parties()

@@ -1,10 +1,16 @@
 """The whole trade through the door: order, accept, deliver sealed, pay, reveal, accept, review, receipt."""
 
 import json
+import re
 from hashlib import sha256
+from textwrap import dedent
+from typing import Any
 
+import pytest
+from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
+from protocol.skill import skill_source
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
 from tools.rules.canonical import canonical
@@ -48,7 +54,13 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
     assert json.loads(canonical(signed["receipt"]))["settlements"][0]["amount"] == PRICE
     checked = await trade.market.call("verify_receipt", **signed)
     assert (checked["valid"], checked["reason"]) == (True, None)
+    place: dict[str, Any] = {}
+    (block,) = re.findall(r" +```python\n(.*?verified.*?)```", skill_source(), re.DOTALL)
+    exec(dedent(block), place)
+    assert place["verified"](signed, {"keys": keys}) == signed["receipt"], "checked as skill.md says"
     signed["receipt"]["job"]["price"] = 1
+    with pytest.raises(BadSignatureError):
+        place["verified"](signed, {"keys": keys})
     forged = await trade.market.call("verify_receipt", **signed)
     assert (forged["valid"], forged["reason"]) == (False, "the signature does not match")
 

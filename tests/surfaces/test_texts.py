@@ -131,7 +131,9 @@ def test_every_call_of_the_skill_is_accepted_as_it_stands() -> None:
 
 
 def test_signing_as_the_skill_says_binds_the_wallet() -> None:
-    binding, changing = [body for language, body in CODE.findall(TEXTS.skill_md) if language == "python"]
+    binding, changing = [
+        body for language, body in CODE.findall(TEXTS.skill_md) if "proof" in body or "Account" in body
+    ]
     wallet, agent = Account.create(), SigningKey(b"\x09" * 32)
     place = {"agent_id": "agt_1", "address": wallet.address, "wallet_key": wallet.key}
     place["secret_key"] = bytes(agent).hex()

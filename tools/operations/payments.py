@@ -136,7 +136,7 @@ def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketErr
         raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
     if seen.facts.is_paid:
         return job_record(ctx, seen)
-    if known.status is SettlementStatus.PARTIAL:
+    if known.status is SettlementStatus.PARTIAL and payment_status(seen.facts, ctx.now) is PaymentStatus.DUE:
         return _too_low(seen)
     return _orphaned(ctx, seen, known)
 

@@ -1,0 +1,45 @@
+"""HTTP around both protocols' SDKs: a body read whole and given on, an answer sent whole."""
+
+from starlette.types import Message, Receive, Send
+
+from tools.answers import Answer
+
+Header = tuple[bytes, bytes]
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """The whole body, which the edge has bounded; None when the client left before its end."""
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(chunks)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read once more, then what follows it: that the client has left."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def read() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return read
+
+
+async def send_refusal(send: Send, answer: Answer) -> None:
+    """A refusal before the SDK, as an HTTP answer in the market's own error shape."""
+    headers: list[Header] = []
+    if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
+        headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
+    if answer.error is not None and "allowed" in answer.error.get("details", {}):
+        headers.append((b"allow", ", ".join(answer.error["details"]["allowed"]).encode()))
+    await send_json(send, answer.status, answer.body, *headers)
+
+
+async def send_json(send: Send, status: int, body: bytes, *headers: Header) -> None:
+    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
+    await send({"type": "http.response.body", "body": body})
