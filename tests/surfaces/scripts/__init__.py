@@ -1,0 +1,54 @@
+"""What test_parity calls over every wire: sections by noun, run in this order on one market.
+
+A section succeeds and is refused at least once with each operation it is about. What later sections need it leaves in
+`Script` (the parties' keys, ids). A new module is added to SECTIONS.
+"""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from eth_account import Account
+
+from tests.chain.evm import Evm
+from tests.market import TestMarket
+from tests.surfaces.wires import Call
+
+MASKED = frozenset({"request_id"})
+SECTIONS = ("agents", "listings", "trade", "limits")
+SELLER = Account.from_key("0x" + "51" * 32)
+BUYER = Account.from_key("0x" + "b0" * 32)
+
+
+@dataclass
+class Script:
+    """One run: `await script(operation, key, **arguments)` calls, and keeps what was answered."""
+
+    market: TestMarket
+    call: Call
+    evm: Evm
+    said: list[tuple[str, Any]] = field(default_factory=list)
+    seller: str = ""  # API keys
+    buyer: str = ""
+    listing: str = ""  # ids
+    job: str = ""
+
+    async def __call__(self, operation: str, key: str | None = None, /, **given: Any) -> Any:
+        return await self.send(operation, given, key)
+
+    async def send(self, operation: str, given: dict[str, Any], key: str | None = None) -> Any:
+        self.market.dice.rolled = 1000 * len(self.said)  # a wire may roll for ids of its own
+        answer = await self.call(operation, given, key)
+        self.said.append((operation, masked(answer)))
+        return answer
+
+    async def run(self) -> None:
+        for section in SECTIONS:
+            await import_module(f"{__name__}.{section}").run(self)
+
+
+def masked(value: Any) -> Any:
+    """The value without what a connection decides."""
+    if isinstance(value, dict):
+        return {key: "*" if key in MASKED and part is not None else masked(part) for key, part in value.items()}
+    return [masked(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,14 @@
+"""The window of reads, used up: the last section, since nothing is read after it."""
+
+from dataclasses import replace
+
+from tests.surfaces.scripts import Script
+from tools.rates import ALLOWANCES, Rate, bucket_of
+
+
+async def run(say: Script) -> None:
+    market = say.market.market
+    market.house = replace(market.house, limits=replace(market.house.limits, enforced=True))
+    for _ in range(ALLOWANCES[Rate.READS].calls):
+        market.windows.take(Rate.READS, ALLOWANCES[Rate.READS], bucket_of("127.0.0.1"), market.world.clock.monotonic())
+    await say("get_changelog")
