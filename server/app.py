@@ -17,8 +17,8 @@ from rest.routes import Rest
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.pages import Page, Pages
-from server.secrets import Secrets, check_chain, check_secrets, read_secrets
-from server.settings import Settings, house_of
+from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
+from server.settings import BadSettings, Settings, house_of
 from server.workers import Workers
 from server.world.chain import JsonRpcChain
 from server.world.clock import SystemClock, SystemDice
@@ -89,6 +89,7 @@ class Service:
             store = open_store(self.settings.database)
             stack.callback(store.close)
             await check_secrets(store, self.secrets)
+            await check_brand(store, self.house.brand)
             if self.sandbox_genesis:
                 await check_chain(store, self.sandbox_genesis)
             for chain in self.chains:
@@ -140,10 +141,11 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
     ports: dict[Env, Chain] = dict(chains)
-    world = World(
-        clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), SanctionsFiles(tuple(settings.sanctions_lists))
-    )
-    return world, list(chains.values())
+    try:
+        sanctions = SanctionsFiles(tuple(settings.sanctions_lists))
+    except ValueError as bad:
+        raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
+    return World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions), list(chains.values())
 
 
 def _loopback_urls(settings: Settings) -> list[str]:

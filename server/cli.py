@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -17,7 +18,17 @@ app.add_typer(sandbox, name="sandbox")
 
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
+SandboxPort = Annotated[int | None, typer.Option(help="port of the embedded chain [EMPORION_SANDBOX_PORT]")]
 DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
+
+
+@app.callback()
+def emporion(
+    version: Annotated[bool, typer.Option("--version", help="print the version and exit", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(installed("emporion"))
+        raise typer.Exit
 
 
 @app.command()
@@ -26,34 +37,38 @@ def serve(
     port: Port = None,
     data_dir: DataDir = None,
     sandbox: Annotated[bool, typer.Option(help="also run an embedded test chain with a faucet")] = False,
+    sandbox_port: SandboxPort = None,
 ) -> None:
     """Run the market in this process."""
     from server.serve import serve as run
 
-    run(settings(host=host, port=port, data_dir=data_dir), sandbox)
+    run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox)
 
 
 @sandbox.command("reset")
 def reset(data_dir: DataDir = None) -> None:
-    """Forget the embedded chain and the SQLite database that lives with it."""
-    from server.sandbox.process import SandboxRefused, reset_sandbox
+    """Forget the embedded chain and the SQLite market that lives with it; nothing else is ever deleted."""
+    from server.reset import reset_market
 
     found = settings(data_dir=data_dir)
-    try:
-        reset_sandbox(found.data_dir)
-    except SandboxRefused as refused:
-        fail(str(refused))
-    for name in ("market.db", "market.db-wal", "market.db-shm"):
-        (found.data_dir / name).unlink(missing_ok=True)
+    with sentences():
+        reset_market(found)
     print(f"The sandbox in {found.data_dir} is empty again.")
 
 
 @app.command()
-def demo(url: Annotated[str, typer.Option(help="a market served with --sandbox")] = "http://127.0.0.1:8000") -> None:
+def demo(
+    url: Annotated[
+        str | None, typer.Option(help="a market served with --sandbox; default: the one these settings serve")
+    ] = None,
+) -> None:
     """Trade once for real against a running `serve --sandbox`: A2A seller, MCP buyer, REST witness."""
     from server.demo import run_demo
 
-    raise typer.Exit(asyncio.run(run_demo(url)))
+    base = (url or settings().url).rstrip("/")
+    if not base.startswith(("http://", "https://")):
+        fail(f"--url {base}: begins with http:// or https://")
+    raise typer.Exit(asyncio.run(run_demo(base)))
 
 
 @app.command()
@@ -104,7 +119,7 @@ def sentences() -> Iterator[None]:
 
     try:
         yield
-    except (BadSettings, StorageError) as refused:
+    except (BadSettings, StorageError, OSError) as refused:
         fail(str(refused))
 
 

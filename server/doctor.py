@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator
 
 from server.app import make_world
-from server.secrets import check_secrets, read_secrets
+from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from storage.open import open_store
 from storage.unit import StorageError
+from tools.ports import Env
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
 
@@ -21,17 +22,22 @@ async def examine(settings: Settings) -> int:
 
 
 async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
+    if settings.database_file is not None and not settings.database_file.exists():
+        yield False, f"database: {settings.database_file} is not there; `emporion serve` makes it"
+        return
     secrets = read_secrets(settings)
+    yield True, f"settings: {', '.join(sorted(settings.model_fields_set)) or 'none set'}"
     try:
         store = open_store(settings.database)
     except StorageError as error:
         yield False, f"database: {error}"
         return
     try:
-        yield True, f"database: {settings.database.split('@')[-1]} opens and is up to date"
+        yield True, f"database: {settings.database_shown} opens and is up to date"
         try:
             await check_secrets(store, secrets)
-            yield True, "secrets: the ones this database was made with"
+            await check_brand(store, settings.service_name)
+            yield True, "secrets and service name: the ones this database was made with"
         except BadSettings as bad:
             yield False, str(bad)
         drift = await drifted_listings(store)
@@ -44,7 +50,11 @@ async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
 
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
     world, opened = make_world(settings, house_of(settings, pepper), read_secrets(settings))
-    for env, chain in world.chains.items():
+    for env in Env:
+        chain = world.chains.get(env)
+        if chain is None:
+            yield True, f"chain {env}: not set; payments there answer 502"
+            continue
         try:
             yield True, f"chain {env}: head {await chain.head()}"
         except ChainDown as down:

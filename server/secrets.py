@@ -4,10 +4,10 @@ import os
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
 from nacl.signing import SigningKey
 
+from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
 from storage.store import Store
 from storage.tables import HouseRow
@@ -32,51 +32,54 @@ class Secrets:
 def read_secrets(settings: Settings) -> Secrets:
     """The secrets in force; made on the first start of a SQLite installation."""
     return Secrets(
-        _given(settings.signing_seed) or _kept(settings.data_dir / "signing_seed"),
-        _given(settings.key_pepper) or _kept(settings.data_dir / "key_pepper"),
+        _given(settings.signing_seed) or _kept(settings, "signing_seed"),
+        _given(settings.key_pepper) or _kept(settings, "key_pepper"),
     )
 
 
 async def check_secrets(store: Store, secrets: Secrets) -> None:
     """The database remembers a fingerprint: a process with other secrets must not serve it."""
-
-    def same(tx: Tx) -> bool:
-        row = tx.get(HouseRow, "secrets")
-        if row is None:
-            tx.add(HouseRow(name="secrets", value=secrets.fingerprint))
-            return True
-        return row.value == secrets.fingerprint
-
-    if not await store.write(same, "check_secrets"):
+    kept = await store.write(lambda tx: _remembered(tx, "secrets", secrets.fingerprint), "check_secrets")
+    if kept != secrets.fingerprint:
         raise BadSettings(
-            "EMPORION_SIGNING_SEED or EMPORION_KEY_PEPPER: not the secrets this database was made with; "
-            "API keys and receipts would stop working"
+            "the signing seed or the key pepper (EMPORION_SIGNING_SEED, EMPORION_KEY_PEPPER, or the files of these names in "
+            "the data folder) is not the one this database was made with: API keys and receipts would stop working"
+        )
+
+
+async def check_brand(store: Store, brand: str) -> None:
+    """The database remembers the name that wallets and receipts were signed with."""
+    kept = await store.write(lambda tx: _remembered(tx, "service_name", brand), "check_brand")
+    if kept != brand:
+        raise BadSettings(
+            f"EMPORION_SERVICE_NAME: this database serves {kept!r}; under another name what was signed no longer verifies"
         )
 
 
 async def check_chain(store: Store, genesis: str) -> None:
     """The database remembers the sandbox chain it lives with: they are kept, and reset, together."""
-
-    def same(tx: Tx) -> bool:
-        row = tx.get(HouseRow, "sandbox_chain")
-        if row is None:
-            tx.add(HouseRow(name="sandbox_chain", value=genesis))
-            return True
-        return row.value == genesis
-
-    if not await store.write(same, "check_chain"):
+    if await store.write(lambda tx: _remembered(tx, "sandbox_chain", genesis), "check_chain") != genesis:
         raise BadSettings(
-            "this database traded on another test chain than the one in the data folder; "
-            "start anew with `emporion sandbox reset`"
+            "this database traded on another test chain than the one in the data folder: bring back that folder's "
+            f"{JOURNAL_NAME}, or start anew with `emporion sandbox reset` (PostgreSQL: with an empty database)"
         )
+
+
+def _remembered(tx: Tx, name: str, value: str) -> str:
+    """What the database was made with; `value` where it is asked for the first time."""
+    row = tx.get(HouseRow, name) or tx.add(HouseRow(name=name, value=value))
+    return row.value
 
 
 def _given(text: str | None) -> bytes | None:
     return None if text is None else bytes.fromhex(text)
 
 
-def _kept(path: Path) -> bytes:
+def _kept(settings: Settings, name: str) -> bytes:
+    path, database = settings.data_dir / name, settings.database_file
     if not path.exists():
+        if database is not None and database.exists():
+            raise BadSettings(f"{path} is missing beside {database}: restore it, another one would lock everybody out")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(made, "w") as file:

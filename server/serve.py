@@ -57,7 +57,7 @@ def serve(settings: Settings, with_sandbox: bool) -> None:
         service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
         greet = partial(print, greeting(service, chain), flush=True)
         Server(uvicorn_config(service, settings), service, greet).run()
-    except (BadSettings, SandboxRefused, Unavailable) as refused:
+    except (BadSettings, SandboxRefused, Unavailable, OSError) as refused:
         print(str(refused), file=sys.stderr)
         raise SystemExit(2) from None
     except SystemExit:  # uvicorn has logged why it cannot listen
@@ -72,6 +72,8 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
     """The embedded chain as a process of its own, and the settings that use it."""
     if not settings.is_loopback:
         raise BadSettings("EMPORION_HOST: --sandbox serves loopback only; its faucet gives to everybody")
+    if settings.test_rpc_url:
+        raise BadSettings("EMPORION_TEST_RPC_URL: not together with --sandbox, which brings a test chain of its own")
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
     given = {"test_rpc_url": chain.url, "test_facilitator_url": chain.facilitator_url, "registrations_per_hour": 1000}
@@ -104,7 +106,7 @@ def greeting(service: Service, chain: Sandbox | None) -> str:
         f"  A2A        {base}/a2a      card {base}/.well-known/agent-card.json",
         f"  REST       {base}/v1       {base}/openapi.json",
         f"  for agents {base}/skill.md   {base}/llms.txt",
-        f"  data       {service.settings.database}",
+        f"  data       {service.settings.database_shown}",
     ]
     if chain is not None:
         lines += [f"  test chain {chain.url} (id 84532): dev_faucet [address, amount], dev_gas [address]"]

@@ -1,12 +1,16 @@
 """Settings: EMPORION_* variables or .env. A value that does not parse stops the start with a sentence that names it."""
 
+import difflib
+import ipaddress
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -18,6 +22,8 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TEST_USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 HOURS_72, MINUTES_15 = 259_200, 900
+PREFIX, SQLITE = "EMPORION_", "sqlite:///"
+EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
 
 class BadSettings(Exception):
@@ -49,6 +55,11 @@ def _brand(text: str) -> str:
     return text
 
 
+def _ip(text: str) -> str:
+    ipaddress.ip_address(text)
+    return text
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -56,16 +67,14 @@ def _split(value: object) -> object:
 Url = Annotated[str, AfterValidator(_url)]
 Hex32 = Annotated[str, AfterValidator(_hex32)]
 Address = Annotated[str, AfterValidator(address_of)]
-Texts = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
 Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
 Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
 Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(
-        env_prefix="EMPORION_", env_file=".env", extra="ignore", hide_input_in_errors=True
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", hide_input_in_errors=True)
 
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
@@ -85,7 +94,7 @@ class Settings(BaseSettings):
     live_facilitator_url: Url | None = None
     test_facilitator_url: Url | None = None
     sanctions_lists: Paths = []
-    trusted_proxies: Texts = []
+    trusted_proxies: Addresses = []
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
     registrations_per_hour: int = Field(20, ge=1, le=100_000)
@@ -98,10 +107,26 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _secrets_for_many(self) -> "Settings":
-        shared = not self.database.startswith("sqlite:///")
+        shared = not self.database.startswith(SQLITE)
         if shared and not (self.signing_seed and self.key_pepper):
             raise ValueError("DATABASE_URL is not SQLite: set SIGNING_SEED and KEY_PEPPER too, alike in every process")
         return self
+
+    @model_validator(mode="after")
+    def _named_where_it_listens_everywhere(self) -> "Settings":
+        if self.host in EVERYWHERE and self.base_url is None:
+            raise ValueError("HOST is every address of this machine: set BASE_URL to the one that agents use")
+        return self
+
+    @property
+    def database_shown(self) -> str:
+        """The database without a password."""
+        return re.sub(r"(//[^/@:]*):.*@", r"\1:***@", self.database)
+
+    @property
+    def database_file(self) -> Path | None:
+        """The SQLite file; None for a server."""
+        return Path(self.database.removeprefix(SQLITE)) if self.database.startswith(SQLITE) else None
 
     @property
     def database(self) -> str:
@@ -119,15 +144,26 @@ class Settings(BaseSettings):
 
 def read_settings(**given: Any) -> Settings:
     """The settings in force; BadSettings with a sentence for each that is wrong."""
+    if "_env_file" not in given:
+        _refuse_unknown({*os.environ, *dotenv_values(".env")})
     try:
         return Settings(**given)
     except ValidationError as error:
         raise BadSettings("\n".join(_sentence(fault) for fault in error.errors(include_url=False))) from None
 
 
+def _refuse_unknown(names: Iterable[str]) -> None:
+    """A mistyped name would leave a setting at its default without a word."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    for name in sorted(names):
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1)
+            raise BadSettings(f"{name}: there is no such setting" + (f"; did you mean {near[0]}?" if near else ""))
+
+
 def _sentence(fault: Mapping[str, Any]) -> str:
-    name = "EMPORION_" + str(fault["loc"][0]).upper() if fault["loc"] else "EMPORION_*"
-    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return PREFIX + (f"{str(fault['loc'][0]).upper()}: {message}" if fault["loc"] else message)
 
 
 def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> House:

@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -106,6 +107,15 @@ class SQLiteStore(Store):
                 self.database.drop(self.inline)
                 self.inline = None
             raise self.database.verdict(error) from error
+
+
+def holds_mark(path: Path, name: str) -> bool:
+    """Whether a database nobody serves carries this row of `house`, or is too damaged to say."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            return opened.execute("SELECT 1 FROM house WHERE name = ?", [name]).fetchone() is not None
+    except sqlite3.Error:
+        return True
 
 
 def _lock(path: Path) -> sqlite3.Connection:

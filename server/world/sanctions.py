@@ -17,10 +17,14 @@ class SanctionsFiles:
     """The union of several files, read again when one changes."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
+        """ValueError with a sentence where one of them cannot be read: what was never loaded would screen nothing."""
         self.paths = paths
         self.lists: dict[Path, frozenset[str]] = {}
         self.read_at: dict[Path, int] = {}  # modification time of what was read, good or not
         self.reload()
+        unread = [str(path) for path in paths if path not in self.lists]
+        if unread:
+            raise ValueError(f"no list of addresses could be read from {', '.join(unread)}")
 
     def names(self, address: str) -> bool:
         wanted = address.lower()

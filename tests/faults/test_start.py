@@ -23,7 +23,7 @@ def start(folder: Path, port: int, command: str = "serve", **settings: str) -> s
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     given = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(port)}
     return subprocess.run(
-        [sys.executable, "-m", "server", command],
+        [sys.executable, "-m", "server", *command.split()],
         env=clean | given | settings, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
 
@@ -48,17 +48,49 @@ def test_a_port_that_is_taken_and_then_other_secrets(tmp_path: Path, taken: int)
     """The first start makes the database and its secrets before it finds that it cannot listen."""
     refused(start(tmp_path, taken), "EMPORION_PORT", f"127.0.0.1:{taken}")
     kept = (tmp_path / "key_pepper").read_text()
-    refused(start(tmp_path, taken, EMPORION_KEY_PEPPER="ab" * 32), "EMPORION_KEY_PEPPER", "not the secrets")
+    refused(start(tmp_path, taken, EMPORION_KEY_PEPPER="ab" * 32), "EMPORION_KEY_PEPPER", "not the one this database")
     assert (tmp_path / "key_pepper").read_text() == kept
+    (tmp_path / "key_pepper").unlink()
+    refused(start(tmp_path, taken), "key_pepper is missing beside")
+    assert not (tmp_path / "key_pepper").exists(), "another one would hide what is wrong"
 
 
 @pytest.mark.parametrize("command", ["serve", "migrate"])
 def test_a_file_that_is_no_database(tmp_path: Path, taken: int, command: str) -> None:
     (tmp_path / "market.db").write_bytes(b"this is a shopping list, not a database\n" * 100)
-    refused(start(tmp_path, taken, command), "not a database")
+    secrets = {"EMPORION_SIGNING_SEED": "11" * 32, "EMPORION_KEY_PEPPER": "22" * 32}
+    refused(start(tmp_path, taken, command, **secrets), "not a database")
+
+
+def test_a_sanctions_list_that_is_not_there(tmp_path: Path, taken: int) -> None:
+    """Else a market that was told to screen would screen nobody."""
+    refused(start(tmp_path, taken, EMPORION_SANCTIONS_LISTS=str(tmp_path / "none")), "EMPORION_SANCTIONS_LISTS")
+
+
+def test_a_data_folder_that_cannot_be_one(tmp_path: Path, taken: int) -> None:
+    (tmp_path / "file").write_text("")
+    refused(start(tmp_path / "file", taken), "file")
+
+
+def test_a_market_that_was_never_a_sandbox_is_not_reset(tmp_path: Path, taken: int) -> None:
+    refused(start(tmp_path, taken, "sandbox reset"), "holds no sandbox")
+    refused(start(tmp_path, taken), "EMPORION_PORT")  # makes a market that is no sandbox
+    kept = (tmp_path / "market.db").read_bytes()
+    (tmp_path / "sandbox-chain.jsonl").write_text("")
+    refused(start(tmp_path, taken, "sandbox reset"), "never traded in a sandbox")
+    assert (tmp_path / "market.db").read_bytes() == kept
+    url = {"EMPORION_DATABASE_URL": "postgresql://u:secret@host/market"}
+    secrets = {"EMPORION_SIGNING_SEED": "11" * 32, "EMPORION_KEY_PEPPER": "22" * 32}
+    refused(start(tmp_path, taken, "sandbox reset", **url, **secrets), "postgresql://u:***@host/market is not a file")
+    assert (tmp_path / "sandbox-chain.jsonl").exists()
 
 
 def test_the_doctor_says_what_it_finds(tmp_path: Path, taken: int) -> None:
+    found = start(tmp_path, taken, "doctor")
+    assert (found.returncode, "is not there" in found.stdout, [*tmp_path.iterdir()]) == (1, True, []), (
+        "it makes nothing"
+    )
+    refused(start(tmp_path, taken), "EMPORION_PORT")
     found = start(tmp_path, taken, "doctor")
     assert (found.returncode, "WRONG" in found.stdout) == (0, False), found.stdout + found.stderr
     assert "figures: 0 listings differ" in found.stdout
@@ -66,7 +98,7 @@ def test_the_doctor_says_what_it_finds(tmp_path: Path, taken: int) -> None:
     refused(start(tmp_path, taken, "doctor"), str(tmp_path / "key_pepper"))
     (tmp_path / "key_pepper").write_text("ab" * 32)
     found = start(tmp_path, taken, "doctor")
-    assert (found.returncode, "WRONG EMPORION_SIGNING_SEED or" in found.stdout) == (1, True), (
+    assert (found.returncode, "WRONG the signing seed or the key pepper" in found.stdout) == (1, True), (
         found.stdout + found.stderr
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from server.logs import redact
-from server.secrets import Secrets, check_chain, check_secrets, read_secrets
+from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, read_settings
 from storage.store import Store
 
@@ -60,8 +60,49 @@ def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path) -
 async def test_a_process_with_other_secrets_does_not_serve_the_database(store: Store) -> None:
     await check_secrets(store, Secrets(bytes(32), bytes(32)))
     await check_secrets(store, Secrets(bytes(32), bytes(32)))
-    with pytest.raises(BadSettings, match="not the secrets this database was made with"):
+    with pytest.raises(BadSettings, match="is not the one this database was made with"):
         await check_secrets(store, Secrets(bytes(32), bytes(31) + b"\1"))
+
+
+async def test_a_database_keeps_the_name_it_was_signed_with(store: Store) -> None:
+    await check_brand(store, "agora")
+    await check_brand(store, "agora")
+    with pytest.raises(BadSettings, match="EMPORION_SERVICE_NAME: this database serves 'agora'"):
+        await check_brand(store, "forum")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("EMPORION_SANDBOX_PROT", "1", "did you mean EMPORION_SANDBOX_PORT"),
+        ("EMPORION_TRUSTED_PROXIES", "nonsense", "EMPORION_TRUSTED_PROXIES"),
+        ("EMPORION_HOST", "0.0.0.0", "set BASE_URL"),
+    ],
+)
+def test_a_setting_that_would_do_nothing_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings, match=said):
+        read_settings()
+    monkeypatch.delenv(name)
+    (tmp_path / ".env").write_text(f"{name}={value}\n")
+    with pytest.raises(BadSettings, match=said):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:secret@host:5432/market", "postgresql://u:***@host:5432/market"),
+        ("postgresql://u:s@e:c/r@host/market", "postgresql://u:***@host/market"),
+        ("postgresql://host/market", "postgresql://host/market"),
+        ("sqlite:////data/market.db", "sqlite:////data/market.db"),
+    ],
+)
+def test_a_database_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert settings(database_url=url, signing_seed="11" * 32, key_pepper="22" * 32).database_shown == shown
 
 
 async def test_a_database_lives_with_the_chain_it_traded_on(store: Store) -> None:
