@@ -26,6 +26,7 @@ HELD = "held"
 MARK = re.compile(rb'\{"held": ?"(\d+)"\}')
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
+OTHER_VERSION = b"Expected version '1.0'."  # what the SDK says to a request without the header
 MOST_DETAIL = 500  # characters
 
 
@@ -250,6 +251,7 @@ def corrected(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[
 
     It answers what it cannot convert with -32603 or HTTP 500, and 0.3 params that do not validate with -32600.
     """
+    body = body.replace(OTHER_VERSION, OTHER_VERSION + b" Send the header A2A-Version: 1.0.")
     if not call.over_rpc:
         return (status, body) if status < 500 else (400, unreadable)
     answer = orjson.loads(body)

@@ -54,13 +54,11 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
     assert json.loads(canonical(signed["receipt"]))["settlements"][0]["amount"] == PRICE
     checked = await trade.market.call("verify_receipt", **signed)
     assert (checked["valid"], checked["reason"]) == (True, None)
-    place: dict[str, Any] = {}
-    (block,) = re.findall(r" +```python\n(.*?verified.*?)```", skill_source(), re.DOTALL)
-    exec(dedent(block), place)
-    assert place["verified"](signed, {"keys": keys}) == signed["receipt"], "checked as skill.md says"
+    verified = skill_function("verified")
+    assert verified(signed, {"keys": keys}) == signed["receipt"], "checked as skill.md says"
     signed["receipt"]["job"]["price"] = 1
     with pytest.raises(BadSignatureError):
-        place["verified"](signed, {"keys": keys})
+        verified(signed, {"keys": keys})
     forged = await trade.market.call("verify_receipt", **signed)
     assert (forged["valid"], forged["reason"]) == (False, "the signature does not match")
 
@@ -105,3 +103,23 @@ async def test_both_parties_are_told_everything_in_order(trade: Trade) -> None:
         kinds = [event["type"] for event in events]
         assert kinds == ["job.created", "job.accepted", "job.delivered", "job.paid", "job.completed"]
         assert [event["id"] for event in events] == sorted(event["id"] for event in events)
+
+
+async def test_a_payment_sent_as_the_skill_says_is_taken(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("delivered", seller, buyer)
+    terms = await trade.market.call("pay_job", by=buyer, job_id=job["id"])
+    trade.evm.node.give_gas(buyer.wallet.address)
+    sent = skill_function("transfer")(trade.evm.url, buyer.wallet.key, terms)
+    paid = await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+    assert (paid["output"], paid["payment"]["status"]) == ({"english": "good day"}, "paid")
+
+
+def skill_function(name: str) -> Any:
+    """A function that skill.md gives its readers, as they would have it."""
+    place: dict[str, Any] = {}
+    (block,) = [
+        text for text in re.findall(r" +```python\n(.*?)```", skill_source(), re.DOTALL) if f"def {name}(" in text
+    ]
+    exec(dedent(block), place)
+    return place[name]

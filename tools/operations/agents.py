@@ -1,6 +1,7 @@
 """Agents: register, look at oneself, look at others."""
 
 import re
+import unicodedata
 from typing import Annotated, Any
 
 import orjson
@@ -165,7 +166,8 @@ def _free_handle(ctx: Context, form: RegisterAgent) -> str:
         if _taken(ctx, form.handle):
             raise HandleTaken(f"the handle {form.handle} is taken or reserved", param="handle")
         return form.handle
-    slug = re.sub(r"[^a-z0-9]+", "-", form.name.lower())[:28].strip("-")
+    plain = unicodedata.normalize("NFKD", form.name.lower()).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:28].strip("-")
     slug = slug if len(slug) >= 3 else f"agent-{slug}".strip("-")
     return f"{slug[:27]}-{ctx.world.dice.roll(2).hex()}" if _taken(ctx, slug) else slug
 

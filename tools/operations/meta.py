@@ -63,9 +63,14 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
             "pay_job without transaction: read the terms.",
             "Send exactly `amount` from pay_from to pay_to on the network given.",
             "pay_job with the transaction hash; on transaction_pending or transaction_not_found the same hash again.",
+            "The sending wallet needs a little ETH of that network for gas." + _free_money(network),
         ],
         senders=[
-            {"name": "cast", "how": f'cast send {network.asset} "transfer(address,uint256)" <pay_to> <amount>'},
+            {
+                "name": "cast",
+                "how": f"cast send --rpc-url {network.rpc_hint} --private-key <key> {network.asset} "
+                '"transfer(address,uint256)" <pay_to> <amount>',
+            },
             {"name": "web3.py", "how": "contract.functions.transfer(pay_to, amount).transact()"},
             {"name": "viem", "how": "walletClient.writeContract({functionName: 'transfer', args: [payTo, amount]})"},
         ],
@@ -74,6 +79,16 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
         "to wallet. Open refunds count against the seller.",
         fees="The platform fee is 0 %.",
         links={"changelog": f"{base}/v1/changelog", "usdc_contract": network.asset, "x402_spec": "https://x402.org"},
+    )
+
+
+def _free_money(network: Network) -> str:
+    """On a sandbox, whose chain is its own faucet: how to get what is needed."""
+    if network.faucet is None or network.faucet != network.rpc_hint:
+        return ""
+    return (
+        f" Here both are free, by JSON-RPC POST to {network.faucet}: "
+        'dev_gas ["<address>"] and dev_faucet ["<address>", <amount in minor units>].'
     )
 
 

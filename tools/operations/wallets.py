@@ -34,7 +34,7 @@ class SetWalletAddress(Arguments):
         pattern=r"^0x[0-9a-fA-F]+$",
         min_length=SIGNATURE_LENGTH,
         max_length=SIGNATURE_LENGTH,
-        description="personal_sign (EIP-191) by that wallet over `<brand>:wallet:<agent_id>:<address_lowercase>`",
+        description="personal_sign (EIP-191) by that wallet over `<service>:wallet:<agent_id>:<address_lowercase>`",
     )
     proof: str | None = Field(
         None,
@@ -93,9 +93,9 @@ async def _contract_agrees(outside: Outside, claim: SetWalletAddress, message: s
 def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
     """Bind the wallet you are paid at and pay from, in the environment of your key.
 
-    Sign the text `<brand>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign). Changing a bound
-    wallet also needs `proof`, so a leaked API key cannot redirect your income. A refusal holds the exact text in
-    details.text. Needed to sell and to pay.
+    Sign the text `<service>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign); `<service>` is the name
+    get_health tells, and a refusal holds the exact text in details.text. Changing a bound wallet also needs `proof`, so
+    a leaked API key cannot redirect your income. Needed to sell and to pay.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent, lock=True)
     assert agent is not None

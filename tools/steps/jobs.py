@@ -123,7 +123,7 @@ def _patience(seen: SeenJob, ctx: Context) -> str:
     waits = waiting_on(seen.facts, ctx.now)
     if waits is None:
         return "Nothing is left for you to do on this job."
-    return f"The job waits for the {waits.who} to {waits.action.replace('_', ' ')}. {waits.then}"
+    return f"The job waits for the {waits.who} to {waits.action.replace('_', ' ')}. Otherwise: {waits.then}"
 
 
 def advance(
