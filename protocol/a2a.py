@@ -106,6 +106,9 @@ class A2aSurface:
         except A2AError as error:
             if reply.started:
                 raise
+            if not call.reached and call.wanted == [] and (refused := await self.market.knock(call.approach)):
+                await send_refusal(send, refused)
+                return
             await _refuse(send, call, raw, error)
 
     async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
@@ -250,7 +253,7 @@ class Desk(RequestHandler):
         if len(wanted) > 1:
             raise _invalid("one message makes one call: send one data part {tool, arguments}", "parts")
         if call.refusal is not None:
-            return self._message(message, call, self.market.refuse(call.refusal, call.approach).body)
+            return self._message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
         op, arguments = self._call_of(wanted[0])
         answer = await self.market.call(op, arguments, call.approach, call.idempotency_key)
         made = self._message(message, call, answer.body)

@@ -1,6 +1,6 @@
 """MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -100,7 +100,10 @@ class McpSurface:
         try:
             body, request, bad = wire.judged(body)
         except BadJson as unreadable:
-            await wire.send_parse_error(send, unreadable)
+            await self._refuse(send, approach, wire.send_parse_error(send, unreadable))
+            return
+        if why := wire.malformed(request):
+            await self._refuse(send, approach, wire.send_malformed(send, why))
             return
         tool = wire.called_tool(request)
         if tool not in self.tools.operations and (refused := await self.market.knock(approach)):
@@ -108,6 +111,15 @@ class McpSurface:
             return
         manager = self.streaming if tool in self.extra.calls else self.plain
         await manager.handle_request(wire.for_sdk(scope, approach, bad), replayed(body, receive), send)
+
+    async def _refuse(self, send: Send, approach: Approach, answering: Coroutine[Any, Any, None]) -> None:
+        """Send what is wrong with a request; it counts, and beyond its window that is all that is said."""
+        refused = await self.market.knock(approach)
+        if refused is None:
+            await answering
+        else:
+            answering.close()
+            await send_refusal(send, refused)
 
     def _manager(self, allowed_hosts: tuple[str, ...], as_json: bool) -> StreamableHTTPSessionManager:
         """JSON answers cost half as much as streams, but drop progress, and the pings that keep a long wait open."""

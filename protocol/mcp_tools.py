@@ -8,7 +8,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.reserved import KEY_ADVICE, listed_schema, take
+from protocol.reserved import IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, take
 from protocol.shapes import Schema, output_schema
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -49,8 +49,10 @@ class Tools:
             if bad is not None:
                 raise MalformedJson(bad.message, param=bad.path or None)
             reserved = take(given)
+            if header_key is not None and reserved.idempotency_key not in (None, header_key):
+                raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except (MalformedJson, InvalidRequest) as error:
-            return self._result(op, self.market.refuse(error, approach), approach)
+            return self._result(op, self.market.refuse_stranger(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key)
         answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or header_key)
         return self._result(op, answer, approach)

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import PARSE_ERROR
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
@@ -38,11 +38,17 @@ def stripped(scope: Scope) -> Scope:
 def for_sdk(scope: Scope, approach: Approach, bad: BadJson | None) -> Scope:
     """What the SDK may see: no credential, so none can get into a log, and an Origin only where it is to be refused."""
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
-    headers = [(name, value) for name, value in scope["headers"] if name not in (*CREDENTIALS, b"host")]
+    headers = [
+        (name, value) for name, value in scope["headers"] if name not in (*CREDENTIALS, b"host", b"content-type")
+    ]
     if not LOOPBACK.fullmatch(host) or all(map(_is_loopback, _origins(scope))):
         headers = [(name, value) for name, value in headers if name != b"origin"]
     state = {**scope.get("state", {}), "approach": approach, "bad_json": bad}
-    return {**scope, "headers": [(b"host", host.encode("latin-1")), *headers], "query_string": b"", "state": state}
+    own = [
+        (b"host", host.encode("latin-1")),
+        (b"content-type", b"application/json"),
+    ]  # a body is JSON, whatever it is called
+    return {**scope, "headers": [*own, *headers], "query_string": b"", "state": state}
 
 
 def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
@@ -60,6 +66,22 @@ def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
             raise
         rest = json.dumps({**call, "params": {**call["params"], "arguments": {}}}).encode()
         return rest, parse(rest), fault
+
+
+def malformed(request: Json) -> str | None:
+    """What is wrong with an envelope that the SDK would take long to refuse, or take for a notification and not answer."""
+    if isinstance(request, list):
+        return "batches are not taken: send one request in one POST"  # MCP 2025-06-18 removed them
+    if isinstance(request, dict) and "method" in request and "id" in request:
+        identity = request["id"]
+        if isinstance(identity, bool) or not isinstance(identity, str | int):
+            return "id is a string or an integer"
+    return None
+
+
+async def send_malformed(send: Send, why: str) -> None:
+    error = {"code": INVALID_REQUEST, "message": f"Invalid Request: {why}"}
+    await send_json(send, 400, orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error}))
 
 
 def called_tool(request: Json) -> str | None:

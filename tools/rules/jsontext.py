@@ -18,6 +18,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 MAX_DEPTH = 64
 MAX_CONTAINERS = 50_000
 MAX_LENIENT_DEPTH = 500  # what the standard library reads without recursing too far
+MAX_LENIENT_BYTES = 65_536
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
 _CONTAINERS = {dict, list}
@@ -77,8 +78,11 @@ def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
 def read_leniently(raw: bytes) -> Any:
     """What the standard library makes of a refused text, to tell what was meant; ValueError where it makes nothing.
 
-    It reads as deep as the process lets it recurse, and beyond that the process ends: too deep texts are kept from it.
+    It reads as deep as the process lets it recurse, and beyond that the process ends: too deep texts are kept from it. So are
+    large ones: a refusal must not cost more than what it refuses.
     """
+    if len(raw) > MAX_LENIENT_BYTES or _holds_too_many(raw):
+        raise ValueError("too large")
     brackets = _STRING.sub(b"", raw).translate(None, _NOT_BRACKETS)
     if max(accumulate(1 if one in b"[{" else -1 for one in brackets), default=0) > MAX_LENIENT_DEPTH:
         raise ValueError("too deep")
