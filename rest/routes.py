@@ -8,7 +8,7 @@ import orjson
 
 from rest.arguments import arguments_of
 from rest.headers import Headers, etag, matches, of_answer
-from rest.stream import HEADERS, send_stream
+from rest.stream import head_of_stream, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
@@ -74,16 +74,14 @@ class Rest:
             answer = self.market.refuse_stranger(error, approach)
             await self._send(scope, send, answer, _allow(error))
             return
-        if op.streams and scope["method"] == "HEAD":
-            await reply(send, 200, b"", HEADERS, None)
-            return
         if op.streams:
-            given = resumed(scope, given)
-            opened = await self.market.stream(op, given, approach)
-            if not isinstance(opened, Answer):
+            opened = await self.market.stream(op, resumed(scope, given), approach)
+            if isinstance(opened, Answer):
+                await self._send(scope, send, opened, [])
+            elif scope["method"] == "HEAD":
+                await head_of_stream(opened, send)
+            else:
                 await send_stream(opened, receive, send)
-                return
-            await self._send(scope, send, opened, [])
             return
         answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
         await self._send(scope, send, answer, [])

@@ -32,14 +32,25 @@ async def send_stream(frames: AsyncGenerator[Frame, None], receive: Receive, sen
                 task.cancel()
                 with suppress(asyncio.CancelledError, TimeoutError):
                     await task
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):
         await send({"type": "http.response.body", "body": b""})
+
+
+async def head_of_stream(frames: AsyncGenerator[Frame, None], send: Send) -> None:
+    """What a HEAD of the stream is answered: its headers, once it could have been opened."""
+    async with aclosing(frames):
+        await anext(frames)
+    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _pump(frames: AsyncGenerator[Frame, None], send: Send) -> None:
     async for frame in frames:
-        async with asyncio.timeout(SEND_SECONDS):
-            await send({"type": "http.response.body", "body": written(frame), "more_body": True})
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                await send({"type": "http.response.body", "body": written(frame), "more_body": True})
+        except (OSError, RuntimeError):  # uvloop's word for a connection that is closed already
+            return
 
 
 def written(frame: Frame) -> bytes:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from socket import socket
+from socket import IPPROTO_TCP, socket
 from types import FrameType
 
 import uvicorn
@@ -16,6 +16,8 @@ from server.settings import BadSettings, Settings
 from storage.unit import Unavailable
 
 GRACE_SECONDS = 10
+UNREAD_SECONDS = 20  # then the kernel drops a connection whose other side takes nothing
+TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
 class Server(uvicorn.Server):
@@ -35,6 +37,9 @@ class Server(uvicorn.Server):
         except BaseException:
             await self.opened.aclose()
             raise
+        if sys.platform == "linux":
+            for one in [one for listening in self.servers for one in listening.sockets]:  # their connections inherit it
+                one.setsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
         self.ready()
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:

@@ -91,7 +91,8 @@ class Workers:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
     async def keep_house(self) -> None:
-        await self.market.store.write(lambda tx: forget_old(self._context(tx)), "housekeeping")
+        while await self.market.store.write(lambda tx: forget_old(self._context(tx)), "housekeeping"):
+            pass
 
     async def _sweep_batch(self, move: JobMove, after: str) -> tuple[int, str | None]:
         return await self.market.store.write(

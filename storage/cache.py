@@ -10,12 +10,23 @@ V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """Values by name, least recently used first to go. Names are what `Tx.forget` was told."""
+    """Values by name, least recently used first to go. Names are what `Tx.forget` was told.
 
-    def __init__(self, store: Store, now_seconds: Callable[[], float], most: int = 20_000) -> None:
+    `most` bounds the sum of the values' sizes; without `size_of` it is their number.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now_seconds: Callable[[], float],
+        most: int = 20_000,
+        size_of: Callable[[V], int] = lambda value: 1,
+    ) -> None:
         self.values: OrderedDict[str, tuple[V, float]] = OrderedDict()
         self.filling: dict[str, object] = {}
-        self.now_seconds, self.most, self.believed_seconds = now_seconds, most, store.cached_seconds
+        self.size = 0
+        self.now_seconds, self.most, self.size_of = now_seconds, most, size_of
+        self.believed_seconds = store.cached_seconds
         store.droppers.append(self.drop)
 
     def get(self, name: str) -> V | None:
@@ -24,7 +35,7 @@ class Cache(Generic[V]):
             return None
         value, read_at = found
         if self.believed_seconds is not None and self.now_seconds() - read_at > self.believed_seconds:
-            del self.values[name]
+            self._forget(name)
             return None
         self.values.move_to_end(name)
         return value
@@ -47,11 +58,17 @@ class Cache(Generic[V]):
 
     def drop(self, names: Sequence[str]) -> None:
         for name in names:
-            self.values.pop(name, None)
+            self._forget(name)
             self.filling.pop(name, None)
 
     def _keep(self, name: str, value: V, read_at: float) -> None:
+        self._forget(name)
         self.values[name] = (value, read_at)
-        self.values.move_to_end(name)
-        if len(self.values) > self.most:
-            self.values.popitem(last=False)
+        self.size += self.size_of(value)
+        while self.size > self.most:
+            self._forget(next(iter(self.values)))
+
+    def _forget(self, name: str) -> None:
+        found = self.values.pop(name, None)
+        if found is not None:
+            self.size -= self.size_of(found[0])

@@ -2,8 +2,8 @@
 
 from sqlalchemy import bindparam, delete
 
-from storage.query import Query
-from storage.tables import AnswerRow, WindowRow
+from storage.query import Query, deleting
+from storage.tables import AnswerRow, BodyRow, WindowRow
 
 forget_answer = Query(
     delete(AnswerRow.__table__).where(
@@ -12,5 +12,6 @@ forget_answer = Query(
         AnswerRow.key_hash == bindparam("key_hash"),
     )
 )
-forget_answers = Query(delete(AnswerRow.__table__).where(AnswerRow.created_at < bindparam("before")))
-forget_windows = Query(delete(WindowRow.__table__).where(WindowRow.began_at < bindparam("before")))
+forget_answers = deleting(AnswerRow, AnswerRow.created_at)
+forget_bodies = deleting(BodyRow, BodyRow.used_at)
+forget_windows = deleting(WindowRow, WindowRow.began_at)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, bindparam, delete, func, select, type_coerce
+from sqlalchemy import BigInteger, bindparam, func, select, type_coerce
 
 from storage.among import among
-from storage.query import Query
+from storage.query import Query, deleting
 from storage.tables import EventRow
 
 _MINE = EventRow.agent_id == bindparam("agent_id"), EventRow.env == bindparam("env")
@@ -17,10 +17,22 @@ events_after: Query[Any] = Query(
     _TOLD.where(*_MINE, EventRow.id > bindparam("after")).order_by(EventRow.id).limit(bindparam("limit"))
 )
 events_of_kinds: Query[Any] = Query(
-    _TOLD.where(*_MINE, EventRow.id > bindparam("after"), among(EventRow.kind, "kinds"))
+    _TOLD.where(
+        *_MINE,
+        EventRow.id > bindparam("after"),
+        EventRow.id <= bindparam("until"),
+        among(EventRow.kind, "kinds"),
+    )
     .order_by(EventRow.id)
     .limit(bindparam("limit"))
 )
+event_at: Query[int] = Query(
+    select(EventRow.id)
+    .where(*_MINE, EventRow.id > bindparam("after"))
+    .order_by(EventRow.id)
+    .offset(bindparam("place"))
+    .limit(1)
+)
 newest_event = Query(select(func.max(EventRow.id)).where(*_MINE))
 oldest_event = Query(select(func.min(EventRow.id)))
-forget_events = Query(delete(EventRow.__table__).where(EventRow.created_at < bindparam("before")))
+forget_events = deleting(EventRow, EventRow.created_at)

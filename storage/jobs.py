@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, func, literal, or_, select
 
 from storage.among import among
 from storage.query import Query
@@ -55,15 +55,18 @@ unfinished_of = Query(
 @cache
 def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
     """A page of the caller's jobs, newest first. `role`: buyer, seller or both."""
-    mine = {
-        "buyer": JobRow.buyer_id == bindparam("agent_id"),
-        "seller": JobRow.seller_id == bindparam("agent_id"),
-        "both": (JobRow.buyer_id == bindparam("agent_id")) | (JobRow.seller_id == bindparam("agent_id")),
-    }[role]
-    conditions = [mine, JobRow.env == bindparam("env"), JobRow.id < bindparam("before")]
+    columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
+    pages = [_newest_ids(column, filtered).subquery() for column in columns[role]]
+    found = or_(*(JobRow.id.in_(select(page.c.id)) for page in pages))
+    return Query(select(JobRow).where(found).order_by(JobRow.id.desc()).limit(bindparam("limit")))
+
+
+def _newest_ids(party: Any, filtered: bool) -> Select[Any]:
+    """A page by one index. Of both roles at once no index tells the newest, and all of an agent's jobs would be sorted."""
+    conditions = [party == bindparam("agent_id"), JobRow.env == bindparam("env"), JobRow.id < bindparam("before")]
     if filtered:
         conditions.append(JobRow.status == bindparam("status"))
-    return Query(select(JobRow).where(*conditions).order_by(JobRow.id.desc()).limit(bindparam("limit")))
+    return select(JobRow.id).where(*conditions).order_by(JobRow.id.desc()).limit(bindparam("limit"))
 
 
 @cache

@@ -23,6 +23,7 @@ WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_se
 MOVED = (errors.UniqueViolation, errors.SerializationFailure)
 HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
 RECONNECT_SECONDS = 1.0
+PING_SECONDS = 5.0
 CONNECT_SECONDS = 5
 
 
@@ -111,9 +112,12 @@ class PostgresStore(Store):
                 async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
                     await connection.execute("LISTEN market")
                     self.wake()  # for what was missed while nobody listened
-                    async for heard in connection.notifies():
-                        self._heard(heard.payload)
-            except psycopg.OperationalError:
+                    while True:
+                        async for heard in connection.notifies(timeout=PING_SECONDS):
+                            self._heard(heard.payload)
+                        async with asyncio.timeout(CONNECT_SECONDS):  # a silent connection may be a dead one
+                            await connection.execute("SELECT 1")
+            except (psycopg.OperationalError, TimeoutError):
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     def _heard(self, payload: str) -> None:

@@ -14,7 +14,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from storage.door import forget_answer
-from storage.tables import AnswerRow
+from storage.tables import AnswerRow, BodyRow
 from storage.unit import Conflict, Tx
 from tools.arguments import Arguments
 from tools.context import Caller
@@ -24,6 +24,7 @@ from tools.rates import Quota
 from tools.registry import Operation
 
 KEPT = timedelta(hours=24)
+LARGE = 4_096  # bytes of an answer that is kept once, however often it was given
 LONGEST_KEY = 255
 SHORTEST_ANONYMOUS_KEY = 22  # 22 base64 characters hold 128 bits: nobody else's answer can be guessed
 
@@ -90,11 +91,24 @@ def recall(tx: Tx, repeat: Repeat, now: datetime) -> Answer | None:
         return None
     if (row.operation, row.fingerprint) != (repeat.operation, repeat.fingerprint):
         raise IdempotencyKeyReused(f"this Idempotency-Key was used for another {row.operation} call")
+    kept = None if row.body_hash is None else tx.get(BodyRow, row.body_hash)
+    body = row.body if kept is None else kept.body
     try:
-        body = repeat.box.decrypt(row.body) if row.sealed else row.body
+        body = repeat.box.decrypt(body) if row.sealed else body
     except CryptoError:
         raise IdempotencyKeyReused("this Idempotency-Key was used for another call") from None
     return Answer(row.status, body, replayed=True)
+
+
+def _keep_body(tx: Tx, body: bytes, now: datetime) -> str:
+    """The hash a large body is kept under: once, as long as the last answer that was it."""
+    name = sha256(body).hexdigest()
+    row = tx.get(BodyRow, name)
+    if row is None:
+        tx.add(BodyRow(hash=name, body=body, used_at=now))
+    elif row.used_at < now:
+        tx.change(row, used_at=now)
+    return name
 
 
 def keep(tx: Tx, repeat: Repeat, answer: Answer, now: datetime, dice: Dice) -> None:
@@ -105,6 +119,7 @@ def keep(tx: Tx, repeat: Repeat, answer: Answer, now: datetime, dice: Dice) -> N
         raise Conflict("a twin was faster: run again and replay its answer")
     if old is not None:
         tx.run(forget_answer, owner=repeat.owner, env=repeat.env, key_hash=repeat.key_hash)
+    large = len(body) > LARGE
     tx.add(
         AnswerRow(
             owner=repeat.owner,
@@ -114,7 +129,8 @@ def keep(tx: Tx, repeat: Repeat, answer: Answer, now: datetime, dice: Dice) -> N
             fingerprint=repeat.fingerprint,
             status=answer.status,
             sealed=repeat.seals,
-            body=bytes(body),
+            body=b"" if large else bytes(body),
+            body_hash=_keep_body(tx, body, now) if large else None,
             created_at=now,
         )
     )

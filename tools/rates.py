@@ -4,6 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from math import ceil
 
 from storage.tables import WindowRow
@@ -74,8 +75,9 @@ class Windows:
     def _prune(self, now_seconds: float) -> None:
         longest = max(allowance.seconds for allowance in ALLOWANCES.values())
         self.counts = {name: seen for name, seen in self.counts.items() if now_seconds - seen[0] < longest}
-        while len(self.counts) >= MOST_BUCKETS:
-            del self.counts[next(iter(self.counts))]
+        if len(self.counts) >= MOST_BUCKETS:  # many at a time: looking through all of them costs milliseconds
+            for name in [*islice(self.counts, MOST_BUCKETS // 5)]:
+                del self.counts[name]
 
 
 def take_shared(tx: Tx, rate: Rate, allowance: Allowance, bucket: str, now: datetime) -> Quota:

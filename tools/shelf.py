@@ -7,6 +7,8 @@ from storage.cache import Cache
 from storage.store import Store
 from tools.ports import Clock, Env
 
+MOST_BYTES = 64 * 1024 * 1024  # of listings: some 15,000 ordinary ones, a hundred of the largest
+
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
@@ -31,10 +33,15 @@ class Shown:
     body: bytes
     brief: bytes
 
+    @property
+    def size(self) -> int:
+        """Bytes in memory, roughly."""
+        return len(self.body) + len(self.brief) + 500
+
 
 class Shelf:
     """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
-        self.listings: Cache[Shown] = Cache(store, clock.monotonic, most=20_000)
+        self.listings: Cache[Shown] = Cache(store, clock.monotonic, MOST_BYTES, lambda shown: shown.size)

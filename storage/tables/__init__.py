@@ -1,7 +1,7 @@
 """The table of contents: importing it declares every table."""
 
 from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
-from storage.tables.door import AnswerRow, HouseRow, WindowRow
+from storage.tables.door import AnswerRow, BodyRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
@@ -13,6 +13,7 @@ __all__ = [
     "AgentRow",
     "AgentStatus",
     "AnswerRow",
+    "BodyRow",
     "DocumentRow",
     "EventRow",
     "HouseRow",

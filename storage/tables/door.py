@@ -16,7 +16,17 @@ class AnswerRow(Row, name="answers"):
     status: Mapped[int]
     sealed: Mapped[bool]  # the body holds secrets shown once and is encrypted under the caller's key
     body: Mapped[bytes]
+    body_hash: Mapped[str | None] = mapped_column(default=None)  # a large body is kept once, as a BodyRow
     created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class BodyRow(Row, name="answer_bodies"):
+    """A large answer, kept as long as an answer that was it last."""
+
+    hash: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    body: Mapped[bytes]
+    used_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class WindowRow(Row, name="rate_windows"):

@@ -10,6 +10,8 @@ from storage.rows import Row
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
     Index(None, "seller_id", "env", "id"),
+    Index(None, "buyer_id", "env", "status", "id"),
+    Index(None, "seller_id", "env", "status", "id"),
     Index(None, "listing_id", "status"),
     Index(None, "status", "accept_by"),
     Index(None, "status", "pay_by"),

@@ -88,6 +88,7 @@ def test_the_rates_are_those_decided() -> None:
         "verify": (60, minute),
         "pay": (60, minute),
         "strangers": (600, minute),
+        "knocks": (600, minute),
     }
     rated = {op.name: op.rate.value for op in CATALOGUE.values()}
     chosen = {name: rate for name, rate in rated.items() if rate not in ("reads", "writes")}

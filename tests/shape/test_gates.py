@@ -138,7 +138,8 @@ async def test_no_query_reads_a_whole_table(name: str, query: Query[Any], openin
         return [row[3] for row in tx.cursor.fetchall()]
 
     steps = await store.look(plan)
-    whole = [step for step in steps if step.startswith("SCAN") and "json_each" not in step and "USING" not in step]
+    limited = ("json_each", "USING", "SCAN anon_")  # a list given, an index in order, a page of ids
+    whole = [step for step in steps if step.startswith("SCAN") and not any(word in step for word in limited)]
     assert whole == [], name
 
 

@@ -3,12 +3,12 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import orjson
 from pydantic import Field, JsonValue
 
-from storage.events import events_after, events_of_kinds, newest_event, oldest_event
+from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
 from storage.unit import Tx
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
@@ -23,6 +23,8 @@ from tools.rules.ids import BadId, event_id, event_number
 
 HEARTBEAT_SECONDS = 15.0
 BACKLOG = 100
+LOOKED_AT = 2_000  # events of one agent in one read
+LAST = 2**63 - 1
 
 
 EVENT_ID: dict[str, JsonValue] = {"pattern": "^evt_0{13}[0-7][0-9A-HJKMNP-TV-Z]{12}$"}  # a number below 2^63
@@ -38,15 +40,19 @@ class ListEvents(Listed):
 def list_events(ctx: Context, asked: ListEvents) -> EventPage:
     """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
 
-    Without since: from the oldest event kept (90 days).
+    Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):
         raise InvalidRequest("cursor means the same as since: send one", param="cursor")
     after = _number(since)
-    rows = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    last = event_id(page[-1].number) if page else since
+    rows, until = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit or until is not None
+    last = since
+    if until is not None:
+        last = event_id(until)
+    elif page:
+        last = event_id(page[-1].number)
     written = ",".join([row.written(ctx.env.value) for row in page])
     return EventPage(
         data=spliced(f"[{written}]"),
@@ -92,23 +98,33 @@ async def _frames(
             if outside.bell.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
-            rows = await outside.store.look(read)
+            rows, until = await outside.store.look(read)
             for row in rows:
                 yield Frame(row.kind, row.written(env.value).encode(), event_id(row.number))
                 after = row.number
-            while len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
+            after = after if until is None else until
+            while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
                 yield Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
     finally:
         place.__exit__(None, None, None)
 
 
-def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> list[Told]:
-    kinds = _kinds(types)
+class Looked(NamedTuple):
+    """Events that were wanted, and the last one looked at, where there may be more behind it."""
+
+    rows: list[Told]
+    until: int | None
+
+
+def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> Looked:
+    """Wanted events after `after`. A filter looks at so many and no more: what is rare would else cost the most."""
+    kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
-        return [Told(*row) for row in tx.all(events_after, agent_id=agent_id, env=env, after=after, limit=limit)]
+        return Looked([Told(*row) for row in tx.all(events_after, **mine, limit=limit)], None)
+    until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
     wanted = orjson.dumps(sorted(kinds)).decode()
-    found = tx.all(events_of_kinds, agent_id=agent_id, env=env, after=after, limit=limit, kinds=wanted)
-    return [Told(*row) for row in found]
+    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
+    return Looked([Told(*row) for row in rows], until if len(rows) < limit else None)
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:

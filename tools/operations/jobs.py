@@ -1,5 +1,6 @@
 """Jobs: order, look, agree, deliver."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from tools.errors import (
     SellerBusy,
 )
 from tools.ports import Env
-from tools.records.base import Json, stamp_or_none
+from tools.records.base import Json, encode, stamp_or_none
 from tools.records.jobs import STATUSES, Job, JobCreated, JobPage
 from tools.registry import operation
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
@@ -33,7 +34,7 @@ from tools.rules.lifecycle import opening
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
-from tools.steps.paging import cursor_to, place_of
+from tools.steps.paging import MOST_PAGE, cursor_to, place_of
 from tools.steps.screening import private_json, private_text
 from tools.steps.views import created_record, handles, job_fields, job_record
 
@@ -131,14 +132,25 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     query = jobs_of(asked.role or "both", asked.status is not None)
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page = _see_all(ctx.tx, rows[: asked.limit])
     who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    more = len(rows) > asked.limit
+    page = _filled(Job(**job_fields(ctx, seen, who)) for seen in _see_all(ctx.tx, rows[: asked.limit]))
+    more = len(rows) > len(page)
     return JobPage(
-        data=[Job(**job_fields(ctx, seen, who)) for seen in page],
+        data=page,
         has_more=more,
-        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].row.id, ctx.agent) if more else None,
+        next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )
+
+
+def _filled(jobs: Iterable[Job]) -> list[Job]:
+    """As many jobs as one page takes: an input or output is up to 512 KB."""
+    page, size = list[Job](), 0
+    for job in jobs:
+        size += len(encode(job))
+        if page and size > MOST_PAGE:
+            break
+        page.append(job)
+    return page
 
 
 def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str | None]:

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from storage.tables import AgentRow, WalletRow
 from tools.arguments import Arguments, NoArguments
-from tools.context import Context
-from tools.errors import InvalidRequest, NotFound
+from tools.context import Context, Outside
+from tools.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.errors.base import Json
 from tools.rates import Rate
 from tools.records.base import stamp, stamp_or_none
@@ -18,7 +18,10 @@ from tools.rules.jobfacts import refund_expected
 from tools.rules.keys import did_of, jwk_of, verify_ed25519
 from tools.rules.lifecycle import clocked
 from tools.steps.jobs import JobRef, SeenJob, find_mine
+from tools.steps.judging import measured
 from tools.steps.settlements import settlement_record
+
+MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
 
 @operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
@@ -45,12 +48,26 @@ class VerifyReceipt(Arguments):
     )
 
 
-@operation("POST /v1/receipts/verify", auth="none", safe=True, rate=Rate.VERIFY, toolset="jobs")
-def verify_receipt(ctx: Context, given: VerifyReceipt) -> Verification:
-    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it."""
+async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
+    """The canonical form of the one document given; ours are a few KB."""
     document = given.receipt if given.receipt is not None else given.attestation
     if document is None or (given.receipt is not None and given.attestation is not None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
+    param = "receipt" if given.receipt is not None else "attestation"
+    return (await measured(document, param, MOST_SIGNED)).text
+
+
+@operation(
+    "POST /v1/receipts/verify",
+    auth="none",
+    safe=True,
+    gather=measure_document,
+    errors=(PayloadTooLarge,),
+    rate=Rate.VERIFY,
+    toolset="jobs",
+)
+def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
+    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it."""
     kid, sig = given.signature.get("kid"), given.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
         raise InvalidRequest("signature needs the texts kid and sig", param="signature")
@@ -73,14 +90,10 @@ def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
     return KeySet(keys=[PublicKey(**jwk_of(ctx.world.signer.public_key))])
 
 
-def _fault(ctx: Context, document: dict[str, Json], kid: str, sig: str) -> str | None:
+def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:
     if kid != jwk_of(ctx.world.signer.public_key)["kid"]:
         return "signed with another key; it may still verify through the did inside the signature"
-    try:
-        message = canonical(document)
-    except ValueError as error:
-        return str(error)
-    return None if verify_ed25519(ctx.world.signer.public_key, message, sig) else "the signature does not match"
+    return None if verify_ed25519(ctx.world.signer.public_key, document, sig) else "the signature does not match"
 
 
 def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:

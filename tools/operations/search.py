@@ -20,7 +20,7 @@ from tools.rules.words import query_terms
 from tools.shelf import Shown
 from tools.steps.agents import find_agent
 from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, PricingModelWord, Tag, cache_name, show_listing
-from tools.steps.paging import cursor_to, place_of
+from tools.steps.paging import MOST_PAGE, cursor_to, place_of
 
 FIRST = -1  # the key before every hit
 
@@ -75,11 +75,12 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     found = await outside.store.scan(lambda tx: _search(tx, outside.env, asked, place))
     if found is None:
         return ListingPage(data=[], has_more=False, next_cursor=None, hint=_nothing(asked, outside.env))
-    shown = [await _shown(outside, hit.listing_id) for hit in _fair(found, asked.sort)]
-    cursor = (
-        None if found.after is None else cursor_to(outside, "search_listings", asked, [found.after, found.any_terms])
-    )
-    data: list[Any] = [spliced(one.brief) for one in shown if one is not None and not one.archived]
+    page = await _filled(outside, found.hits)
+    after = found.after if len(page) == len(found.hits) else page[-1][0].key
+    cursor = None if after is None else cursor_to(outside, "search_listings", asked, [after, found.any_terms])
+    shown = {hit.listing_id: one for hit, one in page if one is not None and not one.archived}
+    hits = _fair([hit for hit, _ in page], asked.sort)
+    data: list[Any] = [spliced(shown[hit.listing_id].brief) for hit in hits if hit.listing_id in shown]
     return ListingPage(
         data=data, has_more=cursor is not None, next_cursor=cursor, hint=None if data else _nothing(asked, outside.env)
     )
@@ -118,9 +119,21 @@ async def _shown(outside: Outside, listing_id: str) -> Shown | None:
     return await outside.shelf.listings.fetch(cache_name(listing_id), read)
 
 
-def _fair(found: Found, sort: str) -> Sequence[Hit]:
+async def _filled(outside: Outside, hits: Sequence[Hit]) -> list[tuple[Hit, Shown | None]]:
+    """The hits with their listings, as many as one page takes."""
+    page, size = list[tuple[Hit, Shown | None]](), 0
+    for hit in hits:
+        shown = await _shown(outside, hit.listing_id)
+        size += len(shown.brief) if shown else 0
+        if page and size > MOST_PAGE:
+            break
+        page.append((hit, shown))
+    return page
+
+
+def _fair(hits: Sequence[Hit], sort: str) -> Sequence[Hit]:
     """Under relevance one seller's listings stand apart from one another within a page."""
-    return interleave(found.hits) if sort == "relevance" else found.hits
+    return interleave(hits) if sort == "relevance" else hits
 
 
 def _nothing(asked: SearchListings, env: Env) -> str:

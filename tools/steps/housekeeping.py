@@ -2,17 +2,22 @@
 
 from datetime import timedelta
 
-from storage.door import forget_answers, forget_windows
+from storage.door import forget_answers, forget_bodies, forget_windows
 from storage.events import forget_events
 from tools.context import Context
 
 ANSWERS_KEPT = timedelta(hours=24)
 WINDOWS_KEPT = timedelta(hours=2)
 EVENTS_KEPT = timedelta(days=90)
+BATCH = 500
 
 
-def forget_old(ctx: Context) -> int:
-    """Delete answers after 24 hours, counted windows after 2, events after 90 days; how many rows went."""
-    gone = ctx.tx.run(forget_answers, before=ctx.now - ANSWERS_KEPT)
-    gone += ctx.tx.run(forget_windows, before=ctx.now - WINDOWS_KEPT)
-    return gone + ctx.tx.run(forget_events, before=ctx.now - EVENTS_KEPT)
+def forget_old(ctx: Context) -> bool:
+    """Delete a batch of answers older than 24 hours, counted windows older than 2, events older than 90 days; whether more wait."""
+    kept = {
+        forget_answers: ANSWERS_KEPT,
+        forget_bodies: ANSWERS_KEPT,
+        forget_windows: WINDOWS_KEPT,
+        forget_events: EVENTS_KEPT,
+    }
+    return max([ctx.tx.run(query, before=ctx.now - time, limit=BATCH) for query, time in kept.items()]) == BATCH

@@ -49,6 +49,8 @@ async def judge_example(example: Json, param: str, schema: Document | None) -> s
 async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Document:
     """The canonical form of a document of at most `most` bytes."""
     quick = len(orjson.dumps(value))
+    if quick > 2 * most:  # numbers alone are spelled shorter or longer
+        raise PayloadTooLarge(f"{param} is about {quick} bytes; at most {most} are taken", param=param)
     made = document(value, param) if quick < LARGE else await asyncio.to_thread(document, value, param)
     if made.size > most:
         raise PayloadTooLarge(f"{param} is {made.size} bytes; at most {most} are taken", param=param)

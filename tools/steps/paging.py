@@ -6,6 +6,8 @@ from tools.errors import InvalidCursor
 from tools.errors.base import Json
 from tools.rules.cursors import BadCursor, cursor_key, read_cursor, write_cursor
 
+MOST_PAGE = 1_048_576  # bytes; a page ends early rather than grow beyond it
+
 
 def place_of(
     ctx: Context | Outside, operation: str, asked: Arguments, cursor: str | None, owner: str | None = None

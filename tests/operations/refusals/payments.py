@@ -100,3 +100,9 @@ async def _(trade: Trade) -> Any:
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     return await prove(trade, buyer, await trade.job_at("in_progress", seller, buyer), UNKNOWN)
+
+
+@produces("verify_receipt", "payload_too_large")
+async def _(trade: Trade) -> Any:
+    big = {"text": "x" * 70_000}
+    return await trade.market.refusal("verify_receipt", receipt=big, signature={"kid": "k", "sig": "00"})

@@ -1,0 +1,104 @@
+"""What is refused is refused early: hostile envelopes never reach the SDKs, which take milliseconds for each hundred values."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from storage.store import Store
+from tests.market import TestMarket
+from tests.surfaces.test_knocks import ACCEPT, META, RPC
+from tests.surfaces.wires import served
+from tools.rules.jsontext import read_leniently
+
+CALL = {"name": "get_payments_info", "arguments": {"env": "test"}, "_meta": META}
+ROUTED = ACCEPT | {"mcp-method": "tools/call", "mcp-name": "get_payments_info"}
+
+
+@pytest.fixture
+async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
+    async with served(TestMarket(store)) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:
+        yield http
+
+
+def message(**given: Any) -> dict[str, Any]:
+    part = {"data": {"tool": "get_payments_info", "arguments": {"env": "test"}}}
+    return {"message": {"messageId": "1", "role": "ROLE_USER", "parts": [part]} | given}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        message() | {"metadata": {"m": [1] * 600}},
+        message(metadata={"m": [{}] * 600}),
+        message(parts=[{"text": "x"}] * 600),
+        message(parts=[{"data": {}}] * 600),
+        message(extensions=["x"] * 600),
+    ],
+    ids=["request metadata", "message metadata", "texts", "data parts", "extensions"],
+)
+@pytest.mark.parametrize("path", ["/a2a", "/a2a/message:send"])
+async def test_an_a2a_envelope_of_many_values_is_refused(
+    http: httpx.AsyncClient, params: dict[str, Any], path: str
+) -> None:
+    body = {**RPC, "method": "SendMessage", "params": params} if path == "/a2a" else params
+    answer = await http.post(path, json=body, headers={"A2A-Version": "1.0"})
+    assert "at most 500 values" in answer.text
+    ordinary = message(metadata={"m": [1] * 300})
+    body = {**RPC, "method": "SendMessage", "params": ordinary} if path == "/a2a" else ordinary
+    assert '"payments"' in (await http.post(path, json=body, headers={"A2A-Version": "1.0"})).text
+
+
+async def test_the_arguments_of_a_call_may_hold_many_values(http: httpx.AsyncClient) -> None:
+    part = {"data": {"tool": "register_agent", "arguments": {"name": "Ada", "metadata": {"m": [1] * 2_000}}}}
+    body = {**RPC, "method": "SendMessage", "params": message(parts=[part])}
+    answer = await http.post("/a2a", json=body, headers={"A2A-Version": "1.0"})
+    assert '"agent.created"' in answer.text
+
+
+@pytest.mark.parametrize("identity", [None, 1.5, True, [], {}], ids=repr)
+async def test_an_mcp_request_with_an_id_that_is_none_is_answered(http: httpx.AsyncClient, identity: Any) -> None:
+    """The SDK takes it for a notification: it does nothing, and says nothing."""
+    body = {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": CALL}
+    answer = await http.post("/mcp", json=body, headers=ROUTED)
+    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, None)
+
+
+async def test_an_mcp_batch_is_refused(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/mcp", json=[{**RPC, "method": "tools/list"}], headers=ACCEPT)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+    assert "batches" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", None])
+async def test_a_body_is_json_whatever_it_is_called(http: httpx.AsyncClient, kind: str | None) -> None:
+    content = httpx.Request("POST", "http://x", json={**RPC, "method": "tools/call", "params": CALL}).content
+    answer = await http.post("/mcp", content=content, headers=ROUTED | ({} if kind is None else {"content-type": kind}))
+    assert (answer.status_code, answer.json()["result"]["isError"]) == (200, False)
+
+
+async def test_one_mcp_call_has_one_idempotency_key(http: httpx.AsyncClient) -> None:
+    params = {"name": "register_agent", "arguments": {"name": "Ada", "idempotency_key": "k" * 30}, "_meta": META}
+    headers = ROUTED | {"mcp-name": "register_agent"}
+    body = {**RPC, "method": "tools/call", "params": params}
+    refused = (await http.post("/mcp", json=body, headers=headers | {"idempotency-key": "j" * 30})).json()["result"]
+    assert (refused["isError"], "two different values" in refused["content"][0]["text"]) == (True, True)
+    taken = (await http.post("/mcp", json=body, headers=headers | {"idempotency-key": "k" * 30})).json()["result"]
+    assert taken["isError"] is False
+
+
+@pytest.mark.parametrize("raw", [b"[" + b"[]," * 60_000 + b"NaN]", b'{"a":NaN,"b":"' + b"x" * 70_000 + b'"}'])
+def test_a_refused_text_is_not_read_again_when_it_is_large(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        read_leniently(raw)
+
+
+async def test_the_head_of_a_stream_needs_a_key_like_the_stream(store: Store) -> None:
+    market = TestMarket(store)
+    agent = await market.register()
+    async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:
+        assert (await http.head("/v1/events/stream")).status_code == 401
+        headed = await http.head("/v1/events/stream", headers={"X-API-Key": agent.keys["test"]})
+        assert (headed.status_code, headed.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        assert market.market.bell.streams.total() == 0
