@@ -1,10 +1,21 @@
 """Queries of listings."""
 
-from sqlalchemy import bindparam, func, literal, select
+from functools import cache
+
+from sqlalchemy import bindparam, func, literal, or_, select
 
 from storage.query import Query
 from storage.tables import ListingRow
 
+kept_listings_of = Query(
+    select(func.count())
+    .select_from(ListingRow.__table__)
+    .where(
+        ListingRow.seller_id == bindparam("seller_id"),
+        ListingRow.env == bindparam("env"),
+        or_(ListingRow.status == literal("active"), ListingRow.status == literal("paused")),
+    )
+)
 active_listings_of = Query(
     select(func.count())
     .select_from(ListingRow.__table__)
@@ -14,3 +25,16 @@ active_listings_of = Query(
         ListingRow.status == literal("active"),
     )
 )
+
+
+@cache
+def listings_of_seller(filtered: bool) -> Query[ListingRow]:
+    """A page of a seller's own listings, newest first; of one status if `filtered`."""
+    conditions = [
+        ListingRow.seller_id == bindparam("seller_id"),
+        ListingRow.env == bindparam("env"),
+        ListingRow.id < bindparam("before"),
+    ]
+    if filtered:
+        conditions.append(ListingRow.status == bindparam("status"))
+    return Query(select(ListingRow).where(*conditions).order_by(ListingRow.id.desc()).limit(bindparam("limit")))

@@ -38,6 +38,7 @@ class Limits:
 
     registrations_per_hour: int = 20
     active_listings: int = 50
+    kept_listings: int = 500  # active or paused
     unfinished_jobs: int = 100
     streams_per_key: int = 5
     enforced: bool = True

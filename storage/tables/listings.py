@@ -15,7 +15,10 @@ class ListingStatus(StrEnum):
     ARCHIVED = "archived"
 
 
-class ListingRow(Row, name="listings", parts=[Index(None, "seller_id", "env", "status")]):
+LISTING_INDEXES = [Index(None, "seller_id", "env", "status", "id"), Index(None, "seller_id", "env", "id")]
+
+
+class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     env: Mapped[str]
@@ -27,6 +30,8 @@ class ListingRow(Row, name="listings", parts=[Index(None, "seller_id", "env", "s
     pricing_model: Mapped[str]
     price: Mapped[int | None]
     unit_name: Mapped[str | None]
+    unit_basis: Mapped[str | None] = mapped_column(default=None)  # JSON
+    unit_basis_note: Mapped[str | None] = mapped_column(default=None)
     payment: Mapped[str]
     input_schema: Mapped[str | None]  # hash of a document
     output_schema: Mapped[str | None]  # hash of a document

@@ -53,6 +53,8 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
             "model": "fixed",
             "price": PRICE,
             "unit_name": None,
+            "unit_basis": None,
+            "unit_basis_note": None,
             "currency": "USDC",
             "display": "0.250000 USDC per job",
         },
@@ -193,8 +195,9 @@ async def test_the_owner_changes_every_field_of_creation(market: TestMarket) -> 
         "description": "Any text, translated by hand.",
         "category": "research",
         "tags": ["french"],
-        "pricing_model": "fixed",
+        "pricing_model": "per_unit",
         "price": 1,
+        "unit_name": "page",
         "payment": "upfront",
         "input_schema": TEXT | {"required": []},
         "output_schema": {"type": "object", "required": ["french"], "properties": {"french": {"type": "string"}}},
@@ -207,7 +210,8 @@ async def test_the_owner_changes_every_field_of_creation(market: TestMarket) -> 
     }
     assert set(change) - {"status"} == named("listing.create") - {"route", "upfront_live", "upfront_test"}
     changed = await market.call("update_listing", by=seller, listing_id=made["id"], **change)
-    flat = {**changed, "pricing_model": changed["pricing"]["model"], "price": changed["pricing"]["price"]}
+    pricing = changed["pricing"]
+    flat = {**changed, **pricing, "pricing_model": pricing["model"]}
     assert {name: flat[name] for name in change} == change
     assert (changed["created_at"], changed["updated_at"]) == (made["created_at"], stamp(market.clock.now()))
     assert await market.call("get_listing", listing_id=made["id"], env="test") == changed

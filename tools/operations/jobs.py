@@ -1,13 +1,20 @@
 """Jobs: order, look, agree, deliver."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
 from pydantic import Field
 
-from storage.jobs import jobs_of, places_taken, places_taken_by, reviews_of_jobs, settlements_of_jobs, unfinished_of
+from storage.jobs import (
+    deliveries_of_jobs,
+    jobs_of,
+    places_taken,
+    places_taken_by,
+    reviews_of_jobs,
+    settlements_of_jobs,
+    unfinished_of,
+)
 from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadRow, WalletRow
 from storage.unit import Tx
 from tools.arguments import Arguments, Listed, OneLine
@@ -26,7 +33,7 @@ from tools.errors import (
     SellerBusy,
 )
 from tools.ports import Env
-from tools.records.base import Json, encode, stamp_or_none
+from tools.records.base import Json, stamp_or_none
 from tools.records.jobs import STATUSES, Job, JobCreated, JobPage
 from tools.registry import operation
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
@@ -34,7 +41,8 @@ from tools.rules.lifecycle import opening
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
-from tools.steps.paging import MOST_PAGE, cursor_to, place_of
+from tools.steps.offers import ordered_units
+from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.screening import private_json, private_text
 from tools.steps.views import created_record, handles, job_fields, job_record
 
@@ -96,6 +104,8 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
         raise GatherAgain
     seller = _active_seller(ctx, listing)
     _check_capacity(ctx, listing)
+    given = order.units if "units" in order.model_fields_set else None
+    units = ordered_units(listing, given, order.input)
     draft = JobFacts(
         status=JobStatus.OPEN,
         timing=Timing(listing.payment),
@@ -103,7 +113,7 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
         price_minor=listing.price,
     )
     move = opening(draft, "order", ctx.now)
-    row = ctx.tx.add(_new_job(ctx, listing, order, judged, move.target))
+    row = ctx.tx.add(_new_job(ctx, listing, order, judged, move.target, units))
     ctx.tx.add(_thread(ctx, row))
     keep_document(ctx.tx, judged.input)
     seen = SeenJob(row, (), frozenset())
@@ -133,24 +143,13 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = _filled(Job(**job_fields(ctx, seen, who)) for seen in _see_all(ctx.tx, rows[: asked.limit]))
+    page = filled(Job(**job_fields(ctx, seen, who)) for seen in _see_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
         data=page,
         has_more=more,
         next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )
-
-
-def _filled(jobs: Iterable[Job]) -> list[Job]:
-    """As many jobs as one page takes: an input or output is up to 512 KB."""
-    page, size = list[Job](), 0
-    for job in jobs:
-        size += len(encode(job))
-        if page and size > MOST_PAGE:
-            break
-        page.append(job)
-    return page
 
 
 def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str | None]:
@@ -212,7 +211,9 @@ def _check_capacity(ctx: Context, listing: ListingRow) -> None:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
 
 
-def _new_job(ctx: Context, listing: ListingRow, order: CreateJob, judged: JudgedOrder, status: JobStatus) -> JobRow:
+def _new_job(
+    ctx: Context, listing: ListingRow, order: CreateJob, judged: JudgedOrder, status: JobStatus, units: int
+) -> JobRow:
     """The job, with everything it keeps from the listing: later changes there touch nothing here."""
     buyer = ctx.tx.get(AgentRow, ctx.agent)
     assert buyer is not None
@@ -229,8 +230,8 @@ def _new_job(ctx: Context, listing: ListingRow, order: CreateJob, judged: Judged
         category=listing.category,
         pricing_model=listing.pricing_model,
         payment=listing.payment,
-        units=order.units,
-        price=None if listing.price is None else listing.price * order.units,
+        units=units,
+        price=None if listing.price is None else listing.price * units,
         turnaround_seconds=listing.turnaround_seconds,
         accept_timeout_seconds=listing.accept_timeout_seconds,
         max_revisions=order.max_revisions,
@@ -270,14 +271,16 @@ def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> list[dict[
 
 
 def _see_all(tx: Tx, rows: list[JobRow]) -> list[SeenJob]:
-    """Many jobs with their settlements and reviews, in two statements."""
+    """Many jobs with their settlements, reviews and deliveries, in a statement each."""
     ids = orjson.dumps([row.id for row in rows]).decode()
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
+    deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
     return [
         SeenJob(
             row,
             tuple(one for one in settlements if one.job_id == row.id),
             frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
+            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
         )
         for row in rows
     ]

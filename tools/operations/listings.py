@@ -1,18 +1,19 @@
 """Listings: offer a service, change it."""
 
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import asdict
+from typing import Any, Literal
 
 import orjson
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from storage.listings import active_listings_of
+from storage.listings import active_listings_of, kept_listings_of, listings_of_seller
 from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
-from storage.unit import Tx
-from tools.arguments import Arguments, OneLine
-from tools.context import Context, Outside
+from tools.arguments import Arguments, Listed
+from tools.context import Context
 from tools.errors import (
     ContentRejected,
+    InvalidCursor,
+    InvalidRequest,
     ListingArchived,
     ListingLimit,
     NotFound,
@@ -23,96 +24,15 @@ from tools.errors import (
 )
 from tools.ports import Env
 from tools.records.base import Json
-from tools.records.listings import Listing, ListingStats
+from tools.records.listings import Listing, ListingPage, ListingStats
 from tools.registry import operation
-from tools.steps.documents import Document, keep_document, text_of
-from tools.steps.judging import GatherAgain, judge_example, judge_schema
-from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, Tag, index, listing_record
-from tools.steps.screening import public_words
+from tools.steps.documents import keep_document
+from tools.steps.judging import GatherAgain
+from tools.steps.listings import index, listing_record
+from tools.steps.offers import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
+from tools.steps.paging import cursor_to, filled, place_of
 
-PRICE_NOTE = "minor units per job: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended"
-PUBLIC = ("title", "description", "category", "tags")
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
-
-Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
-
-
-class Offer(Arguments):
-    """What a seller may say of a listing; all of it can be changed later."""
-
-    nulls: ClassVar[frozenset[str]] = frozenset({"example_input", "example_output", "input_schema", "output_schema"})
-
-    tags: Tags | None = None
-    price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
-    payment: PaymentTiming | None = Field(
-        None,
-        description="on_delivery (default): sealed work is revealed once paid; upfront: paid before the work starts",
-    )
-    input_schema: dict[str, Any] | None = Field(
-        None, description="JSON Schema (draft 2020-12, type object, local $refs, linear patterns) of an order's input"
-    )
-    output_schema: dict[str, Any] | None = Field(None, description="JSON Schema every delivery is checked against")
-    example_input: Json = Field(
-        None, description="an input that can be ordered as it stands; must satisfy input_schema"
-    )
-    example_output: Json = Field(None, description="an output as a buyer gets it; must satisfy output_schema")
-    turnaround_seconds: int | None = Field(
-        None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600"
-    )
-    accept_timeout_seconds: int | None = Field(
-        None, ge=60, le=604_800, description="how long an order waits for you; default 3600 on live, 600 on test"
-    )
-    max_open_jobs: int | None = Field(None, ge=1, le=1000, description="orders you take at once; default 10")
-
-
-class CreateListing(Offer):
-    title: OneLine = Field(min_length=3, max_length=120)
-    description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
-    category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
-    pricing_model: Literal["fixed"] = Field(description="fixed: one price per job")
-    price: int = Field(ge=0, le=MOST_PRICE, description=PRICE_NOTE)
-
-
-class UpdateListing(Offer):
-    listing_id: str = Field(max_length=64)
-    title: OneLine | None = Field(None, min_length=3, max_length=120)
-    description: str | None = Field(None, min_length=10, max_length=4000)
-    category: Category | None = None
-    pricing_model: Literal["fixed"] | None = None
-    status: Literal["active", "paused"] | None = Field(None, description="paused: cannot be ordered; jobs go on")
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedOffer:
-    """A listing's schemas and examples, admitted and checked against one another."""
-
-    input_schema: Document | None
-    output_schema: Document | None
-    example_input: str | None
-    example_output: str | None
-    warnings: list[str]
-    version: int | None  # of the listing they were completed with
-
-
-async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
-    """Judge what an offer says of schemas and examples; what it leaves out is taken from the listing it changes."""
-    said = {name: getattr(offer, name) for name in (*Offer.nulls, *PUBLIC) if name in offer.model_fields_set}
-    version = None
-    if isinstance(offer, UpdateListing):
-        version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
-        said = {**old, **said}
-    input_schema = judge_schema(said.get("input_schema"), "input_schema")
-    output_schema = judge_schema(said.get("output_schema"), "output_schema")
-    return JudgedOffer(
-        input_schema,
-        output_schema,
-        await judge_example(said.get("example_input"), "example_input", input_schema),
-        await judge_example(said.get("example_output"), "example_output", output_schema),
-        public_words(said),
-        version,
-    )
-
-
 OFFER_ERRORS = (
     ContentRejected,
     ListingLimit,
@@ -133,7 +53,9 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     seller = _seller(ctx)
     payment = offer.payment or "on_delivery"
     _check_payment(ctx, seller, payment)
+    _check_basis(seller, judged)
     _check_places(ctx)
+    _check_kept(ctx)
     row = ctx.tx.add(
         ListingRow(
             id=ctx.new_id("lst_"),
@@ -143,9 +65,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
             description=offer.description,
             category=offer.category,
             tags=orjson.dumps(offer.tags or []).decode(),
-            pricing_model=offer.pricing_model,
-            price=offer.price,
-            unit_name=None,
+            **judged.pricing,
             payment=payment,
             input_schema=keep_document(ctx.tx, judged.input_schema),
             output_schema=keep_document(ctx.tx, judged.output_schema),
@@ -177,9 +97,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
 
     Jobs already ordered keep the terms they were ordered on. null clears a schema or an example.
     """
-    row = ctx.tx.get(ListingRow, change.listing_id, lock=True)
-    if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
-        raise NotFound("you have no such listing", param="listing_id")
+    row = _mine(ctx, change.listing_id)
     if row.status is ListingStatus.ARCHIVED:
         raise ListingArchived("this listing is archived")
     if row.version != judged.version:
@@ -189,29 +107,65 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
         _check_places(ctx)
     _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
+    _check_basis(seller, judged)
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
     index(ctx.tx, changed)
     return listing_record(ctx.tx, changed, seller)
 
 
-def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json]]:
-    row = tx.get(ListingRow, listing_id)
-    if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
+class ListingRef(Arguments):
+    listing_id: str = Field(max_length=64, description="lst_…, one of yours")
+
+
+@operation(
+    "DELETE /v1/listings/{listing_id}",
+    scope="sell",
+    errors=(NotFound,),
+    destructive=True,
+    toolset="selling",
+)
+def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
+    """Take a listing of yours off the market for good: it can no longer be found, ordered or changed.
+
+    Its jobs go on. To stop only for a while, pause it with update_listing.
+    """
+    row = _mine(ctx, ref.listing_id)
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    if row.status is not ListingStatus.ARCHIVED:
+        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
+        index(ctx.tx, row)
+    return listing_record(ctx.tx, row, seller)
+
+
+class ListMyListings(Listed):
+    status: Literal["active", "paused", "archived"] | None = None
+
+
+@operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling")
+def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
+    """List your own listings, newest first: active, paused and archived, or of one status."""
+    before = place_of(ctx, "list_my_listings", asked, asked.cursor, ctx.agent) or "lst_~"
+    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    query = listings_of_seller(asked.status is not None)
+    rows = ctx.tx.all(query, seller_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    page = filled(listing_record(ctx.tx, row, seller) for row in rows[: asked.limit])
+    more = len(rows) > len(page)
+    return ListingPage(
+        data=page,
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_my_listings", asked, page[-1].id, ctx.agent) if more else None,
+        hint=None if page else "You have none: create_listing offers a service.",
+    )
+
+
+def _mine(ctx: Context, listing_id: str) -> ListingRow:
+    row = ctx.tx.get(ListingRow, listing_id, lock=True)
+    if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
         raise NotFound("you have no such listing", param="listing_id")
-    texts = {
-        "input_schema": text_of(tx, row.input_schema),
-        "output_schema": text_of(tx, row.output_schema),
-        "example_input": row.example_input,
-        "example_output": row.example_output,
-    }
-    read = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
-    words = {
-        "title": row.title,
-        "description": row.description,
-        "category": row.category,
-        "tags": orjson.loads(row.tags),
-    }
-    return row.version, read | words
+    return row
 
 
 def _seller(ctx: Context) -> AgentRow:
@@ -234,18 +188,32 @@ def _check_places(ctx: Context) -> None:
         raise ListingLimit(f"you have {active} active listings, at most {most} are allowed", active=active, limit=most)
 
 
+def _check_kept(ctx: Context) -> None:
+    most = ctx.house.limits.kept_listings
+    kept = ctx.tx.one(kept_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
+    if kept >= most:
+        hint = "Archive some you no longer need: archive_listing."
+        raise ListingLimit(f"you keep {kept} listings, at most {most} are allowed", hint=hint, kept=kept, limit=most)
+
+
+def _check_basis(seller: AgentRow, judged: JudgedOffer) -> None:
+    if judged.pricing["unit_basis"] is not None and not seller.first_party:
+        raise InvalidRequest("unit_basis is for listings of the operator", param="unit_basis")
+
+
 def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:
     """The columns to write."""
-    given = change.model_fields_set - {"listing_id", *Offer.nulls}
+    given = change.model_fields_set - {"listing_id", *Offer.nulls, *PRICED}
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
     if "tags" in wanted:
         wanted["tags"] = orjson.dumps(wanted["tags"]).decode()
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
+    wanted |= {name: value for name, value in judged.pricing.items() if value != getattr(row, name)}
     warned = orjson.dumps(judged.warnings).decode()
     if warned != row.content_warnings:
         wanted["content_warnings"] = warned
-    if change.model_fields_set & Offer.nulls:
+    if change.model_fields_set & set(JUDGED):
         wanted |= {
             "input_schema": keep_document(ctx.tx, judged.input_schema),
             "output_schema": keep_document(ctx.tx, judged.output_schema),

@@ -16,10 +16,11 @@ from tools.records.base import Json, Ready, spliced
 from tools.records.listings import Listing, ListingPage
 from tools.registry import operation
 from tools.rules.fair import interleave
+from tools.rules.pricing import MOST_PRICE
 from tools.rules.words import query_terms
 from tools.shelf import Shown
 from tools.steps.agents import find_agent
-from tools.steps.listings import MOST_PRICE, Category, PaymentTiming, PricingModelWord, Tag, cache_name, show_listing
+from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag, cache_name, show_listing
 from tools.steps.paging import MOST_PAGE, cursor_to, place_of
 
 FIRST = -1  # the key before every hit

@@ -14,7 +14,11 @@ from tools.rules.jobfacts import PricingModel, Timing
 class Pricing:
     model: PricingModel
     price: Annotated[int | None, Field(description="minor units per job or unit; 0 is free; null for quote")]
-    unit_name: str | None
+    unit_name: Annotated[str | None, Field(description="what one unit of a per_unit listing is")]
+    unit_basis: Annotated[
+        dict[str, Json] | None, Field(description="how units are counted from the input; null: the buyer says how many")
+    ]
+    unit_basis_note: str | None
     currency: Literal["USDC"] = "USDC"
     display: str
 

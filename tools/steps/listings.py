@@ -19,7 +19,6 @@ from tools.shelf import Shown
 from tools.steps.documents import text_of
 
 BRIEF_CHARACTERS = 500
-MOST_PRICE = 10**12
 
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=48, to_lower=True)]
@@ -57,6 +56,8 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow) -> Listing:
             model=PricingModel(row.pricing_model),
             price=row.price,
             unit_name=row.unit_name,
+            unit_basis=spliced(row.unit_basis),
+            unit_basis_note=row.unit_basis_note,
             display=price_display(row.pricing_model, row.price, row.unit_name),
         ),
         payment=Timing(row.payment),
@@ -101,11 +102,12 @@ def index(tx: Tx, row: ListingRow) -> None:
 
 def _order_example(row: ListingRow, schema: str | None) -> dict[str, Json]:
     """An order that can be sent as it stands where the listing has an example; placeholders where not."""
+    units = {"units": 1} if row.pricing_model == PricingModel.PER_UNIT and row.unit_basis is None else {}
     if row.example_input is not None:
-        return {"listing_id": row.id, "input": spliced(row.example_input)}
+        return {"listing_id": row.id, "input": spliced(row.example_input), **units}
     properties: dict[str, Any] = orjson.loads(schema).get("properties", {}) if schema else {}
     required = orjson.loads(schema).get("required", []) if schema else []
-    return {"listing_id": row.id, "input": {name: f"<{_type_of(properties.get(name))}>" for name in required}}
+    return {"listing_id": row.id, "input": {name: f"<{_type_of(properties.get(name))}>" for name in required}, **units}
 
 
 def _type_of(schema: Json) -> str:

@@ -1,12 +1,28 @@
 """Pages: cursors bound to who asks for what."""
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from tools.arguments import Arguments
 from tools.context import Context, Outside
 from tools.errors import InvalidCursor
 from tools.errors.base import Json
+from tools.records.base import encode
 from tools.rules.cursors import BadCursor, cursor_key, read_cursor, write_cursor
 
+T = TypeVar("T")
 MOST_PAGE = 1_048_576  # bytes; a page ends early rather than grow beyond it
+
+
+def filled(records: Iterable[T]) -> list[T]:
+    """As many records as one page takes, at least one: each may be large."""
+    page, size = list[T](), 0
+    for record in records:
+        size += len(encode(record))
+        if page and size > MOST_PAGE:
+            break
+        page.append(record)
+    return page
 
 
 def place_of(

@@ -1,0 +1,43 @@
+"""Prices of listings and orders: what belongs to each pricing model, and units counted from an input."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+MOST_PRICE = 10**12  # minor units, also of price times units
+Fault = tuple[str, str]  # field, what is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRule:
+    """`per` characters of a text, or items of a list, are one unit."""
+
+    field: str
+    measure: Literal["characters", "items"]
+    per: int
+
+
+def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list[Fault]:
+    """What contradicts the pricing model: fixed and per_unit have a price, quote has none, per_unit names its unit."""
+    faults: list[Fault] = []
+    if model == "quote" and price is not None:
+        faults.append(("price", "a quote listing has no price: you quote each job"))
+    if model != "quote" and price is None:
+        faults.append(("price", "required"))
+    if model == "per_unit" and unit_name is None:
+        faults.append(("unit_name", "required for per_unit: what one unit is"))
+    if model != "per_unit" and unit_name is not None:
+        faults.append(("unit_name", "only a per_unit listing has one"))
+    return faults
+
+
+def units_of(rules: Sequence[UnitRule], given: Mapping[str, Any]) -> int | None:
+    """The units an input comes to: ceil(size / per) of each field it has, at least 1; None where it has none of them."""
+    counts = [_count(rule, given[rule.field]) for rule in rules if rule.field in given]
+    found = [count for count in counts if count is not None]
+    return max(1, sum(found)) if found else None
+
+
+def _count(rule: UnitRule, value: Any) -> int | None:
+    wanted = str if rule.measure == "characters" else list
+    return -(-len(value) // rule.per) if isinstance(value, wanted) else None

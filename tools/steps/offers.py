@@ -1,0 +1,191 @@
+"""What a seller says of a listing, judged before it is written: schemas, examples, words, prices."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from storage.tables import ListingRow
+from storage.unit import Tx
+from tools.arguments import Arguments, OneLine
+from tools.context import Outside
+from tools.errors import InvalidRequest, NotFound
+from tools.records.base import Json
+from tools.rules.pricing import MOST_PRICE, UnitRule, pricing_faults, units_of
+from tools.steps.documents import Document, text_of
+from tools.steps.judging import judge_example, judge_schema
+from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag
+from tools.steps.screening import public_words
+
+PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
+JUDGED = ("example_input", "example_output", "input_schema", "output_schema")
+PUBLIC = ("title", "description", "category", "tags", "unit_name", "unit_basis_note")
+PRICED = ("pricing_model", "price", "unit_name", "unit_basis", "unit_basis_note")
+
+Tags = Annotated[list[Tag], Field(max_length=16), AfterValidator(lambda given: list(dict.fromkeys(given)))]
+
+
+class UnitCount(BaseModel):
+    """`per` characters of a text, or items of a list, are one unit."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    field: str = Field(min_length=1, max_length=64)
+    measure: Literal["characters", "items"]
+    per: int = Field(ge=1, le=1_000_000)
+
+
+class UnitBasis(BaseModel):
+    """How the units of an order are counted from its input; several fields add up."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    rules: list[UnitCount] = Field(min_length=1, max_length=8)
+    max: int | None = Field(None, ge=1, le=1_000_000, description="most units of one order")
+
+
+class Offer(Arguments):
+    """What a seller may say of a listing; all of it can be changed later."""
+
+    nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "unit_name", "unit_basis", "unit_basis_note"})
+
+    tags: Tags | None = None
+    price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
+    unit_name: OneLine | None = Field(None, min_length=1, max_length=32, description="per_unit: what one unit is")
+    unit_basis: UnitBasis | None = Field(None, description="operator's per_unit listings: how units are counted")
+    unit_basis_note: OneLine | None = Field(None, max_length=300, description="the same in words")
+    payment: PaymentTiming | None = Field(
+        None,
+        description="on_delivery (default): sealed work is revealed once paid; upfront: paid before the work starts",
+    )
+    input_schema: dict[str, Any] | None = Field(
+        None, description="JSON Schema (draft 2020-12, type object, local $refs, linear patterns) of an order's input"
+    )
+    output_schema: dict[str, Any] | None = Field(None, description="JSON Schema every delivery is checked against")
+    example_input: Json = Field(
+        None, description="an input that can be ordered as it stands; must satisfy input_schema"
+    )
+    example_output: Json = Field(None, description="an output as a buyer gets it; must satisfy output_schema")
+    turnaround_seconds: int | None = Field(
+        None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600"
+    )
+    accept_timeout_seconds: int | None = Field(
+        None, ge=60, le=604_800, description="how long an order waits for you; default 3600 on live, 600 on test"
+    )
+    max_open_jobs: int | None = Field(None, ge=1, le=1000, description="orders you take at once; default 10")
+
+
+class CreateListing(Offer):
+    title: OneLine = Field(min_length=3, max_length=120)
+    description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
+    category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
+    pricing_model: PricingModelWord = Field(
+        description="fixed: one price per job; per_unit: price times the units ordered; quote: you quote each job"
+    )
+
+
+class UpdateListing(Offer):
+    listing_id: str = Field(max_length=64)
+    title: OneLine | None = Field(None, min_length=3, max_length=120)
+    description: str | None = Field(None, min_length=10, max_length=4000)
+    category: Category | None = None
+    pricing_model: PricingModelWord | None = None
+    status: Literal["active", "paused"] | None = Field(None, description="paused: cannot be ordered; jobs go on")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOffer:
+    """A listing's prices, schemas and examples, admitted and checked against one another."""
+
+    pricing: dict[str, Any]  # the columns of PRICED
+    input_schema: Document | None
+    output_schema: Document | None
+    example_input: str | None
+    example_output: str | None
+    warnings: list[str]
+    version: int | None  # of the listing they were completed with
+
+
+async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
+    """Judge what an offer says of schemas and examples; what it leaves out is taken from the listing it changes."""
+    named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
+    said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
+    version = None
+    if isinstance(offer, UpdateListing):
+        version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
+        said = {**_still_fitting(old, said), **said}
+    pricing = _priced(said)
+    input_schema = judge_schema(said.get("input_schema"), "input_schema")
+    output_schema = judge_schema(said.get("output_schema"), "output_schema")
+    return JudgedOffer(
+        pricing,
+        input_schema,
+        output_schema,
+        await judge_example(said.get("example_input"), "example_input", input_schema),
+        await judge_example(said.get("example_output"), "example_output", output_schema),
+        public_words(said),
+        version,
+    )
+
+
+def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str, Json]) -> int:
+    """The units of an order: the buyer's number, or what an operator's listing counts in the input. InvalidRequest else."""
+    units = given or 1
+    if listing.unit_basis is not None:
+        basis = UnitBasis.model_validate_json(listing.unit_basis)
+        counted = units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
+        if counted is not None and given not in (None, counted):
+            raise InvalidRequest(f"units: this input comes to {counted}", param="units", expected=counted)
+        units = counted or units
+        if basis.max is not None and units > basis.max:
+            raise InvalidRequest(f"units: at most {basis.max} in one order, this comes to {units}", param="units")
+    if (listing.price or 0) * units > MOST_PRICE:
+        raise InvalidRequest(f"price times units is above {MOST_PRICE} minor units", param="units")
+    return units
+
+
+def _still_fitting(old: dict[str, Json], said: dict[str, Json]) -> dict[str, Json]:
+    """What stays of a listing whose pricing model changes: a quote has no price, only units have a name."""
+    model = said.get("pricing_model", old["pricing_model"])
+    gone = {"price"} if model == "quote" else set()
+    gone |= {"unit_name", "unit_basis", "unit_basis_note"} if model != "per_unit" else set()
+    return {name: value for name, value in old.items() if name not in gone}
+
+
+def _priced(said: dict[str, Json]) -> dict[str, Any]:
+    """The pricing columns; InvalidRequest with everything that contradicts the model."""
+    model, basis = said["pricing_model"], said.get("unit_basis")
+    faults = pricing_faults(model, said.get("price"), said.get("unit_name"))
+    if model != "per_unit":
+        extra = [name for name in ("unit_basis", "unit_basis_note") if said.get(name) is not None]
+        faults += [(name, "only a per_unit listing has one") for name in extra]
+    if faults:
+        listed = [{"param": name, "message": message} for name, message in faults]
+        raise InvalidRequest(f"{faults[0][0]}: {faults[0][1]}", param=faults[0][0], violations=listed)
+    text = basis.model_dump_json() if isinstance(basis, UnitBasis) else basis
+    return {
+        "pricing_model": model,
+        "price": said.get("price"),
+        "unit_name": said.get("unit_name"),
+        "unit_basis": text,
+        "unit_basis_note": said.get("unit_basis_note"),
+    }
+
+
+def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json]]:
+    row = tx.get(ListingRow, listing_id)
+    if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
+        raise NotFound("you have no such listing", param="listing_id")
+    texts = {
+        "input_schema": text_of(tx, row.input_schema),
+        "output_schema": text_of(tx, row.output_schema),
+        "example_input": row.example_input,
+        "example_output": row.example_output,
+    }
+    read = {name: None if text is None else orjson.loads(text) for name, text in texts.items()}
+    words = {
+        "title": row.title,
+        "description": row.description,
+        "category": row.category,
+        "tags": orjson.loads(row.tags),
+    }
+    return row.version, read | words | {name: getattr(row, name) for name in PRICED}
