@@ -3,16 +3,14 @@
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from storage.jobs import settlement_by_hash
 from storage.tables import SettlementKind, SettlementRow, SettlementStatus, WalletRow
 from storage.unit import Tx
 from tools.context import Context, Outside
 from tools.errors import (
     AddressSanctioned,
     ChainUnavailable,
-    InvalidRequest,
     InvalidTransition,
     JobNotPayable,
     MarketError,
@@ -25,21 +23,30 @@ from tools.errors import (
     TransactionPending,
     WalletAddressRequired,
 )
-from tools.ports import Chain, Env
+from tools.ports import Env
 from tools.rates import Rate
 from tools.records.jobs import Job
 from tools.records.payments import PaymentTerms
 from tools.registry import operation
 from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status
 from tools.rules.lifecycle import Actor, JobMove, clocked, payment_move
-from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Verdict, judge, normalise_hash
-from tools.steps.chain_reading import look_up
-from tools.steps.jobs import JobRef, SeenJob, advance, find_mine, in_seconds, mine, record_event, refusal, see
-from tools.steps.settlements import record_payment, settlement_record
+from tools.rules.transfers import Verdict
+from tools.steps.jobs import (
+    JobRef,
+    SeenJob,
+    advance,
+    find_mine,
+    in_seconds,
+    mine,
+    record_event,
+    refusal,
+    say_what_is_due,
+    see,
+)
+from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
+from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned
 from tools.steps.views import job_record
-
-TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
 
 
 class PayJob(JobRef):
@@ -79,14 +86,14 @@ async def read_proof(outside: Outside, claim: PayJob) -> Proof:
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
     if claim.transaction is None or outside.caller.agent != seen.row.buyer_id:
         return Proof(None, None)
-    transaction = _hash(claim.transaction)
-    known = await outside.store.look(lambda tx: _known(tx, outside, transaction))
+    transaction = read_hash(claim.transaction)
+    known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
     if known is not None or _not_yet_due(seen, outside):
         return Proof(transaction, None)
     payers, payees = await outside.store.look(lambda tx: _wallets(tx, seen, outside.env))
     refuse_sanctioned(outside.world.sanctions, payers | payees)
-    verdict = await _ask(outside.world.chains.get(outside.env), transaction, outside, seen, payers, payees)
-    _refuse(verdict)
+    verdict = await ask(outside, transaction, chain_terms(outside, seen, payers, payees))
+    refuse(verdict)
     return Proof(transaction, verdict)
 
 
@@ -113,7 +120,7 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
         raise refusal(ctx, seen, "pay")
     if proof.transaction is None:
         return _terms(ctx, seen)
-    known = _known(ctx.tx, ctx, proof.transaction)
+    known = known_settlement(ctx.tx, ctx, proof.transaction)
     if known is not None:
         return _again(ctx, seen, known)
     if proof.verdict is None:
@@ -148,16 +155,21 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
     move = None if facts.is_paid else payment_move(facts, block_moment(verdict.block_time), ctx.now)
     owed = price - facts.partial_minor
     if move is None:
-        row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0))
+        row = record_transfer(
+            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0)
+        )
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
+        say_what_is_due(ctx, facts, after)
         return job_record(ctx, after) if facts.is_paid else _orphaned(ctx, after, row)
     if verdict.amount_minor < owed:
-        row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.PARTIAL, owed)
+        row = record_transfer(
+            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.PARTIAL, owed
+        )
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
         return _too_low(after)
-    row = record_payment(ctx, seen.row, transaction, verdict, SettlementStatus.SETTLED, owed)
+    row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
     return job_record(ctx, _paid(ctx, seen, row, move))
 
 
@@ -199,17 +211,6 @@ def _told(row: SettlementRow) -> dict[str, Any]:
     return {"settlement_id": row.id, "transaction": row.tx_hash, "network": row.network, "amount": row.amount}
 
 
-def _hash(text: str) -> str:
-    try:
-        return normalise_hash(text)
-    except BadHash as bad:
-        raise InvalidRequest(f"transaction: {bad}", param="transaction") from None
-
-
-def _known(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow | None:
-    return tx.one(settlement_by_hash, network=place.network.id, tx_hash=transaction)
-
-
 def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
     """Nothing is frozen yet: the job was not accepted, or its sealed work not delivered."""
     facts = clocked(seen.facts, outside.now)
@@ -222,50 +223,11 @@ def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
 def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
     """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now."""
     payers, payees = (
-        _party(tx, seen.row.buyer_id, seen.row.pay_from, env),
-        _party(tx, seen.row.seller_id, seen.row.pay_to, env),
+        wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env),
+        wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env),
     )
     if not payers:
         raise WalletAddressRequired("bind the wallet you pay from first")
     if not payees:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
     return payers, payees
-
-
-def _party(tx: Tx, agent_id: str, frozen: str | None, env: Env) -> set[str]:
-    bound = tx.get(WalletRow, agent_id, env)
-    return {address for address in (frozen, bound and bound.address) if address}
-
-
-async def _ask(
-    chain: Chain | None, transaction: str, outside: Outside, seen: SeenJob, payers: set[str], payees: set[str]
-) -> Verdict:
-    if chain is None:
-        raise ChainUnavailable(f"no chain is configured for {outside.env}", retry_after_seconds=60)
-    try:
-        return judge(transaction, await look_up(chain, transaction), chain_terms(outside, seen, payers, payees))
-    except (ChainDown, Nonsense) as error:
-        raise ChainUnavailable(
-            "the chain reader is down or answers nonsense; the payment stands",
-            cause=str(error)[:200],
-            retry_after_seconds=5,
-        ) from None
-
-
-def _refuse(verdict: Verdict) -> None:
-    """The verdicts that record nothing."""
-    if verdict.kind is Kind.NOT_FOUND:
-        raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
-    if verdict.kind is Kind.PENDING:
-        missing = max(1, verdict.required - verdict.confirmations)
-        raise TransactionPending(
-            f"{verdict.confirmations} of {verdict.required} confirmations",
-            param="transaction",
-            confirmations=verdict.confirmations,
-            required=verdict.required,
-            retry_after_seconds=max(2, 2 * missing),
-        )
-    if verdict.kind is Kind.INVALID:
-        raise PaymentInvalid(
-            f"this transaction does not pay the job: {verdict.reason}", param="transaction", reason=str(verdict.reason)
-        )

@@ -41,6 +41,16 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettlementPage:
+    """One page of settlements."""
+
+    object: Literal["list"] = "list"
+    data: list[Settlement]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentTerms:
     """What is owed for a job, to whom, and how to pay it. On REST these fields stand beside `error`, status 402."""
 

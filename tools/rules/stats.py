@@ -136,11 +136,15 @@ def middle(timed: int) -> int:
 
 
 def _net(transfers: Iterable[Transfer]) -> tuple[int, str | None]:
-    net, payer = 0, None
+    """What was paid for the job and not sent back, and by whom. A refund first covers what was no payment at all."""
+    paid = stray = refunded = 0
+    payer = None
     for transfer in transfers:
         if transfer.kind == "refund":
-            net -= transfer.amount
+            refunded += transfer.amount
         elif transfer.status == "settled":
-            net += transfer.amount
+            paid += transfer.amount
             payer = transfer.payer_address.lower()
-    return net, payer
+        else:
+            stray += transfer.amount
+    return paid - max(0, refunded - stray), payer

@@ -13,10 +13,18 @@ from tools.rules.transfers import Verdict
 from tools.rules.wallet import address_of
 
 
-def record_payment(
-    ctx: Context, job: JobRow, transaction: str, verdict: Verdict, status: SettlementStatus, expected_minor: int
+def record_transfer(
+    ctx: Context,
+    job: JobRow,
+    kind: SettlementKind,
+    transaction: str,
+    verdict: Verdict,
+    status: SettlementStatus,
+    expected_minor: int,
 ) -> SettlementRow:
     """One row for a verified transfer; its hash is unique on its network."""
+    buyer, seller = job.buyer_id, job.seller_id
+    payer, payee = (buyer, seller) if kind is SettlementKind.PAYMENT else (seller, buyer)
     assert verdict.block_number is not None
     assert verdict.block_time is not None
     return ctx.tx.add(
@@ -24,10 +32,10 @@ def record_payment(
             id=ctx.new_id("stl_"),
             env=job.env,
             job_id=job.id,
-            kind=SettlementKind.PAYMENT,
+            kind=kind,
             status=status,
-            payer_agent_id=job.buyer_id,
-            payee_agent_id=job.seller_id,
+            payer_agent_id=payer,
+            payee_agent_id=payee,
             payer_address=address_of(verdict.payer or ""),
             pay_to=address_of(verdict.payee or ""),
             amount=verdict.amount_minor,

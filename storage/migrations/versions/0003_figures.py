@@ -14,8 +14,10 @@ FAILED = """(coalesce(job.outcome, '') = 'buyer'
     OR coalesce(job.closed_as, '') IN ('seller_failed', 'delivery_timeout', 'buyer_left_after_deadline'))"""
 PAYER = """(SELECT lower(paid.payer_address) FROM settlements paid
     WHERE paid.job_id = job.id AND paid.kind = 'payment' AND paid.status = 'settled' ORDER BY paid.id DESC LIMIT 1)"""
-NET = """(SELECT sum(CASE WHEN one.kind = 'refund' THEN -one.amount WHEN one.status = 'settled' THEN one.amount ELSE 0 END)
-    FROM settlements one WHERE one.job_id = job.id)"""
+SUM = "coalesce(sum(CASE WHEN {} THEN one.amount END), 0)"
+PAID = SUM.format("one.kind = 'payment' AND one.status = 'settled'")
+BACK = SUM.format("one.kind = 'refund'") + " - " + SUM.format("one.kind = 'payment' AND one.status <> 'settled'")
+NET = f"(SELECT {PAID} - CASE WHEN {BACK} > 0 THEN {BACK} ELSE 0 END FROM settlements one WHERE one.job_id = job.id)"
 RESULTS = f"""
 INSERT INTO job_results (job_id, version, listing_id, completed, failed, paid_minor, payer, seconds)
 SELECT job.id, 1, job.listing_id, {COMPLETED}, {FAILED},

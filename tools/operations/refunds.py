@@ -1,0 +1,190 @@
+"""Money back, and the list of what was paid: refunds are transfers between wallets too, proven by their hash."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from storage.jobs import settlements_of_agent
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.unit import Tx
+from tools.arguments import Listed
+from tools.context import Context, Outside
+from tools.errors import (
+    AddressSanctioned,
+    ChainUnavailable,
+    ContentRejected,
+    InvalidCursor,
+    InvalidTransition,
+    MarketError,
+    NotFound,
+    NothingToRefund,
+    PaymentInvalid,
+    TransactionAlreadyUsed,
+    TransactionNotFound,
+    TransactionPending,
+    WalletAddressRequired,
+)
+from tools.rates import Rate
+from tools.records.jobs import Job
+from tools.records.payments import SettlementPage
+from tools.registry import operation
+from tools.rules.jobfacts import refund_expected
+from tools.rules.lifecycle import Actor, clocked
+from tools.rules.transfers import Terms, Verdict
+from tools.steps.figures import recount
+from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, post_note, record_event, refusal, see
+from tools.steps.paging import cursor_to, place_of
+from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
+from tools.steps.screening import private_text
+from tools.steps.settlements import record_transfer, settlement_record
+from tools.steps.terms import refuse_sanctioned
+from tools.steps.views import job_record
+
+
+class RefundJob(JobRef):
+    transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] = Field(
+        description="hash of the mined transfer back to the buyer, 0x and 64 hex"
+    )
+    note: str | None = Field(None, max_length=2000, description="posted to the job's thread")
+
+
+@dataclass(frozen=True, slots=True)
+class RefundProof:
+    """What the chain showed of a refund; `verdict` is None where no chain had to be asked."""
+
+    transaction: str
+    verdict: Verdict | None
+
+
+async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
+    """Everything that can be refused without the chain, then what the chain shows."""
+    private_text(claim.note, "note")
+    seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
+    transaction = read_hash(claim.transaction)
+    known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
+    if known is not None or seen.role_of(outside.caller.agent) is not Actor.SELLER or not _owed(seen, outside):
+        return RefundProof(transaction, None)
+    terms = await outside.store.look(lambda tx: _refund_terms(tx, outside, seen))
+    refuse_sanctioned(outside.world.sanctions, {*terms.payers, *terms.payees})
+    verdict = await ask(outside, transaction, terms)
+    refuse(verdict)
+    return RefundProof(transaction, verdict)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/refund",
+    action="refund",
+    scope="sell",
+    gather=read_refund,
+    errors=(
+        AddressSanctioned,
+        ChainUnavailable,
+        ContentRejected,
+        InvalidTransition,
+        NotFound,
+        NothingToRefund,
+        PaymentInvalid,
+        TransactionAlreadyUsed,
+        TransactionNotFound,
+        TransactionPending,
+        WalletAddressRequired,
+    ),
+    open_world=True,
+    idempotent=True,
+    rate=Rate.PAY,
+    toolset="selling",
+)
+def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
+    """Prove that you have sent back what you owe the buyer: refund_expected minor units, from your bound wallet.
+
+    Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
+    owed is recorded, and the rest stays due. An open refund counts against your reputation.
+    """
+    seen = mine(ctx, claim.job_id)
+    if seen.role_of(ctx.agent) is not Actor.SELLER:
+        raise refusal(ctx, seen, "refund")
+    known = known_settlement(ctx.tx, ctx, proof.transaction)
+    if known is not None:
+        return _again(ctx, seen, known)
+    owed = refund_expected(seen.facts)
+    if proof.verdict is None or owed == 0:
+        raise NothingToRefund("nothing is owed back for this job", status=seen.row.status)
+    row = record_transfer(
+        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
+    )
+    after = see(ctx.tx, seen.row)
+    told = {
+        "settlement_id": row.id,
+        "transaction": row.tx_hash,
+        "network": row.network,
+        "amount": row.amount,
+        "remaining": refund_expected(after.facts),
+    }
+    record_event(ctx, after, "job.refunded", ctx.agent, told)
+    recount(ctx.tx, after.row, after.settlements)
+    post_note(ctx, after, claim.note, "refund")
+    return _shown(ctx, after, row)
+
+
+class ListSettlements(Listed):
+    pass
+
+
+@operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
+def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
+    """List the verified transfers you sent or received, payments and refunds, newest first."""
+    before = place_of(ctx, "list_settlements", asked, asked.cursor, ctx.agent) or "stl_~"
+    rows = ctx.tx.all(settlements_of_agent, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return SettlementPage(
+        data=[settlement_record(row, ctx.network, ctx.agent) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_settlements", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
+    if known.job_id != seen.row.id or known.kind is not SettlementKind.REFUND:
+        raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
+    return _shown(ctx, seen, known)
+
+
+def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError:
+    """The job; while more is owed, how much."""
+    remaining = refund_expected(seen.facts)
+    if remaining == 0:
+        return job_record(ctx, seen)
+    return PaymentInvalid(
+        f"{row.amount} minor units were recorded; {remaining} are still owed",
+        param="transaction",
+        hint="Send the remaining amount in another transfer, then call refund_job with its hash.",
+        reason="amount_too_low",
+        transferred=row.amount,
+        required=row.expected_amount,
+        remaining=remaining,
+        recorded=True,
+    )
+
+
+def _owed(seen: SeenJob, outside: Outside) -> int:
+    return refund_expected(clocked(seen.facts, outside.now))
+
+
+def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:
+    """From a wallet of the seller to one that paid, or the buyer's; mined after the first payment."""
+    row = seen.row
+    paid = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    first = min(paid, key=lambda one: one.block_number)
+    payers = wallets_of(tx, row.seller_id, row.pay_to, outside.env)
+    if not payers:
+        raise WalletAddressRequired("bind the wallet you send the refund from first")
+    payees = wallets_of(tx, row.buyer_id, row.pay_from, outside.env) | {one.payer_address for one in paid}
+    return Terms(
+        asset=outside.network.asset,
+        payers=tuple(sorted(one.lower() for one in payers)),
+        payees=tuple(sorted(one.lower() for one in payees)),
+        not_before=int(first.block_time.timestamp()),
+        after_block=first.block_number,
+        confirmations=outside.network.confirmations,
+    )

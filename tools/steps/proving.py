@@ -1,0 +1,75 @@
+"""Proof of a transfer by its hash: what is known of it, what the chain shows, and the verdicts that record nothing."""
+
+from pydantic import JsonValue
+
+from storage.jobs import settlement_by_hash
+from storage.tables import SettlementRow, WalletRow
+from storage.unit import Tx
+from tools.context import Context, Outside
+from tools.errors import (
+    ChainUnavailable,
+    InvalidRequest,
+    PaymentInvalid,
+    TransactionNotFound,
+    TransactionPending,
+)
+from tools.ports import Env
+from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Terms, Verdict, judge, normalise_hash
+from tools.steps.chain_reading import look_up
+
+TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
+
+
+def read_hash(text: str) -> str:
+    """The one spelling of a transaction hash; InvalidRequest for any other text."""
+    try:
+        return normalise_hash(text)
+    except BadHash as bad:
+        raise InvalidRequest(f"transaction: {bad}", param="transaction") from None
+
+
+def known_settlement(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow | None:
+    """What was recorded of this transaction before, for whichever job."""
+    return tx.one(settlement_by_hash, network=place.network.id, tx_hash=transaction)
+
+
+def wallets_of(tx: Tx, agent_id: str, frozen: str | None, env: Env) -> set[str]:
+    """The addresses a party may use: the one frozen on the job, and the one bound now."""
+    bound = tx.get(WalletRow, agent_id, env)
+    return {address for address in (frozen, bound and bound.address) if address}
+
+
+async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
+    """What the chain of this environment shows of a transaction."""
+    chain = outside.world.chains.get(outside.env)
+    if chain is None:
+        raise ChainUnavailable(f"no chain is configured for {outside.env}", retry_after_seconds=60)
+    try:
+        return judge(transaction, await look_up(chain, transaction), terms)
+    except (ChainDown, Nonsense) as error:
+        raise ChainUnavailable(
+            "the chain reader is down or answers nonsense; the payment stands",
+            cause=str(error)[:200],
+            retry_after_seconds=5,
+        ) from None
+
+
+def refuse(verdict: Verdict) -> None:
+    """The verdicts that record nothing."""
+    if verdict.kind is Kind.NOT_FOUND:
+        raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
+    if verdict.kind is Kind.PENDING:
+        missing = max(1, verdict.required - verdict.confirmations)
+        raise TransactionPending(
+            f"{verdict.confirmations} of {verdict.required} confirmations",
+            param="transaction",
+            confirmations=verdict.confirmations,
+            required=verdict.required,
+            retry_after_seconds=max(2, 2 * missing),
+        )
+    if verdict.kind is Kind.INVALID:
+        raise PaymentInvalid(
+            f"this transaction does not settle what is owed: {verdict.reason}",
+            param="transaction",
+            reason=str(verdict.reason),
+        )
