@@ -1,5 +1,6 @@
 """Queries of jobs: whose they are, which are due, what a listing's jobs came to."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -7,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, func, literal, or_, sel
 
 from storage.among import among
 from storage.query import Query
-from storage.tables import AgentRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
+from storage.tables import AgentRow, DeliveryRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
 
 reviews_of_job = Query(select(ReviewRow).where(ReviewRow.job_id == bindparam("job_id")))
 reviews_of_jobs = Query(select(ReviewRow).where(among(ReviewRow.job_id, "job_ids")))
@@ -24,6 +25,15 @@ settlement_by_hash = Query(
 )
 handles_of: Query[Any] = Query(select(AgentRow.id, AgentRow.handle).where(among(AgentRow.id, "ids")))
 audit_of = Query(select(JobEventRow).where(JobEventRow.job_id == bindparam("job_id")).order_by(JobEventRow.id))
+audit_after = Query(
+    select(JobEventRow)
+    .where(JobEventRow.job_id == bindparam("job_id"), JobEventRow.id > bindparam("after"))
+    .order_by(JobEventRow.id)
+    .limit(bindparam("limit"))
+)
+deliveries_of_jobs = Query(
+    select(DeliveryRow).where(among(DeliveryRow.job_id, "job_ids")).order_by(DeliveryRow.job_id, DeliveryRow.revision)
+)
 messages_of = Query(
     select(MessageRow)
     .where(MessageRow.thread_id == bindparam("thread_id"))
@@ -56,17 +66,31 @@ unfinished_of = Query(
 def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
     """A page of the caller's jobs, newest first. `role`: buyer, seller or both."""
     columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
-    pages = [_newest_ids(column, filtered).subquery() for column in columns[role]]
-    found = or_(*(JobRow.id.in_(select(page.c.id)) for page in pages))
-    return Query(select(JobRow).where(found).order_by(JobRow.id.desc()).limit(bindparam("limit")))
+    conditions = [JobRow.status == bindparam("status")] if filtered else []
+    return Query(_either(JobRow, [_newest_ids(JobRow, column, *conditions) for column in columns[role]]))
 
 
-def _newest_ids(party: Any, filtered: bool) -> Select[Any]:
-    """A page by one index. Of both roles at once no index tells the newest, and all of an agent's jobs would be sorted."""
-    conditions = [party == bindparam("agent_id"), JobRow.env == bindparam("env"), JobRow.id < bindparam("before")]
-    if filtered:
-        conditions.append(JobRow.status == bindparam("status"))
-    return select(JobRow.id).where(*conditions).order_by(JobRow.id.desc()).limit(bindparam("limit"))
+def _newest_ids(row: Any, party: Any, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """A page by one index. Of both parties at once no index tells the newest, and all of an agent's rows would be sorted."""
+    mine = (party == bindparam("agent_id"), row.env == bindparam("env"), row.id < bindparam("before"))
+    return select(row.id).where(*mine, *conditions).order_by(row.id.desc()).limit(bindparam("limit"))
+
+
+def _either(row: Any, pages: Sequence[Select[Any]]) -> Any:
+    """The newest rows of several pages of ids."""
+    found = or_(*(row.id.in_(select(page.subquery().c.id)) for page in pages))
+    return select(row).where(found).order_by(row.id.desc()).limit(bindparam("limit"))
+
+
+settlements_of_agent: Query[SettlementRow] = Query(
+    _either(
+        SettlementRow,
+        [
+            _newest_ids(SettlementRow, SettlementRow.payer_agent_id),
+            _newest_ids(SettlementRow, SettlementRow.payee_agent_id),
+        ],
+    )
+)
 
 
 @cache

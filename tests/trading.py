@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
@@ -74,6 +75,19 @@ class Trade:
         if status == "revealed":
             return await self.seen(buyer, job)
         return await self.market.call("accept_job", by=buyer, job_id=job["id"])
+
+    async def failed(self, seller: Agent, buyer: Agent, **offer: Any) -> Any:
+        """A paid job that the seller gave up: the payment is owed back."""
+        job = await self.job_at("awaiting_payment", seller, buyer, **{"payment": "upfront"} | offer)
+        await self.pay(buyer, job)
+        return await self.market.call("cancel_job", by=seller, job_id=job["id"], reason="I cannot do this.")
+
+    async def give_back(self, seller: Agent, buyer: Agent, job: Any, amount_minor: int = PRICE) -> Any:
+        """Send USDC back to the buyer and show the hash; the answer, a job or an error."""
+        sent = self.evm.transfer(seller.wallet, buyer.wallet, amount_minor)
+        given = {"job_id": job["id"], "transaction": sent}
+        answer = await self.market.answer("refund_job", given, key=seller.keys["test"])
+        return answer.error or orjson.loads(answer.body)
 
     async def deliver(self, seller: Agent, job: Any, output: Any = None) -> Any:
         work = {"english": "good day"} if output is None else output

@@ -3,7 +3,7 @@
 from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.tables.door import AnswerRow, BodyRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
-from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
+from storage.tables.jobs import DeliveryRow, JobEventRow, JobRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.search import ListingSearchRow
@@ -14,6 +14,7 @@ __all__ = [
     "AgentStatus",
     "AnswerRow",
     "BodyRow",
+    "DeliveryRow",
     "DocumentRow",
     "EventRow",
     "HouseRow",

@@ -81,6 +81,18 @@ class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
     created_at: Mapped[datetime]
 
 
+class DeliveryRow(Row, name="job_deliveries"):
+    """What was delivered, revision by revision; the last one also stands in the job."""
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    revision: Mapped[int] = mapped_column(primary_key=True)
+    output: Mapped[str]  # hash of a document
+    output_bytes: Mapped[int]
+    output_preview: Mapped[str | None]
+    content_warnings: Mapped[str]
+    delivered_at: Mapped[datetime]
+
+
 class ReviewRow(Row, name="reviews", parts=[Index(None, "subject_id", "env", "id"), Index(None, "listing_id")]):
     job_id: Mapped[str] = mapped_column(primary_key=True)
     reviewer_id: Mapped[str] = mapped_column(primary_key=True)

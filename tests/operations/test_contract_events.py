@@ -18,7 +18,7 @@ from tools.records.base import encode, spliced, stamp
 from tools.records.events import Event, Told
 from tools.rules.ids import event_id, is_id
 
-TRADED = ["job.created", "job.accepted", "job.delivered", "job.paid", "job.completed"]
+TRADED = ["job.created", "job.accepted", "job.delivered", "job.payment_due", "job.paid", "job.completed"]
 
 
 @covers("event.poll", "route.events", "service.5.poll", "open.events.next_since", "event.id", "id.evt", "event.jobs")
@@ -62,7 +62,7 @@ async def test_every_job_event_carries_what_both_parties_need(trade: Trade) -> N
         assert [{name: data[name] for name in common} for data in told] == [common] * len(TRADED)
         states = [(data["status"], data["paid"]) for data in told]
         assert states == [
-            ("open", False), ("in_progress", False), ("delivered", False), ("delivered", True), ("completed", True),
+            ("open", False), ("in_progress", False), ("delivered", False), ("delivered", False), ("delivered", True), ("completed", True),
         ]  # fmt: skip
     paid = (await trade.market.call("list_events", by=seller, types=["job.paid"]))["data"][0]["data"]
     settlement = job["payment"]["settlement"]
@@ -107,7 +107,8 @@ async def test_each_step_of_a_trade_is_told_once_to_whom_it_concerns(trade: Trad
     await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4)
-    both = Counter([*TRADED, "job.payment_partial", "job.payment_orphaned", "agent.wallet_address_changed"])
+    both = Counter([*TRADED, "job.payment_partial", "job.payment_orphaned", "job.refund_due"])
+    both += Counter(["agent.wallet_address_changed"])
     assert await kinds(trade, buyer) == both + Counter(["message.received"])
     assert await kinds(trade, seller) == both + Counter(["review.received"])
 

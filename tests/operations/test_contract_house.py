@@ -92,7 +92,7 @@ def test_the_rates_are_those_decided() -> None:
     }
     rated = {op.name: op.rate.value for op in CATALOGUE.values()}
     chosen = {name: rate for name, rate in rated.items() if rate not in ("reads", "writes")}
-    assert chosen == {"register_agent": "register", "verify_receipt": "verify", "pay_job": "pay"}
+    assert chosen == {"register_agent": "register", "verify_receipt": "verify", "pay_job": "pay", "refund_job": "pay"}
     assert Limits().registrations_per_hour == 20
 
 

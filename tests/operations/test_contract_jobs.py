@@ -18,7 +18,14 @@ from tools.rules.ids import is_id
 
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
-SHOWN_TO_PARTIES = {"waiting_on", "content_warnings", "panel_seed_hash", "env", "next_steps"}  # beyond the contract
+SHOWN_TO_PARTIES = {
+    "deliveries",
+    "waiting_on",
+    "content_warnings",
+    "panel_seed_hash",
+    "env",
+    "next_steps",
+}  # beyond the contract
 
 
 def after(job: Any, seconds: float) -> str:
@@ -68,7 +75,7 @@ async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade)
         "id": ordered["id"],
         "status": "delivered",
         "role": "buyer",
-        "available_actions": ["pay"],
+        "available_actions": ["pay", "cancel"],
         "listing_id": listing["id"],
         "bounty_id": None,
         "buyer": {"id": buyer.id, "handle": buyer.handle},

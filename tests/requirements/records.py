@@ -97,7 +97,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "webhook": Later("A webhook: id, url, event_types, status, its secret once.", 2),
             "review": "A review: id, job_id, reviewer, subject, role, rating, comment, value, warnings, created_at.",
             "dispute": Later("A dispute: panel, checks, votes, deadline, tally and rationales once closed.", 3),
-            "job_refund": Later("job.refund is the settlement of the refund.", 2),
+            "job_refund": "job.refund is the settlement of the refund.",
             "job_settlement": "job.payment.settlement is the settlement of the payment.",
             "job_resolution": Later("job.resolution is outcome, note and by.", 3),
             "reputation": Later("The whole reputation record of decisions 7.", 3),

@@ -46,12 +46,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "model": "fixed, per_unit or quote.",
             "price": "Minor units or null.",
             "price.zero": "0 means free.",
-            "price.quote": Later("A quote listing's price is null.", 2),
+            "price.quote": "A quote listing's price is null.",
             "unit_name": "The unit's name or null.",
             "currency": "USDC.",
             "display": "The price for people.",
-            "unit_basis": Later("Some listings say how units are counted from the input.", 2),
-            "unit_basis_note": Later("Some listings explain in words how units are counted.", 2),
+            "unit_basis": "Some listings say how units are counted from the input.",
+            "unit_basis_note": "Some listings explain in words how units are counted.",
         },
     ),
     *table(
@@ -60,8 +60,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "pricing_model",
         {
             "fixed": "One price per job.",
-            "per_unit": Later("The price times the order's units.", 2),
-            "quote": Later("The seller quotes each job.", 2),
+            "per_unit": "The price times the order's units.",
+            "quote": "The seller quotes each job.",
         },
     ),
     *table(
@@ -211,7 +211,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "message": Later("message means POST /v1/threads/{thread_id}/messages.", 2),
             "review": "review means POST /v1/jobs/{id}/reviews.",
             "pay": "pay means: send the USDC, then POST /v1/jobs/{id}/pay.",
-            "refund": Later("refund means: send the USDC back, then POST /v1/jobs/{id}/refund.", 2),
+            "refund": "refund means: send the USDC back, then POST /v1/jobs/{id}/refund.",
         },
     ),
     *table(

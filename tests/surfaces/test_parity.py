@@ -18,7 +18,7 @@ from tests.chain.evm import Evm
 from tests.conftest import Opening
 from tests.databases import SQLiteTemplate
 from tests.market import TestMarket
-from tests.surfaces.scripts import BUYER, Script
+from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
@@ -35,7 +35,8 @@ async def run_over(name: str, store: Store) -> AsyncIterator[Script]:
     market = TestMarket(store, chains)
     market.clock.at = AT
     with Evm(now=lambda: int(AT.timestamp())) as evm:
-        evm.node.give_gas(BUYER.address)
+        for account in (BUYER, SELLER):
+            evm.node.give_gas(account.address)
         evm.fund(BUYER, 100_000_000)
         chains[Env.TEST] = reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
         async with served(market) as url, wire(name, url) as call:

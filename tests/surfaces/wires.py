@@ -82,7 +82,12 @@ async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any]
         query = {key: ",".join(value) if isinstance(value, list) else value for key, value in rest.items()}
         answer = await http.get(path, params=query, headers=headers)
     else:
+        headers["Idempotency-Key"] = f"one-call-{uuid4().hex}"
         answer = await http.request(op.method, path, json=rest, headers=headers)
+        if answer.is_success and not op.safe:
+            again = await http.request(op.method, path, json=rest, headers=headers)
+            replay = (again.status_code, again.content, again.headers.get("idempotent-replayed"))
+            assert replay == (answer.status_code, answer.content, "true"), f"{name} was done twice"
     body = answer.json()
     if answer.status_code == 402 and "object" in body:  # the one difference: terms stand beside the error
         del body["error"]

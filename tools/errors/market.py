@@ -201,6 +201,13 @@ class JobNotPayable(WrongState):
     usual_hint = "get_job shows the status. A recorded transfer is owed back by the seller."
 
 
+class NothingToRefund(WrongState):
+    """The seller owes nothing back for this job."""
+
+    code = "nothing_to_refund"
+    usual_hint = "Nothing was recorded. refund_expected of get_job says what is owed; send nothing where it is null."
+
+
 class ChainUnavailable(PaymentProblem):
     """The chain reader is down. What was paid stays paid."""
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import orjson
 from pydantic import Field
 
-from storage.tables import ReviewRow, WalletRow
+from storage.tables import DeliveryRow, ReviewRow
 from tools.context import Context, Outside
 from tools.errors import (
     AlreadyReviewed,
@@ -22,8 +22,8 @@ from tools.errors import (
 from tools.records.base import Json, stamp
 from tools.records.jobs import Job, Party, Review
 from tools.registry import operation
-from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, already
+from tools.steps.agreeing import agreed, payment_falls_due
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.figures import count_rating
 from tools.steps.jobs import (
@@ -62,13 +62,7 @@ def accept_job(ctx: Context, ref: JobRef) -> Job:
     move = allow(ctx, seen, "accept")
     if role is Actor.BUYER:
         return job_record(ctx, advance(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
-    changes: dict[str, object] = {"accepted_at": ctx.now}
-    if move.target is JobStatus.AWAITING_PAYMENT:
-        changes |= _payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
-    else:
-        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
-    told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
-    return job_record(ctx, advance(ctx, seen, move, ctx.agent, told=told, **changes))
+    return job_record(ctx, agreed(ctx, seen, move))
 
 
 class DeliverJob(JobRef):
@@ -131,9 +125,21 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
         return job_record(ctx, seen)
     move = allow(ctx, seen, "deliver")
     keep_document(ctx.tx, judged.output)
+    preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
+    ctx.tx.add(
+        DeliveryRow(
+            job_id=seen.row.id,
+            revision=seen.row.revision_count,
+            output=judged.output.hash,
+            output_bytes=judged.output.size,
+            output_preview=preview,
+            content_warnings=orjson.dumps(judged.warnings).decode(),
+            delivered_at=ctx.now,
+        )
+    )
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
-    deadline = _payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
     told = {
         "sealed": sealed,
         "output_hash": judged.output.hash,
@@ -148,8 +154,8 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
         told=told,
         output=judged.output.hash,
         output_bytes=judged.output.size,
-        output_preview=keep_document(ctx.tx, judged.preview),
-        content_warnings=_with_earlier(seen, judged.warnings),
+        output_preview=preview,
+        content_warnings=warned,
         delivered_at=ctx.now,
         **deadline,
     )
@@ -221,19 +227,6 @@ def review_record(ctx: Context, row: ReviewRow) -> Review:
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:
     """The delivery's warnings beside those of the order."""
     return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
-
-
-def _payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:
-    """Freeze who pays whom by when."""
-    payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
-    if payee is None:
-        raise WalletAddressRequired("a priced job needs a wallet to be paid at")
-    payer = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
-    return {
-        "pay_to": payee.address,
-        "pay_from": payer.address if payer else None,
-        "pay_by": in_seconds(ctx, window_seconds),
-    }
 
 
 def _tell_reviewed(ctx: Context, row: ReviewRow, warned: list[str]) -> None:

@@ -62,6 +62,50 @@ class WaitingOn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRef:
+    """One delivery of a job: 0 the first, then one for each revision."""
+
+    revision: int
+    output_hash: str
+    output_bytes: int
+    delivered_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery(DeliveryRef):
+    """One delivery whole."""
+
+    object: Literal["delivery"] = "delivery"
+    job_id: str
+    output: Annotated[Json, Field(description="null while sealed")]
+    output_sealed: bool
+    output_preview: Json
+    content_warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent:
+    """One line of a job's audit trail."""
+
+    object: Literal["job_event"] = "job_event"
+    id: str
+    type: Annotated[str, Field(description="created, accepted, delivered, …: the event's name without job.")]
+    actor_id: Annotated[str | None, Field(description="the agent who did it; null: the clock")]
+    data: dict[str, Json]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEventPage:
+    """One page of an audit trail, oldest first."""
+
+    object: Literal["list"] = "list"
+    data: list[JobEvent]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A piece of work one agent ordered from another."""
 
@@ -82,6 +126,7 @@ class Job:
     output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
     output_bytes: int | None
     output_preview: Json
+    deliveries: Annotated[list[DeliveryRef], Field(description="every delivery, also before a revision")]
     content_warnings: list[str]
     units: int
     price: int | None

@@ -7,8 +7,17 @@ from datetime import datetime, timedelta
 import orjson
 from pydantic import Field
 
-from storage.jobs import reviews_of_job, settlements_of_job
-from storage.tables import JobEventRow, JobRow, MessageRow, ReviewRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.jobs import deliveries_of_jobs, reviews_of_job, settlements_of_job
+from storage.tables import (
+    DeliveryRow,
+    JobEventRow,
+    JobRow,
+    MessageRow,
+    ReviewRow,
+    SettlementKind,
+    SettlementRow,
+    SettlementStatus,
+)
 from storage.unit import Tx
 from tools.arguments import Arguments
 from tools.context import Context
@@ -23,6 +32,7 @@ from tools.rules.jobfacts import (
     JobFacts,
     JobStatus,
     Outcome,
+    PaymentStatus,
     PricingModel,
     Timing,
     payment_status,
@@ -49,6 +59,7 @@ class SeenJob:
     row: JobRow
     settlements: tuple[SettlementRow, ...]
     reviewers: frozenset[str]
+    deliveries: tuple[DeliveryRow, ...] = ()  # where there were several; a single one stands in the row
 
     @property
     def facts(self) -> JobFacts:
@@ -65,7 +76,13 @@ def see(tx: Tx, row: JobRow) -> SeenJob:
     settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
     finished = row.status in FINISHED
     reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
-    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews))
+    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row))
+
+
+def _deliveries(tx: Tx, row: JobRow) -> tuple[DeliveryRow, ...]:
+    if not row.revision_count:
+        return ()
+    return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
@@ -135,16 +152,32 @@ def advance(
     told: dict[str, Json] | None = None,
     **changes: object,
 ) -> SeenJob:
-    """Make a move: the guarded update, the audit row and an event to both parties, in this unit of work."""
+    """Make a move: the guarded update, the audit row and an event to both parties, in this unit of work.
+
+    What it makes due, a payment or a refund, is said too.
+    """
     row = ctx.tx.change(
         seen.row, **changes, status=move.target.value, closed_as=move.closes and move.closes.value, updated_at=ctx.now
     )
     after = replace(seen, row=row)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, told or {})
+    say_what_is_due(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
     return after
+
+
+def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
+    """Tell both parties once when a payment has fallen due, and whenever more has to be sent back than before."""
+    facts, row = after.facts, after.row
+    due_now = payment_status(facts, ctx.now) is PaymentStatus.DUE
+    if due_now and payment_status(before, ctx.now) is not PaymentStatus.DUE:
+        told = {"amount": (row.price or 0) - facts.partial_minor, "pay_to": row.pay_to, "pay_from": row.pay_from}
+        record_event(ctx, after, "job.payment_due", None, told)
+    owed = refund_expected(facts)
+    if owed > refund_expected(before):
+        record_event(ctx, after, "job.refund_due", None, {"refund_expected": owed})
 
 
 def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:

@@ -10,7 +10,7 @@ from storage.tables import JobRow, SettlementKind, SettlementRow, SettlementStat
 from storage.unit import Tx
 from tools.context import Context
 from tools.records.base import Json, Step, spliced, stamp, stamp_or_none
-from tools.records.jobs import Deadlines, Job, JobCreated, JobPayment, Party, WaitingOn
+from tools.records.jobs import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, Party, WaitingOn
 from tools.records.payments import Settlement
 from tools.registry import CATALOGUE
 from tools.rules.canonical import sha256_hex
@@ -66,6 +66,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "output_hash": row.output,
         "output_bytes": row.output_bytes,
         "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
+        "deliveries": _deliveries(seen),
         "content_warnings": orjson.loads(row.content_warnings),
         "units": row.units,
         "price": row.price,
@@ -93,6 +94,25 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "updated_at": stamp(row.updated_at),
         "next_steps": _next_steps(ctx, seen, facts, role, actions),
     }
+
+
+def _deliveries(seen: SeenJob) -> list[DeliveryRef]:
+    """What was delivered so far, the first first."""
+    row = seen.row
+    if seen.deliveries:
+        return [
+            DeliveryRef(
+                revision=one.revision,
+                output_hash=one.output,
+                output_bytes=one.output_bytes,
+                delivered_at=stamp(one.delivered_at),
+            )
+            for one in seen.deliveries
+        ]
+    if row.output is None or row.delivered_at is None:
+        return []
+    at = stamp(row.delivered_at)
+    return [DeliveryRef(revision=0, output_hash=row.output, output_bytes=row.output_bytes or 0, delivered_at=at)]
 
 
 def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:

@@ -93,7 +93,7 @@ async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     error = await trade.market.refusal("accept_job", by=buyer, job_id=job["id"])
-    assert error["details"] == {"status": "open", "available_actions": []}
+    assert error["details"] == {"status": "open", "available_actions": ["cancel"]}
     return error
 
 
@@ -180,5 +180,14 @@ for _name, _given in {
     "pay_job": {},
     "review_job": {"rating": 5},
     "get_receipt": {},
+    "decline_job": {},
+    "quote_job": {"price": 5},
+    "accept_quote": {},
+    "request_revision": {"message": "Shorter."},
+    "cancel_job": {},
+    "dispute_job": {"reason": "Empty."},
+    "refund_job": {"transaction": "0x" + "ab" * 32},
+    "list_job_events": {},
+    "get_delivery": {"revision": 0},
 }.items():
     produces(_name, "not_found")(_not_yours(_name, **_given))

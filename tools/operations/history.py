@@ -1,0 +1,69 @@
+"""What happened to a job: its audit trail, and its deliveries before a revision."""
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import audit_after
+from storage.tables import DeliveryRow, JobEventRow
+from tools.arguments import Listed
+from tools.context import Context
+from tools.errors import InvalidCursor, NotFound
+from tools.records.base import spliced, stamp
+from tools.records.jobs import Delivery, JobEvent, JobEventPage
+from tools.registry import operation
+from tools.steps.documents import text_of
+from tools.steps.jobs import JobRef, find_mine
+from tools.steps.paging import cursor_to, place_of
+
+
+class ListJobEvents(Listed, JobRef):
+    pass
+
+
+@operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
+def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
+    """Read everything that happened to a job, oldest first: who did what, when, and what the clock did."""
+    seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
+    after = place_of(ctx, "list_job_events", asked, asked.cursor, ctx.agent) or 0
+    rows = ctx.tx.all(audit_after, job_id=seen.row.id, after=after, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return JobEventPage(
+        data=[_event(row) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_job_events", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+class DeliveryOf(JobRef):
+    revision: int = Field(ge=0, le=5, description="0 is the first delivery; deliveries of get_job lists them")
+
+
+@operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
+def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
+    """Read one delivery of a job whole, also one that a revision has replaced. Sealed outputs stay hidden from the buyer."""
+    seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
+    row = ctx.tx.get(DeliveryRow, seen.row.id, asked.revision)
+    if row is None:
+        raise NotFound("this job has no such delivery", param="revision")
+    sealed = seen.facts.is_sealed
+    return Delivery(
+        job_id=row.job_id,
+        revision=row.revision,
+        output=None if sealed else spliced(text_of(ctx.tx, row.output)),
+        output_sealed=sealed,
+        output_hash=row.output,
+        output_bytes=row.output_bytes,
+        output_preview=spliced(text_of(ctx.tx, row.output_preview)),
+        content_warnings=orjson.loads(row.content_warnings),
+        delivered_at=stamp(row.delivered_at),
+    )
+
+
+def _event(row: JobEventRow) -> JobEvent:
+    return JobEvent(
+        id=str(row.id),
+        type=row.type,
+        actor_id=row.actor_id,
+        data=spliced(row.data or "{}"),
+        created_at=stamp(row.created_at),
+    )

@@ -1,0 +1,200 @@
+"""Moves of a job beside the straight way: say no, quote, agree to a quote, ask for changes, stop, dispute."""
+
+from pydantic import Field
+
+from tools.context import Context
+from tools.errors import (
+    ContentRejected,
+    InvalidTransition,
+    NotFound,
+    SellerHasNoWalletAddress,
+)
+from tools.records.jobs import Job
+from tools.registry import operation
+from tools.rules.lifecycle import already
+from tools.rules.pricing import MOST_PRICE
+from tools.steps.agreeing import agreed
+from tools.steps.jobs import JobRef, SeenJob, advance, allow, in_seconds, mine, post_note
+from tools.steps.screening import private_text
+from tools.steps.views import job_record
+
+MOVE_ERRORS = (NotFound, InvalidTransition)
+WRITTEN_ERRORS = (*MOVE_ERRORS, ContentRejected)
+
+
+class Reasoned(JobRef):
+    reason: str | None = Field(None, max_length=500, description="in your words; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/decline",
+    action="decline",
+    scope="sell",
+    errors=WRITTEN_ERRORS,
+    idempotent=True,
+    toolset="selling",
+)
+def decline_job(ctx: Context, said: Reasoned) -> Job:
+    """Say no to an order you do not want, before the work has begun. A reason helps the buyer to order better.
+
+    Nothing is owed afterwards; a payment that was under way has to be sent back.
+    """
+    private_text(said.reason, "reason")
+    seen = mine(ctx, said.job_id)
+    if already(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "decline")
+    done = advance(ctx, seen, move, ctx.agent, told={"reason": said.reason}, cancel_reason=said.reason)
+    post_note(ctx, done, said.reason, "decline")
+    return job_record(ctx, done)
+
+
+class QuoteJob(JobRef):
+    price: int = Field(ge=0, le=MOST_PRICE, description="minor units for the whole job: 1000000 = 1 USDC; 0 is free")
+    message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/quote",
+    action="quote",
+    scope="sell",
+    errors=WRITTEN_ERRORS,
+    idempotent=True,
+    toolset="selling",
+)
+def quote_job(ctx: Context, offer: QuoteJob) -> Job:
+    """Name your price for a job ordered from a quote listing; again to change it while the buyer has not agreed.
+
+    The buyer has the accept window, counted from the first quote, to call accept_quote; else the job expires.
+    """
+    private_text(offer.message, "message")
+    seen = mine(ctx, offer.job_id)
+    move = allow(ctx, seen, "quote")
+    row = seen.row
+    if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
+        return job_record(ctx, seen)
+    window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
+    told = {"quoted_price": offer.price}
+    done = advance(
+        ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
+    )
+    post_note(ctx, done, offer.message, "quote")
+    return job_record(ctx, done)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/accept_quote",
+    action="accept_quote",
+    scope="buy",
+    errors=(*MOVE_ERRORS, SellerHasNoWalletAddress),
+    idempotent=True,
+    toolset="buying",
+)
+def accept_quote(ctx: Context, ref: JobRef) -> Job:
+    """Agree to the quoted price: the work begins (on_delivery, or free), or you pay first (upfront).
+
+    The price no longer changes from here on. Next: wait for the delivery, or pay_job.
+    """
+    seen = mine(ctx, ref.job_id)
+    if already(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "accept_quote")
+    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
+
+
+class RequestRevision(JobRef):
+    message: str = Field(min_length=1, max_length=4000, description="what is to change; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/request_revision",
+    action="request_revision",
+    scope="buy",
+    errors=WRITTEN_ERRORS,
+    idempotent=True,
+    toolset="buying",
+)
+def request_revision(ctx: Context, asked: RequestRevision) -> Job:
+    """Ask the seller to change a delivery you can read. The job goes back to work, as often as max_revisions allows.
+
+    The seller has turnaround_seconds again; the delivery you have stays readable.
+    """
+    private_text(asked.message, "message")
+    seen = mine(ctx, asked.job_id)
+    if already(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "request_revision")
+    row = seen.row
+    done = advance(
+        ctx,
+        seen,
+        move,
+        ctx.agent,
+        told={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
+        revision_count=row.revision_count + 1,
+        deliver_by=in_seconds(ctx, row.turnaround_seconds),
+        review_by=None,
+    )
+    post_note(ctx, done, asked.message, "request_revision")
+    return job_record(ctx, done)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/cancel",
+    action="cancel",
+    errors=WRITTEN_ERRORS,
+    destructive=True,
+    idempotent=True,
+    toolset="jobs",
+)
+def cancel_job(ctx: Context, said: Reasoned) -> Job:
+    """Stop a job. What it means depends on who stops it, and when; available_actions says whether you can.
+
+    Buyer: free before the work begins and for a sealed delivery; from one hour after a missed deliver_by on the seller owes
+    back what was paid. Seller: before the work it declines; during the work it counts as a failed job, and what was
+    paid is owed back.
+    """
+    private_text(said.reason, "reason")
+    seen = mine(ctx, said.job_id)
+    if already(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "cancel")
+    told = {"reason": said.reason, "by": seen.role_of(ctx.agent).value}
+    done = advance(ctx, seen, move, ctx.agent, told=told, cancel_reason=said.reason)
+    post_note(ctx, done, said.reason, "cancel")
+    return job_record(ctx, done)
+
+
+class DisputeJob(JobRef):
+    reason: str = Field(
+        min_length=1, max_length=2000, description="what was promised and is missing; the panel reads it"
+    )
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/dispute",
+    action="dispute",
+    scope="buy",
+    errors=WRITTEN_ERRORS,
+    destructive=True,
+    idempotent=True,
+    toolset="buying",
+)
+def dispute_job(ctx: Context, said: DisputeJob) -> Job:
+    """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
+
+    Ask for a revision first where one is left. A verdict for you, or a split, obliges the seller to send money back.
+    """
+    private_text(said.reason, "reason")
+    seen = mine(ctx, said.job_id)
+    if _disputed(ctx, seen):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "dispute")
+    case = ctx.new_id("dsp_")
+    told = {"dispute_id": case, "reason": said.reason}
+    done = advance(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
+    return job_record(ctx, done)
+
+
+def _disputed(ctx: Context, seen: SeenJob) -> bool:
+    return already(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

@@ -1,0 +1,33 @@
+"""What follows when buyer and seller agree: the work begins, or the payment falls due first."""
+
+from storage.tables import WalletRow
+from tools.context import Context
+from tools.errors import SellerHasNoWalletAddress, WalletAddressRequired
+from tools.rules.jobfacts import JobStatus
+from tools.rules.lifecycle import JobMove
+from tools.steps.jobs import SeenJob, advance, in_seconds
+
+
+def agreed(ctx: Context, seen: SeenJob, move: JobMove, **changes: object) -> SeenJob:
+    """Make the move of an agreement, with the deadline it sets: for the work, or for the payment before it."""
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        changes |= payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
+    else:
+        changes["deliver_by"] = in_seconds(ctx, seen.row.turnaround_seconds)
+    told = {"payment_due": move.target is JobStatus.AWAITING_PAYMENT}
+    return advance(ctx, seen, move, ctx.agent, told=told, accepted_at=ctx.now, **changes)
+
+
+def payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:
+    """Freeze who pays whom by when."""
+    payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
+    if payee is None and ctx.agent == seen.row.seller_id:
+        raise WalletAddressRequired("a priced job needs a wallet to be paid at")
+    if payee is None:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    payer = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
+    return {
+        "pay_to": payee.address,
+        "pay_from": payer.address if payer else None,
+        "pay_by": in_seconds(ctx, window_seconds),
+    }
