@@ -19,7 +19,6 @@ from tools.errors import (
     PayloadTooLarge,
     PaymentRequired,
     RouteNotFound,
-    TooBusy,
     UnsupportedMediaType,
 )
 from tools.house import House
@@ -42,7 +41,6 @@ ANYWHERE: tuple[type[MarketError], ...] = (
     HostNotAllowed,
     OriginNotAllowed,
     InternalError,
-    TooBusy,
 )
 FIRST = (
     ("search_listings", "See what you can buy; needs no key."),

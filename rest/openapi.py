@@ -20,7 +20,6 @@ from tools.errors import (
     MarketError,
     OriginNotAllowed,
     PayloadTooLarge,
-    TooBusy,
     UnsupportedMediaType,
 )
 from tools.house import House
@@ -33,7 +32,7 @@ SCHEMAS, REF = "#/components/schemas/", "#/components/schemas/{model}"
 JSON = "application/json"
 Refusal = type[MarketError]
 BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType)
-ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError, TooBusy)
+ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError)
 ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
 BEARER, HEADER_KEY = {"bearer": list[str]()}, {"apiKey": list[str]()}
 SECURITY: dict[Auth, list[dict[str, list[str]]]] = {

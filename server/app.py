@@ -21,6 +21,7 @@ from server.secrets import Secrets, check_brand, check_chain, check_secrets, rea
 from server.settings import BadSettings, Settings, house_of
 from server.workers import Workers
 from server.world.chain import JsonRpcChain
+from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
 from server.world.sanctions import SanctionsFiles
 from server.world.signer import SeedSigner
@@ -94,6 +95,8 @@ class Service:
                 await check_chain(store, self.sandbox_genesis)
             for chain in self.chains:
                 stack.push_async_callback(chain.close)
+            if isinstance(self.world.checks, CheckPool):
+                stack.callback(self.world.checks.close)
             market = Market(store, self.world, self.house)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
@@ -145,7 +148,9 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
         sanctions = SanctionsFiles(tuple(settings.sanctions_lists))
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
-    return World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions), list(chains.values())
+    return World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool()), list(
+        chains.values()
+    )
 
 
 def _loopback_urls(settings: Settings) -> list[str]:

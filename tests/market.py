@@ -10,6 +10,7 @@ import orjson
 import structlog
 
 from server.workers import Workers
+from server.world.checks import CheckPool
 from server.world.signer import SeedSigner
 from storage.store import Store
 from tools.answers import Answer
@@ -118,6 +119,9 @@ def house(**limits: Any) -> House:
     )
 
 
+CHECKS = CheckPool()  # of all tests: its processes start when the first heavy document comes
+
+
 @dataclass
 class Agent:
     """An agent as tests hold it: its id, handle, keys and identity."""
@@ -136,7 +140,9 @@ class TestMarket:
 
     def __init__(self, store: Store, chains: Mapping[Env, Chain] | None = None, **limits: Any) -> None:
         self.clock, self.dice, self.sanctions = TestClock(), CountingDice(), ListedAddresses()
-        world = World(self.clock, self.dice, {} if chains is None else chains, SeedSigner(bytes(32)), self.sanctions)
+        world = World(
+            self.clock, self.dice, {} if chains is None else chains, SeedSigner(bytes(32)), self.sanctions, CHECKS
+        )
         self.market = Market(store, world, house(**limits), checks_errors=True)
         self.store, self.workers = store, Workers(self.market)
 

@@ -269,6 +269,7 @@ COMMON: tuple[type[MarketError], ...] = (
     Unauthenticated,
     Forbidden,
     RateLimited,
+    TooBusy,
     InvalidIdempotencyKey,
     IdempotencyKeyReused,
 )

@@ -1,10 +1,12 @@
 """The outside world as the market sees it: small protocols, bundled as World. Real adapters stand in server/world."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
+
+from tools.rules.schemas import Violation
 
 
 class Env(StrEnum):
@@ -67,6 +69,21 @@ class Sanctions(Protocol):
         """None while no list is loaded."""
 
 
+class CheckTooLong(Exception):
+    """The document could not be checked in its time."""
+
+
+class ChecksBusy(Exception):
+    """Too many documents are waiting to be checked."""
+
+
+class Checks(Protocol):
+    """Checks of documents that may take long, in a process that can be stopped."""
+
+    async def violations(self, schema: str, value: Any) -> Sequence[Violation]:
+        """What is wrong with a document. Raises CheckTooLong and ChecksBusy."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Everything outside: one bundle, given once, replaced whole in tests."""
@@ -76,3 +93,4 @@ class World:
     chains: Mapping[Env, Chain]  # an environment without an RPC URL has none
     signer: Signer
     sanctions: Sanctions
+    checks: Checks

@@ -85,7 +85,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "malformed_json": "400: the body is not one JSON value that everybody reads alike.",
             "invalid_cursor": "400: the cursor was changed or belongs elsewhere.",
             "input_schema_mismatch": "400: the order's input violates input_schema.",
-            "schema_too_expensive": Later("400: checking the document takes too long.", 2),
+            "schema_too_expensive": "400: checking the document takes too long.",
             "method_not_allowed": "405: the path is served, the method is not.",
             "payload_too_large": "413: the body is too large.",
             "unsupported_media_type": "415: the body is compressed.",

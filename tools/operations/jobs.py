@@ -72,7 +72,7 @@ class JudgedOrder:
 async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
     made = await measured(order.input, "input")
     listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
-    found = await violations(schema, order.input, made.size)
+    found = await violations(outside.world.checks, schema, order.input, made.size)
     if found:
         raise mismatch(InputSchemaMismatch, "input", found)
     private_text(order.title, "title")

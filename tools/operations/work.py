@@ -89,7 +89,7 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
     schema = await outside.store.look(lambda tx: text_of(tx, seen.row.output_schema))
     output = await measured(work.output, "output")
     preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
-    found = await violations(schema, work.output, output.size)
+    found = await violations(outside.world.checks, schema, work.output, output.size)
     if found:
         raise mismatch(OutputSchemaMismatch, "output", found)
     warned = private_json(work.output, "output") + private_json(work.preview, "preview")

@@ -21,7 +21,7 @@ from tools.rules.jsontext import BadJson, Json, check_tree
 MAX_BYTES, MAX_DEPTH, MAX_SUBSCHEMAS, MAX_EXPANDED = 64 * 1024, 32, 4000, 20_000
 MAX_PATTERNS, MAX_PATTERN_LENGTH, MAX_REFS, MAX_ENUM = 100, 512, 200, 1000
 MAX_VIOLATIONS, MAX_MESSAGE = 20, 300
-MAX_LIGHT_BYTES, MAX_LIGHT_COST, MAX_COST = 64 * 1024, 300_000, 4_000_000
+MAX_LIGHT_BYTES, MAX_LIGHT_COST = 64 * 1024, 300_000
 KEPT_CHECKERS = 256
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -113,11 +113,6 @@ def is_heavy(schema_text: str, instance_bytes: int) -> bool:
     interpreter's lock, so a thread does not help.
     """
     return instance_bytes > MAX_LIGHT_BYTES or instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
-
-
-def is_too_costly(schema_text: str, instance_bytes: int) -> bool:
-    """Whether a check may take more than about 250 ms."""
-    return instance_bytes * _breadth(schema_text) > MAX_COST
 
 
 class Checker:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import orjson
 
-from tools.errors import InvalidRequest, MarketError, PayloadTooLarge, SchemaTooExpensive
+from tools.errors import InvalidRequest, MarketError, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.errors.base import Json
-from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy, is_too_costly
+from tools.ports import Checks, ChecksBusy, CheckTooLong
+from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy
 from tools.steps.documents import Document, document
 
 MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
@@ -35,12 +36,12 @@ def judge_schema(schema: Json, param: str) -> Document | None:
     return document(schema, param)
 
 
-async def judge_example(example: Json, param: str, schema: Document | None) -> str | None:
+async def judge_example(checks: Checks, example: Json, param: str, schema: Document | None) -> str | None:
     """An example as JSON text; it must satisfy its schema."""
     if example is None:
         return None
     made = await measured(example, param, MOST_EXAMPLE)
-    found = await violations(schema.text.decode() if schema else None, example, made.size)
+    found = await violations(checks, schema.text.decode() if schema else None, example, made.size)
     if found:
         raise mismatch(InvalidRequest, param, found)
     return made.text.decode()
@@ -57,16 +58,18 @@ async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Docume
     return made
 
 
-async def violations(schema: str | None, value: Json, size: int) -> Sequence[Violation]:
-    """What is wrong with a document, at most 20 faults; heavy checks leave the event loop."""
+async def violations(checks: Checks, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+    """What is wrong with a document, at most 20 faults; what may take long is checked in a process that can be stopped."""
     if schema is None:
         return ()
-    if is_too_costly(schema, size):
-        raise SchemaTooExpensive("checking this document against its schema may take too long")
-    checker = compiled(schema)
-    if is_heavy(schema, size):
-        return await asyncio.to_thread(checker.violations, value)
-    return checker.violations(value)
+    if not is_heavy(schema, size):
+        return compiled(schema).violations(value)
+    try:
+        return await checks.violations(schema, value)
+    except CheckTooLong:
+        raise SchemaTooExpensive("checking this document against its schema takes too long") from None
+    except ChecksBusy:
+        raise TooBusy("too many documents are waiting to be checked", retry_after_seconds=2) from None
 
 
 def mismatch(error: type[MarketError], param: str, found: Sequence[Violation]) -> MarketError:

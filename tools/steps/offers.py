@@ -113,15 +113,15 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     if isinstance(offer, UpdateListing):
         version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
         said = {**_still_fitting(old, said), **said}
-    pricing = _priced(said)
+    pricing, checks = _priced(said), outside.world.checks
     input_schema = judge_schema(said.get("input_schema"), "input_schema")
     output_schema = judge_schema(said.get("output_schema"), "output_schema")
     return JudgedOffer(
         pricing,
         input_schema,
         output_schema,
-        await judge_example(said.get("example_input"), "example_input", input_schema),
-        await judge_example(said.get("example_output"), "example_output", output_schema),
+        await judge_example(checks, said.get("example_input"), "example_input", input_schema),
+        await judge_example(checks, said.get("example_output"), "example_output", output_schema),
         public_words(said),
         version,
     )

@@ -114,9 +114,9 @@ async def _(trade: Trade) -> Any:
 
 COSTLY = {
     "type": "object",
-    "properties": {"a": {"items": {"allOf": [{"multipleOf": 0.5, "title": str(n)} for n in range(9)]}}},
+    "properties": {"a": {"items": {"allOf": [{"multipleOf": 0.01, "title": str(n)} for n in range(20)]}}},
 }
-LONG = {"a": [1] * 15_000}
+LONG = {"a": [1.5e300] * 7_000}  # divided exactly, one by one
 
 
 @produces("create_listing", "schema_too_expensive")
