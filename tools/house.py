@@ -40,6 +40,7 @@ class Limits:
     active_listings: int = 50
     unfinished_jobs: int = 100
     streams_per_key: int = 5
+    webhooks: int = 10
     enforced: bool = True
 
 
@@ -54,6 +55,7 @@ class House:
     networks: Mapping[Env, Network]
     windows: Mapping[Env, Windows]
     limits: Limits
+    allow_private_networks: bool = False  # whether webhooks may lead to loopback and private networks
 
     @property
     def docs_url(self) -> str:

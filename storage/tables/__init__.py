@@ -8,13 +8,26 @@ from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, Paye
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.search import ListingSearchRow
 from storage.tables.threads import MessageRow, ThreadRow
+from storage.tables.webhooks import (
+    DeliveryRow,
+    DeliveryStatus,
+    FanoutRow,
+    HostRow,
+    WebhookRow,
+    WebhookSource,
+    WebhookStatus,
+)
 
 __all__ = [
     "AgentRow",
     "AgentStatus",
     "AnswerRow",
+    "DeliveryRow",
+    "DeliveryStatus",
     "DocumentRow",
     "EventRow",
+    "FanoutRow",
+    "HostRow",
     "HouseRow",
     "JobEventRow",
     "JobRow",
@@ -32,5 +45,8 @@ __all__ = [
     "SettlementStatus",
     "ThreadRow",
     "WalletRow",
+    "WebhookRow",
+    "WebhookSource",
+    "WebhookStatus",
     "WindowRow",
 ]

@@ -64,6 +64,7 @@ from tools.errors.market import (
     WalletAddressRequired,
     WalletSignatureInvalid,
 )
+from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [
     "AddressSanctioned",
@@ -113,4 +114,6 @@ __all__ = [
     "UpfrontRequiresTrust",
     "WalletAddressRequired",
     "WalletSignatureInvalid",
+    "WebhookDisabled",
+    "WebhookLimit",
 ]

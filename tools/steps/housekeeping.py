@@ -4,15 +4,22 @@ from datetime import timedelta
 
 from storage.door import forget_answers, forget_windows
 from storage.events import forget_events
+from storage.webhooks import forget_deliveries, forget_hosts
 from tools.context import Context
 
 ANSWERS_KEPT = timedelta(hours=24)
 WINDOWS_KEPT = timedelta(hours=2)
 EVENTS_KEPT = timedelta(days=90)
+DELIVERIES_KEPT = timedelta(days=30)
 
 
 def forget_old(ctx: Context) -> int:
-    """Delete answers after 24 hours, counted windows after 2, events after 90 days; how many rows went."""
+    """Delete answers after 24 hours, counted windows and hosts after 2, deliveries after 30 days, events after 90.
+
+    How many rows went.
+    """
     gone = ctx.tx.run(forget_answers, before=ctx.now - ANSWERS_KEPT)
     gone += ctx.tx.run(forget_windows, before=ctx.now - WINDOWS_KEPT)
+    gone += ctx.tx.run(forget_hosts, before=ctx.now - WINDOWS_KEPT)
+    gone += ctx.tx.run(forget_deliveries, before=ctx.now - DELIVERIES_KEPT)
     return gone + ctx.tx.run(forget_events, before=ctx.now - EVENTS_KEPT)
