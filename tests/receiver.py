@@ -84,10 +84,10 @@ class Receiver:
     connections: int = 0
     at_once: int = 0
     most_at_once: int = 0
-    bytes_taken: int = 0
 
     async def __aenter__(self) -> Self:
         self.tasks: set[asyncio.Task[None]] = set()
+        self.came = asyncio.Event()
         self.server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
         self.port: int = self.server.sockets[0].getsockname()[1]
         self.url = f"http://{self.host}:{self.port}/hook"
@@ -99,6 +99,12 @@ class Receiver:
         self.server.close()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.server.wait_closed()
+
+    async def has(self, count: int) -> None:
+        """Until so many have come."""
+        while len(self.got) < count:
+            self.came.clear()
+            await self.came.wait()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -119,6 +125,7 @@ class Receiver:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         raw = await reader.readexactly(int(headers["content-length"]))
         self.got.append(Posted(first.split(" ")[1], headers, raw))
+        self.came.set()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Stamp, Step
+from tools.records.events import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +129,14 @@ class WebhookDisabledData:
     last_error: str | None
     delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
     hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookBody(Event):
+    """What is posted to a webhook: the event, and for whom it is. Take it only if both ids are yours."""
+
+    agent_id: str
+    webhook_id: str
+
+
+PAYLOADS: dict[str, type] = {"webhook.test": WebhookTestData, "webhook.disabled": WebhookDisabledData}

@@ -24,10 +24,12 @@ _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4",
-        "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "3fff::/20", "5f00::/16", "fc00::/7",
-        "fe80::/10", "fec0::/10", "ff00::/8",
+        "2001::/32", "2002::/16", "3fff::/20",
     )
 )  # fmt: skip
+_UNICAST6 = ipaddress.ip_network(
+    "2000::/3"
+)  # the only part of IPv6 that is given out; the rest translates or is reserved
 _PRIVATE = tuple(
     ipaddress.ip_network(text)
     for text in ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
@@ -101,7 +103,8 @@ def may_dial(address: str, port: int, allow_private: bool) -> bool:
 def is_public(address: Address) -> bool:
     """Whether this is an address of the open internet. An IPv4 address inside an IPv6 one is judged as itself."""
     seen = _unmapped(address)
-    return seen.is_global and not seen.is_multicast and not _within(seen, _NOT_PUBLIC)
+    given_out = seen.version == 4 or seen in _UNICAST6
+    return given_out and seen.is_global and not _within(seen, _NOT_PUBLIC)
 
 
 def address_in(host: str) -> Address | None:

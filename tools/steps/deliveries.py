@@ -89,7 +89,7 @@ def claim(ctx: Context, most: int = BATCH) -> list[Posting]:
 
 
 async def post(world: World, house: House, posting: Posting) -> Attempted:
-    """Make the attempt: sign, post, and say how it ended. Never raises."""
+    """Make the attempt: sign, post, and say how it ended. Never raises for what the receiver does."""
     try:
         judge_target(posting.url, house.allow_private_networks, own_places(house))
         reply = await world.web.post(posting.url, posting.body, headers_of(world, house, posting))

@@ -33,6 +33,7 @@ from storage.webhooks import (
 )
 from tools.context import Context
 from tools.house import House
+from tools.ports import Env
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.webhooks import WebhookDelivery
 from tools.rules.eventkinds import expand
@@ -54,6 +55,18 @@ class Said(NamedTuple):
     agent_id: str
     env: str
     kind: str
+
+
+class Audience(NamedTuple):
+    """What an agent was told in one environment, and what it may be sent to."""
+
+    rows: list[WebhookRow]
+    endpoints: str  # JSON
+    events: list[Said]
+
+    @property
+    def url(self) -> str | None:
+        return profile_url(self.endpoints)
 
 
 def seal_secret(ctx: Context, webhook_id: str, secret: str) -> bytes:
@@ -135,17 +148,16 @@ def fan_out(ctx: Context) -> int:
     if not found:
         return 0
     events, at = [Said(*one) for one in found], max(ctx.now, place.at)
-    for row, theirs in _told(ctx, events):
+    for owner, told in _audiences(ctx, events):
         with ctx.tx.alone() as kept:
-            _queue(ctx, row, _matching(ctx.tx, row, theirs), at)
-        if kept.error is not None:
-            log.error("events were not queued", webhook_id=row.id, error=repr(kept.error))
+            _queue_all(ctx, owner, told, at)
+        _log(kept.error, agent_id=owner[0])
     ctx.tx.change(place, event_number=events[-1].number, at=at)
     return len(events)
 
 
-def _told(ctx: Context, events: list[Said]) -> list[tuple[WebhookRow, list[Said]]]:
-    """The active webhooks of those who were told something, by id, each with what its agent was told."""
+def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]:
+    """The active agents that were told something and may have webhooks, in each environment."""
     told = defaultdict[Owner, list[Said]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
@@ -153,29 +165,38 @@ def _told(ctx: Context, events: list[Said]) -> list[tuple[WebhookRow, list[Said]
     rows = defaultdict[Owner, list[WebhookRow]](list)
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
-    found = []
+    found = list[tuple[Owner, Audience]]()
     for agent_id, status, endpoints in ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids):
         if status is AgentStatus.DELETED:
             end_webhooks_of(ctx.tx, agent_id)
-        if status is not AgentStatus.ACTIVE:
-            continue
-        for owner in [one for one in told if one[0] == agent_id]:
-            active = _with_profile(ctx, owner, rows[owner], profile_url(endpoints), told[owner])
-            found += [(row, told[owner]) for row in active]
-    return sorted(found, key=lambda one: one[0].id)
+        if status is AgentStatus.ACTIVE:
+            owners = [(agent_id, env.value) for env in Env]
+            found += [(one, Audience(rows[one], endpoints, told[one])) for one in owners if one in told]
+    return [(owner, one) for owner, one in found if one.rows or "webhook_url" in one.endpoints]
 
 
-def _with_profile(
-    ctx: Context, owner: Owner, rows: list[WebhookRow], url: str | None, events: list[Said]
-) -> list[WebhookRow]:
+def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None:
+    """What one agent was told, for each of its active webhooks; one that cannot be read is left out alone."""
+    for row in _with_profile(ctx, owner, told):
+        with ctx.tx.alone() as kept:
+            _queue(ctx, row, _matching(ctx.tx, row, told.events), at)
+        _log(kept.error, webhook_id=row.id)
+
+
+def _log(error: Exception | None, **names: str) -> None:
+    if error is not None:
+        log.error("events were not queued", error=repr(error), **names)
+
+
+def _with_profile(ctx: Context, owner: Owner, told: Audience) -> list[WebhookRow]:
     """The active webhooks of an agent, its profile's among them as the profile now says."""
-    profile = next((row for row in rows if row.source is WebhookSource.PROFILE), None)
-    first = next((one.number for one in events if one.kind in PROFILE_KINDS), None)
+    profile, url = next((row for row in told.rows if row.source is WebhookSource.PROFILE), None), told.url
+    first = next((one.number for one in told.events if one.kind in PROFILE_KINDS), None)
     if profile is not None:
         profile = followed(ctx, profile, url)
     elif url is not None and first is not None:
         profile = _profile_webhook(ctx, owner, url, first - 1)
-    registered = [row for row in rows if row.source is WebhookSource.REGISTERED]
+    registered = [row for row in told.rows if row.source is WebhookSource.REGISTERED]
     every = [*registered, profile] if profile else registered
     return [row for row in every if row.status is WebhookStatus.ACTIVE]
 
