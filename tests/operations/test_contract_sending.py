@@ -228,22 +228,27 @@ async def test_a_suspended_agents_webhooks_wait(scene: Scene, receiver: Receiver
 
 
 async def test_m11_a_webhook_that_cannot_be_served_stops_none_behind_it(scene: Scene, receiver: Receiver) -> None:
-    agents = [await scene.market.register(name) for name in ("Ada", "Bo")]
-    bad, _ = [await scene.hook(agent, receiver) for agent in agents]
-    for column in ("endpoints", "event_types"):
-        for agent in agents:
-            await scene.tell(agent)
-        if column == "endpoints":
-            await scene.sender.fan_out()
-            await write_row(scene.market, WebhookRow, bad["id"], source="profile")
-            await write_row(scene.market, AgentRow, agents[0].id, endpoints="webhook_url")
-        else:
-            await write_row(scene.market, AgentRow, agents[0].id, endpoints="{}")
-            await write_row(scene.market, WebhookRow, bad["id"], source="registered", event_types='["job.exploded"]')
-        assert await scene.sender.step() == 1
-    assert {one.body["agent_id"] for one in receiver.got} == {agents[1].id}
+    ada, bo = await scene.market.register(), await scene.market.register("Bo")
+    bad, _ = await scene.hook(ada, receiver), await scene.hook(bo, receiver)
+    await tell_both(scene, ada, bo)
+    await scene.sender.fan_out()
+    await write_row(scene.market, WebhookRow, bad["id"], source="profile")
+    await write_row(scene.market, AgentRow, ada.id, endpoints="webhook_url")
+    assert await scene.sender.step() == 1
+    await tell_both(scene, ada, bo)  # the agent cannot be read
+    assert await scene.sender.step() == 1
+    await write_row(scene.market, AgentRow, ada.id, endpoints="{}")
+    await write_row(scene.market, WebhookRow, bad["id"], source="registered", event_types='["job.exploded"]')
+    await tell_both(scene, ada, bo)  # the webhook cannot be read
+    assert await scene.sender.step() == 1
+    assert [one.body["agent_id"] for one in receiver.got] == [bo.id] * 3
     await write_row(scene.market, WebhookRow, bad["id"], event_types='["*"]')
     assert await scene.after(3600) == 1
+
+
+async def tell_both(scene: Scene, *agents: Agent) -> None:
+    for agent in agents:
+        await scene.tell(agent)
 
 
 async def test_deliveries_are_kept_thirty_days(scene: Scene, receiver: Receiver) -> None:

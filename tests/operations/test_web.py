@@ -1,8 +1,10 @@
 """The guarded web on real sockets: what is dialled, what is believed, and what hostile receivers come to."""
 
 import asyncio
+import gzip
 import socket
 import ssl
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -145,6 +147,22 @@ async def test_a_gigabyte_is_not_read(receiver: Receiver) -> None:
         assert await one.post(receiver.url, b"{}", {}) == Reply(200)
     assert receiver.connections == 2, "what was not read to its end is not used again"
     assert MOST_READ_BYTES == 65_536
+
+
+async def test_a_compressed_bomb_is_not_unpacked(receiver: Receiver) -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(bomb)}\r\n\r\n"
+        writer.write(head.encode() + bomb)
+        await writer.drain()
+
+    receiver.always = answer
+    async with web(allow_private=True) as one:
+        tracemalloc.start()
+        assert await one.post(receiver.url, b"{}", {}) == Reply(200)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
