@@ -9,7 +9,7 @@ from server.workers import context_of
 from storage.unit import StorageError, Tx
 from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
 from tools.dispatch import Market
-from tools.steps.deliveries import BATCH, Posting, claim, finish, post
+from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post
 from tools.steps.webhooks import BATCH as FANNED
 from tools.steps.webhooks import fan_out
 
@@ -45,12 +45,12 @@ class Sender:
 
     async def step(self) -> int:
         """Fan out what was told and make every attempt that is due by the clock; how many were made."""
-        made = 0
-        await self.fan_out()
-        while postings := await self.claim():
-            await asyncio.gather(*(self.deliver(one) for one in postings))
-            made += len(postings)
+        made, more = 0, True
+        while more:
             await self.fan_out()
+            claimed = await self.claim()
+            await asyncio.gather(*(self.deliver(one) for one in claimed.postings))
+            made, more = made + len(claimed.postings), claimed.more or bool(claimed.postings)
         return made
 
     async def fan_out(self) -> None:
@@ -59,12 +59,12 @@ class Sender:
             while await self.market.store.write(lambda tx: fan_out(context_of(self.market, tx)), "fan_out") == FANNED:
                 pass
 
-    async def claim(self) -> list[Posting]:
-        """Lease the attempts that are due longest: some of them, none where nothing can be sent now."""
+    async def claim(self) -> Claimed:
+        """Lease some of the attempts that are due longest."""
         now, most = self.market.world.clock.now(), min(BATCH, MOST_IN_FLIGHT - len(self.flying))
         due_at = await self.market.store.look(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
-            return []
+            return Claimed([], False)
         return await self.market.store.write(lambda tx: claim(context_of(self.market, tx), most), "claim_deliveries")
 
     async def deliver(self, posting: Posting) -> None:
@@ -77,11 +77,14 @@ class Sender:
     async def _turn(self) -> None:
         try:
             await self.fan_out()
-            while postings := await self.claim():
-                for one in postings:
+            more = True
+            while more:
+                claimed = await self.claim()
+                for one in claimed.postings:
                     flight = asyncio.create_task(self._fly(one), name=one.delivery_id)
                     self.flying.add(flight)
                     flight.add_done_callback(self._landed)
+                more = claimed.more
         except StorageError as error:
             log.warning("sender", error=str(error))
         except Exception:

@@ -10,7 +10,7 @@ from server.world.web import GuardedWeb
 from storage.store import Store
 from tests.market import Agent, CountingDice, TestMarket
 from tests.receiver import Receiver
-from tools.ports import Chain, Env, Web
+from tools.ports import Chain, Env
 
 
 @dataclass
@@ -19,6 +19,7 @@ class Scene:
 
     market: TestMarket
     sender: Sender
+    web: GuardedWeb
 
     async def hook(self, agent: Agent, receiver: Receiver, *, on: str = "test", **given: Any) -> Any:
         return await self.market.call("create_webhook", by=agent, on=on, **{"url": receiver.url} | given)
@@ -51,18 +52,18 @@ class Scene:
 
 
 def scene_of(
-    store: Store, web: Web, chains: Mapping[Env, Chain] | None = None, dice: str = "dice", private: bool = True
+    store: Store, web: GuardedWeb, chains: Mapping[Env, Chain] | None = None, dice: str = "dice", private: bool = True
 ) -> Scene:
     market = TestMarket(store, chains)
     market.dice = CountingDice(dice)
     market.market.world = replace(market.market.world, web=web, dice=market.dice)
     market.market.house = replace(market.market.house, allow_private_networks=private)
-    return Scene(market, Sender(market.market))
+    return Scene(market, Sender(market.market), web)
 
 
 @asynccontextmanager
 async def opened(store: Store, **given: Any) -> AsyncIterator[Scene]:
     """The scene over a store; `given` is for its web, which here may call loopback."""
-    web = GuardedWeb(**{"allow_private": True, "timeout_in_seconds": 0.3} | given)
+    web = GuardedWeb(**{"allow_private": True} | given)
     yield scene_of(store, web, private=web.allow_private)
     await web.close()

@@ -114,8 +114,8 @@ async def test_a_webhook_gets_what_it_asks_for_since_it_began_of_its_agent_and_e
 
 async def test_a_real_trade_is_posted_to_both_parties_in_order(trade: Trade, receiver: Receiver) -> None:
     async with opened(trade.market.store) as scene:
-        market, web = trade.market.market, scene.market.market.world.web
-        market.world, market.house = replace(market.world, web=web), scene.market.market.house
+        market = trade.market.market
+        market.world, market.house = replace(market.world, web=scene.web), scene.market.market.house
         seller, buyer = await trade.parties()
         for party in (seller, buyer):
             await trade.market.call("create_webhook", by=party, url=receiver.url, event_types=["job.*"])
@@ -288,7 +288,7 @@ async def test_switched_off_while_it_sends_it_ends_with_that(scene: Scene, recei
     await scene.tell(ada, "job.created", "job.accepted")
     await scene.sender.fan_out()
     for ends in (True, False):
-        (posting,) = await scene.sender.claim()
+        (posting,) = (await scene.sender.claim()).postings
         await scene.market.call("update_webhook", by=ada, webhook_id=hook["id"], status="disabled")
         if ends:
             await scene.sender.deliver(posting)
@@ -312,21 +312,19 @@ async def test_switched_off_while_it_sends_it_ends_with_that(scene: Scene, recei
 async def test_a_receiver_that_does_not_take_it_is_tried_again_and_the_reason_is_shown(
     scene: Scene, receiver: Receiver, answer: Any, code: int | None, error: str
 ) -> None:
-    receiver.answers = [answer]
+    receiver.answers, patient = [answer], scene.web.timeout_in_seconds
     ada = await scene.market.register()
     hook = await scene.hook(ada, receiver)
     await scene.tell(ada)
+    scene.web.timeout_in_seconds = 0.5 if error == "timeout" else patient
     assert await scene.sender.step() == 1
     (waits,) = await scene.deliveries(ada, hook)
     assert (waits["status"], waits["last_status_code"], waits["last_error"]) == ("pending", code, error)
+    scene.web.timeout_in_seconds = patient
     assert await scene.after(6) == 1
     (sent,) = await scene.deliveries(ada, hook)
-    assert (sent["status"], sent["attempt"], sent["last_status_code"], sent["last_error"]) == (
-        "delivered",
-        2,
-        200,
-        None,
-    )
+    shown = {name: sent[name] for name in ("status", "attempt", "last_status_code", "last_error")}
+    assert shown == {"status": "delivered", "attempt": 2, "last_status_code": 200, "last_error": None}
 
 
 async def test_nobody_listens(scene: Scene) -> None:

@@ -173,7 +173,7 @@ async def test_receivers_that_do_not_answer_are_unreached_in_one_word(
     receiver: Receiver, answer: Any, reason: str
 ) -> None:
     receiver.always = answer
-    async with web(allow_private=True, timeout_in_seconds=0.3) as one:
+    async with web(allow_private=True, timeout_in_seconds=0.3 if reason == "timeout" else 10.0) as one:
         assert await unreached(one, receiver.url) == reason
     assert len(receiver.got) == 1, "a fresh connection that is cut is not tried twice"
 

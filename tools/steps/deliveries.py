@@ -70,22 +70,32 @@ class Posting:
     body: bytes
 
 
-def claim(ctx: Context, most: int = BATCH) -> list[Posting]:
-    """The attempts that are due longest, leased to the caller; fewer than `most` where others cannot be sent now.
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What one unit of work claimed, and whether others that are due may be left: those that wait must hide none."""
+
+    postings: list[Posting]
+    more: bool
+
+
+def claim(ctx: Context, most: int = BATCH) -> Claimed:
+    """The attempts that are due longest, leased to the caller.
 
     A webhook that cannot be served is undone alone, logged, and looked at again in an hour; the rest go on.
     """
     postings = list[Posting]()
     for _ in range(MOST_LOOKED):
-        row = ctx.tx.one(due_webhook, now=ctx.now) if len(postings) < most else None
-        if row is None:
+        if len(postings) == most:
             break
+        row = ctx.tx.one(due_webhook, now=ctx.now)
+        if row is None:
+            return Claimed(postings, False)
         with ctx.tx.alone() as kept:
             postings.extend(_begin(replace(ctx, env=Env(row.env)), row))
         if kept.error is not None:
             log.error("a webhook could not be served", webhook_id=row.id, error=repr(kept.error))
             ctx.tx.change(row, due_at=ctx.now + LATER)
-    return postings
+    return Claimed(postings, True)
 
 
 async def post(world: World, house: House, posting: Posting) -> Attempted:
@@ -250,7 +260,7 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> time
     place = ctx.tx.get(HostRow, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
     if not free:
-        return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 256)
+        return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
     quota = take_shared(ctx.tx, Rate.DELIVERIES, PER_MINUTE, f"{agent_id}:{host}", ctx.now)
     if quota.remaining < 0:
         return timedelta(seconds=quota.reset_seconds)
