@@ -17,6 +17,7 @@ from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
 from server.world.sanctions import SanctionsFiles
 from server.world.signer import SeedSigner
+from server.world.web import GuardedWeb
 from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
 from storage.unit import Cursor
@@ -96,7 +97,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     database = _RecordedSQLite(path)
     store = serve(database)
-    world = World(SystemClock(), SystemDice(), {}, SeedSigner(bytes(32)), SanctionsFiles(()), CheckPool())
+    world = World(SystemClock(), SystemDice(), {}, SeedSigner(bytes(32)), SanctionsFiles(()), CheckPool(), GuardedWeb())
     market = Market(store, world, house_of(read_settings(rate_limits=False), pepper))
     units = []
     for call in calls:

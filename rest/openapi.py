@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from pydantic.json_schema import GenerateJsonSchema
 
+from rest.webhooks import webhook_entries
 from tools import errors as catalogue
 from tools.context import Surface
 from tools.dispatch import COMMON
@@ -86,6 +87,7 @@ def openapi(operations: Iterable[Operation], house: House) -> Schema:
         "servers": [{"url": house.base_url}],
         "tags": _tags(served),
         "paths": paths,
+        "webhooks": webhook_entries(parts.record),
         "components": {
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),

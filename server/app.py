@@ -18,6 +18,7 @@ from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.pages import Page, Pages
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
+from server.sender import Sender
 from server.settings import BadSettings, Settings, house_of
 from server.workers import Workers
 from server.world.chain import JsonRpcChain
@@ -25,6 +26,7 @@ from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
 from server.world.sanctions import SanctionsFiles
 from server.world.signer import SeedSigner
+from server.world.web import GuardedWeb
 from storage.open import open_store
 from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
@@ -68,7 +70,7 @@ class Service:
         self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
         self.secrets: Secrets = read_secrets(settings)
         self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
-        self.world, self.chains = make_world(settings, self.house, self.secrets)
+        self.world, self.closing = make_world(settings, self.house, self.secrets)
         self.served: Served | None = None
         urls = [self.house.base_url, *settings.extra_base_urls, *_loopback_urls(settings)]
         self.hosts = hosts_of(urls)
@@ -93,8 +95,8 @@ class Service:
             await check_brand(store, self.house.brand)
             if self.sandbox_genesis:
                 await check_chain(store, self.sandbox_genesis)
-            for chain in self.chains:
-                stack.push_async_callback(chain.close)
+            for one in self.closing:
+                stack.push_async_callback(one.close)
             if isinstance(self.world.checks, CheckPool):
                 stack.callback(self.world.checks.close)
             market = Market(store, self.world, self.house)
@@ -102,8 +104,8 @@ class Service:
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market)
             await workers.probe()
-            loop = asyncio.create_task(workers.run(), name="workers")
-            stack.push_async_callback(_stop, loop)
+            for loop, name in ((workers.run(), "workers"), (Sender(market).run(), "sender")):
+                stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
 
 
@@ -139,7 +141,8 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)})
 
 
-def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[JsonRpcChain]]:
+def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[JsonRpcChain | GuardedWeb]]:
+    """The real world, and what of it is to be closed at the end."""
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
@@ -148,9 +151,9 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
         sanctions = SanctionsFiles(tuple(settings.sanctions_lists))
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
-    return World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool()), list(
-        chains.values()
-    )
+    web = GuardedWeb(allow_private=settings.allow_private_networks)
+    world = World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool(), web)
+    return world, [*chains.values(), web]
 
 
 def _loopback_urls(settings: Settings) -> list[str]:

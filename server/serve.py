@@ -81,7 +81,12 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
         raise BadSettings("EMPORION_TEST_RPC_URL: not together with --sandbox, which brings a test chain of its own")
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
-    given = {"test_rpc_url": chain.url, "test_facilitator_url": chain.facilitator_url, "registrations_per_hour": 1000}
+    given = {
+        "test_rpc_url": chain.url,
+        "test_facilitator_url": chain.facilitator_url,
+        "registrations_per_hour": 1000,
+        "allow_private_networks": True,
+    }
     return chain, settings.model_copy(update=given)
 
 

@@ -97,6 +97,7 @@ class Settings(BaseSettings):
     trusted_proxies: Addresses = []
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
+    allow_private_networks: bool = False
     registrations_per_hour: int = Field(20, ge=1, le=100_000)
     review_window_seconds_live: Seconds = HOURS_72
     review_window_seconds_test: Seconds = MINUTES_15
@@ -187,6 +188,7 @@ def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = No
             ),
         },
         limits=Limits(registrations_per_hour=settings.registrations_per_hour, enforced=settings.rate_limits),
+        allow_private_networks=settings.allow_private_networks,
     )
 
 

@@ -91,18 +91,13 @@ class Workers:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
     async def keep_house(self) -> None:
-        while await self.market.store.write(lambda tx: forget_old(self._context(tx)), "housekeeping"):
+        while await self.market.store.write(lambda tx: forget_old(context_of(self.market, tx)), "housekeeping"):
             pass
 
     async def _sweep_batch(self, move: JobMove, after: str) -> tuple[int, str | None]:
         return await self.market.store.write(
-            lambda tx: expire_due_jobs(self._context(tx), move, after), f"sweep_{move.action}"
+            lambda tx: expire_due_jobs(context_of(self.market, tx), move, after), f"sweep_{move.action}"
         )
-
-    def _context(self, tx: Tx) -> Context:
-        market = self.market
-        now: datetime = market.world.clock.now()
-        return Context(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)
 
     async def _database_answers(self) -> bool:
         with suppress(StorageError, TimeoutError):
@@ -119,3 +114,9 @@ class Workers:
                 await chain.head()
                 return "ok"
         return "down"
+
+
+def context_of(market: Market, tx: Tx) -> Context:
+    """What a step that nobody called holds in its unit of work."""
+    now: datetime = market.world.clock.now()
+    return Context(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, func, literal, or_, sel
 
 from storage.among import among
 from storage.query import Query
-from storage.tables import AgentRow, DeliveryRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
+from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
 
 reviews_of_job = Query(select(ReviewRow).where(ReviewRow.job_id == bindparam("job_id")))
 reviews_of_jobs = Query(select(ReviewRow).where(among(ReviewRow.job_id, "job_ids")))
@@ -32,7 +32,9 @@ audit_after = Query(
     .limit(bindparam("limit"))
 )
 deliveries_of_jobs = Query(
-    select(DeliveryRow).where(among(DeliveryRow.job_id, "job_ids")).order_by(DeliveryRow.job_id, DeliveryRow.revision)
+    select(JobDeliveryRow)
+    .where(among(JobDeliveryRow.job_id, "job_ids"))
+    .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
 )
 messages_of = Query(
     select(MessageRow)

@@ -18,7 +18,7 @@ from tools.catalogue import CATALOGUE
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
-from tools.ports import Chain, Env, Screening, World
+from tools.ports import Chain, Env, Reply, Screening, World
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -85,6 +85,13 @@ class ListedAddresses:
         return Screening(len(self.listed), START) if self.listed else None
 
 
+class NoWeb:
+    """Nobody may be called, unless a test says whom."""
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        raise AssertionError(f"{url} was called")
+
+
 def house(**limits: Any) -> House:
     network = Network(
         id="eip155:84532",
@@ -141,7 +148,13 @@ class TestMarket:
     def __init__(self, store: Store, chains: Mapping[Env, Chain] | None = None, **limits: Any) -> None:
         self.clock, self.dice, self.sanctions = TestClock(), CountingDice(), ListedAddresses()
         world = World(
-            self.clock, self.dice, {} if chains is None else chains, SeedSigner(bytes(32)), self.sanctions, CHECKS
+            self.clock,
+            self.dice,
+            {} if chains is None else chains,
+            SeedSigner(bytes(32)),
+            self.sanctions,
+            CHECKS,
+            NoWeb(),
         )
         self.market = Market(store, world, house(**limits), checks_errors=True)
         self.store, self.workers = store, Workers(self.market)

@@ -13,11 +13,27 @@ from tools.operations import (
     refunds,
     search,
     wallets,
+    webhooks,
     work,
 )
 from tools.registry import CATALOGUE
 
-CONTENTS = (meta, agents, wallets, search, listings, jobs, work, moves, history, payments, refunds, receipts, events)
+CONTENTS = (
+    meta,
+    agents,
+    wallets,
+    search,
+    listings,
+    jobs,
+    work,
+    moves,
+    history,
+    payments,
+    refunds,
+    receipts,
+    events,
+    webhooks,
+)
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
 assert len(_ordered) == len(CATALOGUE), "a module of operations is missing from CONTENTS"

@@ -41,6 +41,7 @@ class Limits:
     kept_listings: int = 500  # active or paused
     unfinished_jobs: int = 100
     streams_per_key: int = 5
+    webhooks: int = 10
     enforced: bool = True
 
 
@@ -55,6 +56,7 @@ class House:
     networks: Mapping[Env, Network]
     windows: Mapping[Env, Windows]
     limits: Limits
+    allow_private_networks: bool = False  # whether webhooks may lead to loopback and private networks
 
     @property
     def docs_url(self) -> str:

@@ -85,6 +85,21 @@ class Checks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What an outside server answered to a POST. Its body is nobody's business here."""
+
+    status: int
+    retry_after: str | None = None  # the header, as it came
+
+
+class Web(Protocol):
+    """Requests to places that agents chose. Each is guarded: what a name resolves to is checked, and that address dialled."""
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        """POST and wait at most 10 seconds for the answer's head; follows no redirect. Unreached where none came."""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """Everything outside: one bundle, given once, replaced whole in tests."""
 
@@ -94,3 +109,4 @@ class World:
     signer: Signer
     sanctions: Sanctions
     checks: Checks
+    web: Web

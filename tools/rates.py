@@ -23,6 +23,7 @@ class Rate(StrEnum):
     VERIFY = "verify"
     PAY = "pay"
     STRANGERS = "strangers"  # calls that were not admitted, by address
+    DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
 
 

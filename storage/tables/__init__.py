@@ -3,11 +3,20 @@
 from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.tables.door import AnswerRow, BodyRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
-from storage.tables.jobs import DeliveryRow, JobEventRow, JobRow, ReviewRow
+from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.search import ListingSearchRow
 from storage.tables.threads import MessageRow, ThreadRow
+from storage.tables.webhooks import (
+    DeliveryRow,
+    DeliveryStatus,
+    FanoutRow,
+    HostRow,
+    WebhookRow,
+    WebhookSource,
+    WebhookStatus,
+)
 
 __all__ = [
     "AgentRow",
@@ -15,9 +24,13 @@ __all__ = [
     "AnswerRow",
     "BodyRow",
     "DeliveryRow",
+    "DeliveryStatus",
     "DocumentRow",
     "EventRow",
+    "FanoutRow",
+    "HostRow",
     "HouseRow",
+    "JobDeliveryRow",
     "JobEventRow",
     "JobRow",
     "KeyRow",
@@ -34,5 +47,8 @@ __all__ = [
     "SettlementStatus",
     "ThreadRow",
     "WalletRow",
+    "WebhookRow",
+    "WebhookSource",
+    "WebhookStatus",
     "WindowRow",
 ]

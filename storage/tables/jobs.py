@@ -81,7 +81,7 @@ class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
     created_at: Mapped[datetime]
 
 
-class DeliveryRow(Row, name="job_deliveries"):
+class JobDeliveryRow(Row, name="job_deliveries"):
     """What was delivered, revision by revision; the last one also stands in the job."""
 
     job_id: Mapped[str] = mapped_column(primary_key=True)

@@ -47,7 +47,7 @@ BEYOND = {
     400: "malformed_json invalid_cursor input_schema_mismatch",
     405: "method_not_allowed",
     409: "public_key_in_use listing_limit listing_archived listing_unavailable seller_busy job_limit job_not_settled "
-    "already_reviewed",
+    "already_reviewed webhook_limit webhook_disabled",
     413: "payload_too_large",
     415: "unsupported_media_type",
     503: "overloaded",

@@ -9,6 +9,7 @@ import httpx
 import orjson
 import pytest
 
+from server.sender import Sender
 from storage.store import Store
 from storage.tables import KeyRow
 from tests.market import TestMarket
@@ -123,6 +124,20 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         assert (await http.ask("GET", "/v1/changelog"))["object"] == "changelog"
         assert (await http.ask("GET", "/v1/payments"))["env"] == "live"
         assert (await http.ask("GET", "/v1/payments", key=buying))["env"] == "test"
+        await webhooks_by_their_paths(http, market, selling)
+
+
+async def webhooks_by_their_paths(http: Web, market: TestMarket, key: str) -> None:
+    made = await http.ask("POST", "/v1/webhooks", {"url": "https://sela.example/hook"}, key=key, status=201)
+    path = f"/v1/webhooks/{made['id']}"
+    assert (await http.ask("PATCH", path, {"event_types": ["job.*"]}, key=key))["event_types"] == ["job.*"]
+    assert (await http.ask("POST", f"{path}/test", key=key))["status"] == "queued"
+    await Sender(market.market).fan_out()
+    for sent in (await http.ask("GET", f"{path}/deliveries", key=key))["data"]:
+        await http.ask("POST", f"{path}/deliveries/{sent['id']}/redeliver", key=key)
+    assert [one["id"] for one in (await http.ask("GET", "/v1/webhooks", key=key))["data"]] == [made["id"]]
+    assert (await http.ask("GET", path, key=key))["status"] == "active"
+    assert (await http.ask("DELETE", path, key=key))["deleted"] is True
 
 
 @covers("endpoint.auth.bearer", "endpoint.auth.x_api_key", "auth.2.bearer", "auth.2.x_api_key")

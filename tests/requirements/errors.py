@@ -106,6 +106,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "dispute_closed": Later("409: the dispute is closed.", 3),
             "deadline_missed": Later("409: the vote comes too late.", 3),
             "erc8004_uri_mismatch": Later("409: the token does not name this agent's file.", 3),
+            "webhook_limit": "409: the agent has as many webhooks as allowed.",
+            "webhook_disabled": "409: the webhook is switched off, so nothing is sent to it.",
             "overloaded": "503: more waits than can be served.",
         },
     ),

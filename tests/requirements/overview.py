@@ -38,7 +38,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "5.inbox": Later("An agent reads what needs it in an inbox.", 2),
             "5.poll": "Events are read by polling.",
             "5.sse": "Events are received as server-sent events.",
-            "5.webhooks": Later("Events are posted to a URL, signed.", 2),
+            "5.webhooks": "Events are posted to a URL, signed.",
             "6.reputation": Later("Finished jobs and verified settlements make a reputation.", 3),
             "6.tiers": Later("Reputation leads to trust tiers.", 3),
             "6.leaderboard": Later("A leaderboard ranks agents.", 3),

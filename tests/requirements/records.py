@@ -94,7 +94,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "thread": Later("A thread: id, kind, participants, job_id, bounty_id, counts, last message.", 2),
             "message": Later("A message: id, thread_id, sender, body, data, content_warnings, mine, created_at.", 2),
-            "webhook": Later("A webhook: id, url, event_types, status, its secret once.", 2),
+            "webhook": "A webhook: id, url, event_types, status, its secret once.",
             "review": "A review: id, job_id, reviewer, subject, role, rating, comment, value, warnings, created_at.",
             "dispute": Later("A dispute: panel, checks, votes, deadline, tally and rationales once closed.", 3),
             "job_refund": "job.refund is the settlement of the refund.",

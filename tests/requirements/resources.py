@@ -20,7 +20,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "stl": "Settlement ids begin with stl_.",
             "msg": "Message ids begin with msg_.",
             "evt": "Event ids begin with evt_.",
-            "whk": Later("Webhook ids begin with whk_.", 2),
+            "whk": "Webhook ids begin with whk_.",
             "bty": Later("Bounty ids begin with bty_.", 3),
         },
     ),

@@ -14,7 +14,9 @@ import storage.events
 import storage.figures
 import storage.jobs
 import storage.listings
+import storage.webhooks
 from server.app import Service
+from server.sender import Sender
 from server.serve import uvicorn_config
 from server.settings import read_settings
 from storage.query import Query
@@ -32,6 +34,7 @@ MODULES: tuple[ModuleType, ...] = (
     storage.figures,
     storage.jobs,
     storage.listings,
+    storage.webhooks,
 )
 MAKERS = [
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
@@ -156,6 +159,21 @@ async def test_no_unit_of_work_takes_over_five_milliseconds_with_a_large_deliver
         best.append(counters.longest_unit_seconds)
     print("best of five:", min(best))
     assert min(best) <= 0.005
+
+
+async def test_a_fan_out_asks_as_much_however_many_others_have_webhooks(sqlite_market: TestMarket) -> None:
+    sender, count, costs = Sender(sqlite_market.market), statements(sqlite_market.store), list[int]()
+    ada = await sqlite_market.register()
+    for others in (1, 0, 20):
+        agents = [ada] if others == 1 else [await sqlite_market.register() for _ in range(others)]
+        for agent in agents:
+            await sqlite_market.call("create_webhook", by=agent, url="https://agent.example/hook")
+        at = sqlite_market.clock.now()
+        await sqlite_market.store.write(lambda tx, at=at: tx.say(ada.id, "test", "job.created", "{}", at))
+        before = next(count)
+        await sender.fan_out()
+        costs.append(next(count) - before)
+    assert costs[1] == costs[2] <= 9
 
 
 def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:

@@ -31,6 +31,7 @@ def settings(**given: Any) -> Any:
         ("review_window_seconds_test", 0),
         ("service_name", "No Spaces"),
         ("rate_limits", "perhaps"),
+        ("allow_private_networks", "perhaps"),
         ("base_url", "market.example"),
     ],
 )

@@ -17,7 +17,7 @@ import tools.catalogue  # noqa: F401 - fills it
 from server.edge import Edge
 from server.identify import approach_reader
 from tests.databases import Opening
-from tests.market import CHECKS
+from tests.market import CHECKS, NoWeb
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
 from tools.ports import Env, Screening, World
@@ -110,7 +110,7 @@ def clock() -> FixedClock:
 @pytest.fixture
 async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market:
     """A market without rate limits, in which an operation may only refuse with errors it declares."""
-    world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS)
+    world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb())
     return Market(opening(sqlite_url), world, house(Limits(enforced=False)), checks_errors=True)
 
 

@@ -65,6 +65,7 @@ from tools.errors.market import (
     WalletAddressRequired,
     WalletSignatureInvalid,
 )
+from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [
     "AddressSanctioned",
@@ -115,4 +116,6 @@ __all__ = [
     "UpfrontRequiresTrust",
     "WalletAddressRequired",
     "WalletSignatureInvalid",
+    "WebhookDisabled",
+    "WebhookLimit",
 ]

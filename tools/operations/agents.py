@@ -22,6 +22,7 @@ from tools.rules.ids import Prefix
 from tools.rules.keys import KEY_ENTROPY_BYTES, api_key, did_of, key_hash, key_prefix, public_key_from
 from tools.steps.agents import agent_record, find_agent, own_record
 from tools.steps.links import step, steps
+from tools.steps.outgoing import callable_endpoints
 
 HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
 RESERVED = frozenset({"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"})
@@ -107,6 +108,7 @@ def register_agent(ctx: Context, form: RegisterAgent) -> AgentCreated:
     The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
     to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
     """
+    callable_endpoints(ctx.house, form.endpoints or {})
     handle = _free_handle(ctx, form)
     seed = None if form.public_key else ctx.world.dice.roll(32)
     public_key = form.public_key or bytes(SigningKey(seed or b"").verify_key).hex()

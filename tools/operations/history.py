@@ -4,7 +4,7 @@ import orjson
 from pydantic import Field
 
 from storage.jobs import audit_after
-from storage.tables import DeliveryRow, JobEventRow
+from storage.tables import JobDeliveryRow, JobEventRow
 from tools.arguments import Listed
 from tools.context import Context
 from tools.errors import InvalidCursor, NotFound
@@ -42,7 +42,7 @@ class DeliveryOf(JobRef):
 def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
     """Read one delivery of a job whole, also one that a revision has replaced. Sealed outputs stay hidden from the buyer."""
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
-    row = ctx.tx.get(DeliveryRow, seen.row.id, asked.revision)
+    row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)
     if row is None:
         raise NotFound("this job has no such delivery", param="revision")
     sealed = seen.facts.is_sealed

@@ -6,7 +6,7 @@ from typing import ClassVar
 import orjson
 from pydantic import Field
 
-from storage.tables import DeliveryRow, ReviewRow
+from storage.tables import JobDeliveryRow, ReviewRow
 from tools.context import Context, Outside
 from tools.errors import (
     AlreadyReviewed,
@@ -127,7 +127,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
     keep_document(ctx.tx, judged.output)
     preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
     ctx.tx.add(
-        DeliveryRow(
+        JobDeliveryRow(
             job_id=seen.row.id,
             revision=seen.row.revision_count,
             output=judged.output.hash,

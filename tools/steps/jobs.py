@@ -9,7 +9,7 @@ from pydantic import Field
 
 from storage.jobs import deliveries_of_jobs, reviews_of_job, settlements_of_job
 from storage.tables import (
-    DeliveryRow,
+    JobDeliveryRow,
     JobEventRow,
     JobRow,
     MessageRow,
@@ -59,7 +59,7 @@ class SeenJob:
     row: JobRow
     settlements: tuple[SettlementRow, ...]
     reviewers: frozenset[str]
-    deliveries: tuple[DeliveryRow, ...] = ()  # where there were several; a single one stands in the row
+    deliveries: tuple[JobDeliveryRow, ...] = ()  # where there were several; a single one stands in the row
 
     @property
     def facts(self) -> JobFacts:
@@ -79,7 +79,7 @@ def see(tx: Tx, row: JobRow) -> SeenJob:
     return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row))
 
 
-def _deliveries(tx: Tx, row: JobRow) -> tuple[DeliveryRow, ...]:
+def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
     if not row.revision_count:
         return ()
     return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))

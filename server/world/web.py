@@ -1,0 +1,197 @@
+"""Outgoing HTTP to places that agents chose: resolved here, checked here, and the checked address is the one dialled."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from ssl import SSLContext, create_default_context
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from tools.ports import Reply
+from tools.rules.outgoing import BadTarget, Unreached, judge_target, may_dial
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
+
+TIMEOUT_IN_SECONDS = 10.0
+MOST_READ_BYTES = 64 * 1024
+READ_IN_SECONDS = 1.0  # of an answer's body, so that its connection can be used again
+MOST_ADDRESSES = 8
+LOOK_UPS = 32  # at a time, each a thread: a name server that hangs must not stop the others
+
+
+class Blocked(OSError):
+    """The name leads, or also leads, to an address that must not be dialled."""
+
+
+class Names:
+    """The system's resolver, in threads of its own."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(LOOK_UPS, "names")
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self.threads, ask)
+        return [str(one[4][0]) for one in found]
+
+    def close(self) -> None:
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Guard(AbstractResolver):
+    """Answers with addresses that may be dialled. One that may not refuses them all: nothing is left to a race."""
+
+    def __init__(self, resolve: Resolve, allow_private: bool) -> None:
+        self.ask, self.allow_private = resolve, allow_private
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        addresses = await self.ask(host.removesuffix("."), port)
+        if not addresses or not all(may_dial(one, port, self.allow_private) for one in addresses):
+            raise Blocked(f"{len(addresses)} addresses")
+        return [
+            ResolveResult(
+                hostname=host,
+                host=one,
+                port=port,
+                family=socket.AF_INET6 if ":" in one else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for one in list(dict.fromkeys(addresses))[:MOST_ADDRESSES]
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class GuardedWeb:
+    """The web port. Use it in one event loop; `close` it at the end.
+
+    One name is resolved once for each connection, so there is no second answer to be another; the socket checks again.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool = False,
+        resolve: Resolve | None = None,
+        tls: SSLContext | None = None,
+        timeout_in_seconds: float = TIMEOUT_IN_SECONDS,
+    ) -> None:
+        self.allow_private, self.timeout_in_seconds = allow_private, timeout_in_seconds
+        self.names = Names()
+        self.guard = Guard(resolve or self.names, allow_private)
+        self._tls = tls
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        try:
+            judge_target(url, self.allow_private)
+        except BadTarget:
+            raise Unreached("blocked_address") from None
+        try:
+            return await self._post(URL(url, encoded=True), body, headers)
+        except TimeoutError:
+            raise Unreached("timeout") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Unreached(_reason(error)) from None  # not chained: its text shows what a name resolves to
+
+    def open_socket(self, info: AddrInfo) -> socket.socket:
+        """The socket a connection is made with: the last place to see where it goes."""
+        family, kind, proto, _, place = info
+        if not may_dial(place[0], place[1], self.allow_private):
+            raise Blocked("the socket")
+        return socket.socket(family, kind, proto)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+        self.names.close()
+
+    async def _post(self, url: URL, body: bytes, headers: Mapping[str, str]) -> Reply:
+        connection = SimpleNamespace(used_before=False)
+        async with asyncio.timeout(self.timeout_in_seconds):
+            try:
+                response = await self._send(url, body, headers, connection)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not connection.used_before:
+                    raise
+                response = await self._send(url, body, headers, connection)  # it was closed as it was picked up again
+        try:
+            return Reply(response.status, response.headers.get("Retry-After"))
+        finally:
+            await _finish(response)
+
+    async def _send(
+        self, url: URL, body: bytes, headers: Mapping[str, str], connection: SimpleNamespace
+    ) -> aiohttp.ClientResponse:
+        connection.used_before = False
+        return await self._connections().post(
+            url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=connection
+        )
+
+    def _connections(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            again = aiohttp.TraceConfig()
+            again.on_connection_reuseconn.append(_used_before)
+            connector = aiohttp.TCPConnector(
+                resolver=self.guard,
+                use_dns_cache=False,
+                ssl=self._tls or create_default_context(),
+                socket_factory=self.open_socket,
+                limit=0,  # whoever asks bounds how much is asked
+                keepalive_timeout=10.0,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(total=None),  # post limits the whole of it
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                skip_auto_headers=("Accept", "Accept-Encoding"),
+                trace_configs=[again],
+            )
+        return self._session
+
+
+async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
+    context.trace_request_ctx.used_before = True
+
+
+async def _finish(response: aiohttp.ClientResponse) -> None:
+    """Read a small answer to its end, so that the connection can be used again; leave any other."""
+    read = 0
+    with suppress(aiohttp.ClientError, TimeoutError):
+        async with asyncio.timeout(READ_IN_SECONDS):
+            async for piece in response.content.iter_any():
+                read += len(piece)
+                if read > MOST_READ_BYTES:
+                    break
+    if response.content.at_eof():
+        response.release()
+    else:
+        response.close()
+
+
+def _reason(error: Exception) -> str:
+    cause = getattr(error, "os_error", None) or error
+    if isinstance(cause, Blocked):
+        return "blocked_address"
+    if isinstance(cause, socket.gaierror):
+        return "name_not_found"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+        return "tls_failed"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return "connection_failed"
+    return "bad_response"

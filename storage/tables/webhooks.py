@@ -1,0 +1,82 @@
+"""Webhooks, what is to be delivered to them, and how far events have been fanned out."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class WebhookSource(StrEnum):
+    REGISTERED = "registered"
+    PROFILE = "profile"  # the agent's endpoints.webhook_url
+
+
+class WebhookStatus(StrEnum):
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class WebhookRow(Row, name="webhooks", parts=[Index(None, "agent_id", "env", "id"), Index(None, "due_at")]):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    agent_id: Mapped[str]
+    env: Mapped[str]
+    source: Mapped[WebhookSource]
+    url: Mapped[str]
+    event_types: Mapped[str]  # JSON list
+    secret: Mapped[bytes | None]  # encrypted; None: the platform's signature alone
+    status: Mapped[WebhookStatus] = mapped_column(default=WebhookStatus.ACTIVE)
+    disabled_reason: Mapped[str | None] = mapped_column(default=None)
+    failures: Mapped[int] = mapped_column(default=0)  # deliveries given up in a row
+    since: Mapped[int]  # only events of a higher number are sent
+    due_at: Mapped[datetime | None] = mapped_column(default=None)  # when to look at it next; while it sends, the lease
+    sending: Mapped[str | None] = mapped_column(default=None)  # the delivery in flight
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class DeliveryRow(
+    Row,
+    name="webhook_deliveries",
+    parts=[UniqueConstraint("webhook_id", "event_number"), Index(None, "webhook_id", "due_at", "event_number")],
+):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    webhook_id: Mapped[str]
+    event_number: Mapped[int]
+    kind: Mapped[str]
+    status: Mapped[DeliveryStatus] = mapped_column(default=DeliveryStatus.PENDING)
+    attempt: Mapped[int] = mapped_column(default=0)  # attempts begun
+    due_at: Mapped[datetime | None]  # None: nothing is to be done any more
+    last_status_code: Mapped[int | None] = mapped_column(default=None)
+    last_error: Mapped[str | None] = mapped_column(default=None)
+    last_attempt_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class HostRow(Row, name="webhook_hosts"):
+    """A host's two places for deliveries: each taken until its lease ends."""
+
+    host: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    first_until: Mapped[datetime | None]
+    second_until: Mapped[datetime | None] = mapped_column(default=None)
+    used_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class FanoutRow(Row, name="webhook_fanout"):
+    """One row: the number of the last event whose deliveries are written, and the time they were written at."""
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    event_number: Mapped[int]
+    at: Mapped[datetime]

@@ -1,0 +1,67 @@
+"""Queries of webhooks: whose they are, which are due, what is to be sent next."""
+
+from typing import Any
+
+from sqlalchemy import bindparam, delete, func, literal, select
+
+from storage.among import among
+from storage.query import Query, deleting
+from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostRow, WebhookRow
+
+_ONES = WebhookRow.agent_id == bindparam("agent_id"), WebhookRow.env == bindparam("env")
+
+webhooks_of = Query(
+    select(WebhookRow)
+    .where(*_ONES, WebhookRow.id < bindparam("before"))
+    .order_by(WebhookRow.id.desc())
+    .limit(bindparam("limit"))
+)
+registered_webhooks_of = Query(
+    select(func.count()).select_from(WebhookRow.__table__).where(*_ONES, WebhookRow.source == literal("registered"))
+)
+end_webhooks = Query(delete(WebhookRow.__table__).where(WebhookRow.agent_id == bindparam("agent_id")))
+end_webhook = Query(delete(WebhookRow.__table__).where(WebhookRow.id == bindparam("id")))
+deliveries_of = Query(
+    select(DeliveryRow)
+    .where(DeliveryRow.webhook_id == bindparam("webhook_id"), DeliveryRow.event_number < bindparam("before"))
+    .order_by(DeliveryRow.event_number.desc())
+    .limit(bindparam("limit"))
+)
+
+fanned_out = Query(select(FanoutRow.event_number).where(FanoutRow.name == literal("events")))
+fanout_if_free = Query(
+    select(FanoutRow).where(FanoutRow.name == literal("events")).with_for_update(skip_locked=True)
+)  # another process that holds it does the same work
+newest_of_all = Query(select(func.max(EventRow.id)))
+events_to_fan_out: Query[Any] = Query(
+    select(EventRow.id, EventRow.agent_id, EventRow.env, EventRow.kind)
+    .where(EventRow.id > bindparam("after"))
+    .order_by(EventRow.id)
+    .limit(bindparam("limit"))
+)
+webhooks_of_agents = Query(select(WebhookRow).where(among(WebhookRow.agent_id, "agent_ids")))
+endpoints_of_agents: Query[Any] = Query(
+    select(AgentRow.id, AgentRow.status, AgentRow.endpoints).where(among(AgentRow.id, "agent_ids"))
+)
+
+due_webhook = Query(
+    select(WebhookRow)
+    .where(WebhookRow.due_at <= bindparam("now"))
+    .order_by(WebhookRow.due_at)
+    .limit(literal(1))
+    .with_for_update(skip_locked=True)
+)
+soonest_webhook = Query(
+    select(WebhookRow.due_at).where(WebhookRow.due_at.is_not(None)).order_by(WebhookRow.due_at).limit(literal(1))
+)
+_PENDING = DeliveryRow.webhook_id == bindparam("webhook_id"), DeliveryRow.due_at.is_not(None)
+due_delivery = Query(
+    select(DeliveryRow)
+    .where(*_PENDING, DeliveryRow.due_at <= bindparam("now"))
+    .order_by(DeliveryRow.due_at, DeliveryRow.event_number)
+    .limit(literal(1))
+)
+soonest_delivery = Query(select(DeliveryRow.due_at).where(*_PENDING).order_by(DeliveryRow.due_at).limit(literal(1)))
+
+forget_deliveries = deleting(DeliveryRow, DeliveryRow.created_at)
+forget_hosts = deleting(HostRow, HostRow.used_at)

@@ -1,0 +1,69 @@
+"""A market whose webhooks reach receivers on this machine: `await scene.sender.step()` makes what is due by the clock."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from server.sender import Sender
+from server.world.web import GuardedWeb
+from storage.store import Store
+from tests.market import Agent, CountingDice, TestMarket
+from tests.receiver import Receiver
+from tools.ports import Chain, Env
+
+
+@dataclass
+class Scene:
+    """The market, and who sends for it."""
+
+    market: TestMarket
+    sender: Sender
+    web: GuardedWeb
+
+    async def hook(self, agent: Agent, receiver: Receiver, *, on: str = "test", **given: Any) -> Any:
+        return await self.market.call("create_webhook", by=agent, on=on, **{"url": receiver.url} | given)
+
+    async def tell(self, agent: Agent, *kinds: str, env: str = "test", data: str = '{"n":1}') -> None:
+        """Something happened to the agent, in one unit of work: job.created unless kinds are named."""
+        at = self.market.clock.now()
+
+        def say(tx: Any) -> None:
+            for kind in kinds or ("job.created",):
+                tx.say(agent.id, env, kind, data, at)
+
+        await self.market.store.write(say)
+
+    async def seen(self, agent: Agent, hook: Any) -> Any:
+        return await self.market.call("get_webhook", by=agent, webhook_id=hook["id"])
+
+    async def deliveries(self, agent: Agent, hook: Any) -> Any:
+        """The deliveries of a webhook, oldest event first."""
+        page = await self.market.call("list_webhook_deliveries", by=agent, webhook_id=hook["id"], limit=100)
+        assert not page["has_more"]
+        return page["data"][::-1]
+
+    async def events(self, agent: Agent, *types: str) -> Any:
+        return (await self.market.call("list_events", by=agent, types=list(types) or None, limit=100))["data"]
+
+    async def after(self, seconds: float) -> int:
+        self.market.pass_seconds(seconds)
+        return await self.sender.step()
+
+
+def scene_of(
+    store: Store, web: GuardedWeb, chains: Mapping[Env, Chain] | None = None, dice: str = "dice", private: bool = True
+) -> Scene:
+    market = TestMarket(store, chains)
+    market.dice = CountingDice(dice)
+    market.market.world = replace(market.market.world, web=web, dice=market.dice)
+    market.market.house = replace(market.market.house, allow_private_networks=private)
+    return Scene(market, Sender(market.market), web)
+
+
+@asynccontextmanager
+async def opened(store: Store, **given: Any) -> AsyncIterator[Scene]:
+    """The scene over a store; `given` is for its web, which here may call loopback."""
+    web = GuardedWeb(**{"allow_private": True} | given)
+    yield scene_of(store, web, private=web.allow_private)
+    await web.close()

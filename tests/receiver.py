@@ -1,0 +1,160 @@
+"""Receivers of webhooks: a real socket that keeps what was posted and answers as it is told, checked as receivers do."""
+
+import asyncio
+import hmac
+from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ssl import SSLContext
+from typing import Any, Self
+
+import orjson
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Posted:
+    """One request that came."""
+
+    path: str
+    headers: dict[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return orjson.loads(self.raw)
+
+
+def status(code: int, *headers: str) -> Answer:
+    """An answer without a body."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        head = [f"HTTP/1.1 {code} Said", "content-length: 0", *headers]
+        writer.write("\r\n".join([*head, "", ""]).encode())
+        await writer.drain()
+
+    return answer
+
+
+async def hang(_: asyncio.StreamWriter) -> None:
+    """No answer at all."""
+    await asyncio.Event().wait()
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """The connection is cut."""
+    writer.transport.abort()
+
+
+async def nonsense(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SMTP ready when you are\r\n\r\n")
+    await writer.drain()
+
+
+async def slow_headers(writer: asyncio.StreamWriter) -> None:
+    """A header that never ends."""
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        writer.write(b"x: y\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def huge(writer: asyncio.StreamWriter) -> None:
+    """A gigabyte, as long as somebody reads."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n")
+    for _ in range(16_384):
+        writer.write(b"x" * 65_536)
+        await writer.drain()
+
+
+@dataclass
+class Receiver:
+    """`async with Receiver() as receiver`: answers 200, or what `answers` says of the next ones, or `always`."""
+
+    host: str = "127.0.0.1"
+    tls: SSLContext | None = None
+    answers: list[Answer] = field(default_factory=list)
+    always: Answer = field(default_factory=lambda: status(200))
+    got: list[Posted] = field(default_factory=list)
+    connections: int = 0
+    at_once: int = 0
+    most_at_once: int = 0
+
+    async def __aenter__(self) -> Self:
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.came = asyncio.Event()
+        self.server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
+        self.port: int = self.server.sockets[0].getsockname()[1]
+        self.url = f"http://{self.host}:{self.port}/hook"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self.tasks:
+            task.cancel()
+        self.server.close()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.server.wait_closed()
+
+    async def has(self, count: int) -> None:
+        """Until so many have come."""
+        while len(self.got) < count:
+            self.came.clear()
+            await self.came.wait()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.add(task)
+        self.connections += 1
+        try:
+            while True:
+                await self._one(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self.tasks.discard(task)
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        raw = await reader.readexactly(int(headers["content-length"]))
+        self.got.append(Posted(first.split(" ")[1], headers, raw))
+        self.came.set()
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            await (self.answers.pop(0) if self.answers else self.always)(writer)
+        finally:
+            self.at_once -= 1
+
+
+def verified(posted: Posted, secret: str) -> Any:
+    """The body, if the symmetric signature holds: as the receiver's part of Standard Webhooks is written."""
+    key = b64decode(secret.removeprefix("whsec_"))
+    given = [part.partition(",") for part in posted.headers["webhook-signature"].split(" ")]
+    (signature,) = [b64decode(value) for version, _, value in given if version == "v1"]
+    assert hmac.compare_digest(signature, hmac.digest(key, content_of(posted), sha256)), "the signature does not hold"
+    return posted.body
+
+
+def verified_by_key(posted: Posted, keys: Any) -> Any:
+    """The body, if the platform's signature holds, by a key of the published set."""
+    given = [part.partition(",") for part in posted.headers["webhook-signature"].split(" ")]
+    (signature,) = [b64decode(value) for version, _, value in given if version == "v1a"]
+    public = VerifyKey(urlsafe_b64decode(keys["keys"][0]["x"] + "="))
+    try:
+        public.verify(content_of(posted), signature)
+    except BadSignatureError:
+        raise AssertionError("the signature does not hold") from None
+    return posted.body
+
+
+def content_of(posted: Posted) -> bytes:
+    headers = posted.headers
+    return f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + posted.raw

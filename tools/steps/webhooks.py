@@ -1,0 +1,262 @@
+"""Webhooks: their secrets, who has which, and the fan-out of events into deliveries."""
+
+import hmac
+from collections import defaultdict
+from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+import orjson
+import structlog
+from nacl.secret import SecretBox
+
+from storage.tables import (
+    AgentStatus,
+    DeliveryRow,
+    EventRow,
+    FanoutRow,
+    WebhookRow,
+    WebhookSource,
+    WebhookStatus,
+)
+from storage.unit import Tx
+from storage.webhooks import (
+    end_webhook,
+    end_webhooks,
+    endpoints_of_agents,
+    events_to_fan_out,
+    fanned_out,
+    fanout_if_free,
+    soonest_delivery,
+    webhooks_of_agents,
+)
+from tools.context import Context
+from tools.house import House
+from tools.ports import Env
+from tools.records.base import Json, stamp, stamp_or_none
+from tools.records.webhooks import WebhookDelivery
+from tools.rules.eventkinds import expand
+from tools.rules.ids import event_id
+
+BATCH = 64
+TEST, DISABLED = "webhook.test", "webhook.disabled"
+PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
+PROFILE_KINDS = expand(PROFILE_TYPES)
+
+log = structlog.get_logger("emporion.webhooks")
+Owner = tuple[str, str]  # agent id and environment
+
+
+class Said(NamedTuple):
+    """An event that is to be fanned out."""
+
+    number: int
+    agent_id: str
+    env: str
+    kind: str
+
+
+class Audience(NamedTuple):
+    """What an agent was told in one environment, and what it may be sent to."""
+
+    rows: list[WebhookRow]
+    endpoints: str  # JSON
+    events: list[Said]
+
+    @property
+    def url(self) -> str | None:
+        return profile_url(self.endpoints)
+
+
+def seal_secret(ctx: Context, webhook_id: str, secret: str) -> bytes:
+    """A secret as it is stored: encrypted under a key derived from the pepper, for this webhook alone."""
+    return bytes(_box(ctx.house, webhook_id).encrypt(secret.encode(), ctx.world.dice.roll(SecretBox.NONCE_SIZE)))
+
+
+def open_secret(house: House, webhook_id: str, sealed: bytes) -> str:
+    return _box(house, webhook_id).decrypt(sealed).decode()
+
+
+def webhook_fields(row: WebhookRow) -> dict[str, Json]:
+    """The fields of a webhook's record, which never holds the secret."""
+    return {
+        "id": row.id,
+        "source": row.source.value,
+        "url": row.url,
+        "event_types": orjson.loads(row.event_types),
+        "status": row.status.value,
+        "disabled_reason": row.disabled_reason,
+        "consecutive_failures": row.failures,
+        "env": row.env,
+        "created_at": stamp(row.created_at),
+        "updated_at": stamp(row.updated_at),
+    }
+
+
+def delivery_record(row: DeliveryRow) -> WebhookDelivery:
+    return WebhookDelivery(
+        id=row.id,
+        webhook_id=row.webhook_id,
+        event_id=event_id(row.event_number),
+        event_type=row.kind,
+        status=row.status.value,
+        attempt=row.attempt,
+        next_attempt_at=stamp_or_none(row.due_at),
+        last_attempt_at=stamp_or_none(row.last_attempt_at),
+        last_status_code=row.last_status_code,
+        last_error=row.last_error,
+        created_at=stamp(row.created_at),
+    )
+
+
+def end_webhooks_of(tx: Tx, agent_id: str) -> int:
+    """Nothing more is sent to any webhook of this agent, in either environment; how many there were."""
+    return tx.run(end_webhooks, agent_id=agent_id)
+
+
+def profile_url(endpoints: str) -> str | None:
+    """endpoints.webhook_url of an agent's endpoints, which are JSON text."""
+    return orjson.loads(endpoints).get("webhook_url") if "webhook_url" in endpoints else None
+
+
+def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | None:
+    """A profile's webhook at the profile's URL; None where there is none any more. A new URL starts afresh."""
+    if url is None:
+        ctx.tx.run(end_webhook, id=row.id)
+        return None
+    return row if row.url == url else revived(ctx, row, url=url)
+
+
+def revived(ctx: Context, row: WebhookRow, **changes: object) -> WebhookRow:
+    """An active webhook without failures; what still waited for it is sent."""
+    due_at = row.due_at if row.sending else ctx.tx.one(soonest_delivery, webhook_id=row.id)
+    fresh = {"status": WebhookStatus.ACTIVE, "disabled_reason": None, "failures": 0, "due_at": due_at}
+    return ctx.tx.change(row, **fresh, updated_at=ctx.now, **changes)
+
+
+def fan_out(ctx: Context) -> int:
+    """Write the deliveries of one batch of events, in the order they were committed; how many events it was.
+
+    One process does it at a time; each event is read once. What is due at the same time is sent by event number.
+    """
+    place = ctx.tx.one(fanout_if_free)
+    if place is None and ctx.tx.one(fanned_out) is not None:
+        return 0  # another process is at it
+    place = place or ctx.tx.add(FanoutRow(name="events", event_number=0, at=ctx.now))
+    found = ctx.tx.all(events_to_fan_out, after=place.event_number, limit=BATCH)
+    if not found:
+        return 0
+    events, at = [Said(*one) for one in found], max(ctx.now, place.at)
+    for owner, told in _audiences(ctx, events):
+        with ctx.tx.alone() as kept:
+            _queue_all(ctx, owner, told, at)
+        _log(kept.error, agent_id=owner[0])
+    ctx.tx.change(place, event_number=events[-1].number, at=at)
+    return len(events)
+
+
+def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]:
+    """The active agents that were told something and may have webhooks, in each environment."""
+    told = defaultdict[Owner, list[Said]](list)
+    for one in events:
+        told[one.agent_id, one.env].append(one)
+    agent_ids = orjson.dumps(sorted({agent_id for agent_id, _ in told})).decode()
+    rows = defaultdict[Owner, list[WebhookRow]](list)
+    for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
+        rows[row.agent_id, row.env].append(row)
+    found = list[tuple[Owner, Audience]]()
+    for agent_id, status, endpoints in ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids):
+        if status is AgentStatus.DELETED:
+            end_webhooks_of(ctx.tx, agent_id)
+        if status is AgentStatus.ACTIVE:
+            owners = [(agent_id, env.value) for env in Env]
+            found += [(one, Audience(rows[one], endpoints, told[one])) for one in owners if one in told]
+    return [(owner, one) for owner, one in found if one.rows or "webhook_url" in one.endpoints]
+
+
+def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None:
+    """What one agent was told, for each of its active webhooks; one that cannot be read is left out alone."""
+    for row in _with_profile(ctx, owner, told):
+        with ctx.tx.alone() as kept:
+            _queue(ctx, row, _matching(ctx.tx, row, told.events), at)
+        _log(kept.error, webhook_id=row.id)
+
+
+def _log(error: Exception | None, **names: str) -> None:
+    if error is not None:
+        log.error("events were not queued", error=repr(error), **names)
+
+
+def _with_profile(ctx: Context, owner: Owner, told: Audience) -> list[WebhookRow]:
+    """The active webhooks of an agent, its profile's among them as the profile now says."""
+    profile, url = next((row for row in told.rows if row.source is WebhookSource.PROFILE), None), told.url
+    first = next((one.number for one in told.events if one.kind in PROFILE_KINDS), None)
+    if profile is not None:
+        profile = followed(ctx, profile, url)
+    elif url is not None and first is not None:
+        profile = _profile_webhook(ctx, owner, url, first - 1)
+    registered = [row for row in told.rows if row.source is WebhookSource.REGISTERED]
+    every = [*registered, profile] if profile else registered
+    return [row for row in every if row.status is WebhookStatus.ACTIVE]
+
+
+def _profile_webhook(ctx: Context, owner: Owner, url: str, since: int) -> WebhookRow:
+    return ctx.tx.add(
+        WebhookRow(
+            id=ctx.new_id("whk_"),
+            agent_id=owner[0],
+            env=owner[1],
+            source=WebhookSource.PROFILE,
+            url=url,
+            event_types=orjson.dumps(PROFILE_TYPES).decode(),
+            secret=None,
+            since=since,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+
+
+def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
+    """The events a webhook gets: those of its types since it began, and tests of itself."""
+    kinds = _kinds(row.event_types)
+    return [
+        one
+        for one in events
+        if one.number > row.since and (_tests(tx, one, row) if one.kind == TEST else one.kind in kinds)
+    ]
+
+
+def _tests(tx: Tx, one: Said, row: WebhookRow) -> bool:
+    event = tx.get(EventRow, one.number)
+    return event is not None and orjson.loads(event.data)["webhook_id"] == row.id
+
+
+@lru_cache(4096)
+def _kinds(event_types: str) -> frozenset[str]:
+    return expand(orjson.loads(event_types))
+
+
+def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> None:
+    """The deliveries of these events, due at once; and the webhook due, unless it is sending: then it looks for itself."""
+    row = ctx.tx.get(WebhookRow, seen.id, lock=True) if events else None
+    if row is None or row.status is not WebhookStatus.ACTIVE:
+        return
+    for one in events:
+        ctx.tx.add(
+            DeliveryRow(
+                id=ctx.new_id("dlv_"),
+                webhook_id=row.id,
+                event_number=one.number,
+                kind=one.kind,
+                due_at=at,
+                created_at=ctx.now,
+            )
+        )
+    if row.sending is None and (row.due_at is None or row.due_at > at):
+        ctx.tx.change(row, due_at=at)
+
+
+def _box(house: House, webhook_id: str) -> SecretBox:
+    return SecretBox(hmac.digest(house.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))
