@@ -10,11 +10,24 @@ V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """Values by name, least recently used first to go. Names are what `Tx.forget` was told."""
+    """Values by name, least recently used first to go. Names are what `Tx.forget` was told.
 
-    def __init__(self, store: Store, now_seconds: Callable[[], float], most: int = 20_000) -> None:
+    With `owner_of` (the id of the row a value also shows) and `owners` (the word before it), `owners:<id>` drops all
+    values of that owner.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        now_seconds: Callable[[], float],
+        most: int = 20_000,
+        owners: str = "",
+        owner_of: Callable[[V], str] | None = None,
+    ) -> None:
         self.values: OrderedDict[str, tuple[V, float]] = OrderedDict()
         self.filling: dict[str, object] = {}
+        self.owners, self.owner_of = f"{owners}:", owner_of
+        self.owned: dict[str, set[str]] = {}  # what is kept of each owner
         self.now_seconds, self.most, self.believed_seconds = now_seconds, most, store.cached_seconds
         store.droppers.append(self.drop)
 
@@ -24,7 +37,7 @@ class Cache(Generic[V]):
             return None
         value, read_at = found
         if self.believed_seconds is not None and self.now_seconds() - read_at > self.believed_seconds:
-            del self.values[name]
+            self._remove(name)
             return None
         self.values.move_to_end(name)
         return value
@@ -47,11 +60,27 @@ class Cache(Generic[V]):
 
     def drop(self, names: Sequence[str]) -> None:
         for name in names:
-            self.values.pop(name, None)
+            self._remove(name)
             self.filling.pop(name, None)
+            if self.owner_of and name.startswith(self.owners):
+                self.filling.clear()  # whose they are is not known before they are read
+                for one in self.owned.pop(name.removeprefix(self.owners), ()):
+                    self.values.pop(one, None)
 
     def _keep(self, name: str, value: V, read_at: float) -> None:
+        self._remove(name)
         self.values[name] = (value, read_at)
-        self.values.move_to_end(name)
+        if self.owner_of:
+            self.owned.setdefault(self.owner_of(value), set()).add(name)
         if len(self.values) > self.most:
-            self.values.popitem(last=False)
+            self._remove(next(iter(self.values)))
+
+    def _remove(self, name: str) -> None:
+        found = self.values.pop(name, None)
+        if found is None or self.owner_of is None:
+            return
+        owner = self.owner_of(found[0])
+        names = self.owned.get(owner, set())
+        names.discard(name)
+        if not names:
+            self.owned.pop(owner, None)

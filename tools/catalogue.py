@@ -1,9 +1,26 @@
 """The table of contents: importing it registers every operation, in the order documents list them."""
 
-from tools.operations import agents, events, jobs, listings, meta, payments, receipts, search, wallets, work
+from tools.operations import (
+    agents,
+    directory,
+    events,
+    jobs,
+    keys,
+    listings,
+    meta,
+    payments,
+    receipts,
+    reviews,
+    search,
+    support,
+    wallets,
+    work,
+)
 from tools.registry import CATALOGUE
 
-CONTENTS = (meta, agents, wallets, search, listings, jobs, work, payments, receipts, events)
+CONTENTS = (
+    meta, support, agents, keys, directory, reviews, wallets, search, listings, jobs, work, payments, receipts, events,
+)  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
 assert len(_ordered) == len(CATALOGUE), "a module of operations is missing from CONTENTS"

@@ -40,6 +40,8 @@ class Limits:
     active_listings: int = 50
     unfinished_jobs: int = 100
     streams_per_key: int = 5
+    usable_keys: int = 100
+    former_handles: int = 10
     enforced: bool = True
 
 

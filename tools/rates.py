@@ -21,6 +21,7 @@ class Rate(StrEnum):
     REGISTER = "register"
     VERIFY = "verify"
     PAY = "pay"
+    SUPPORT = "support"
     STRANGERS = "strangers"  # calls that were not admitted, by address
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
 
@@ -38,6 +39,7 @@ ALLOWANCES = {
     Rate.REGISTER: Allowance(20, 3600, shared=True),
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
+    Rate.SUPPORT: Allowance(10, 3600),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }

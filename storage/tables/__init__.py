@@ -1,20 +1,24 @@
 """The table of contents: importing it declares every table."""
 
-from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
+from storage.tables.agents import AgentRow, AgentStatus, DepartureRow, HandleRow, KeyRow, KeyStatus, WalletRow
 from storage.tables.door import AnswerRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
-from storage.tables.search import ListingSearchRow
+from storage.tables.search import AgentSearchRow, ListingSearchRow, UnindexedRow
+from storage.tables.support import ReportRow
 from storage.tables.threads import MessageRow, ThreadRow
 
 __all__ = [
     "AgentRow",
+    "AgentSearchRow",
     "AgentStatus",
     "AnswerRow",
+    "DepartureRow",
     "DocumentRow",
     "EventRow",
+    "HandleRow",
     "HouseRow",
     "JobEventRow",
     "JobRow",
@@ -25,12 +29,14 @@ __all__ = [
     "ListingStatus",
     "MessageRow",
     "PayerRow",
+    "ReportRow",
     "ResultRow",
     "ReviewRow",
     "SettlementKind",
     "SettlementRow",
     "SettlementStatus",
     "ThreadRow",
+    "UnindexedRow",
     "WalletRow",
     "WindowRow",
 ]

@@ -10,6 +10,8 @@ from storage.rows import Row
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
     Index(None, "seller_id", "env", "id"),
+    Index(None, "buyer_id", "status", "id"),
+    Index(None, "seller_id", "status", "id"),
     Index(None, "listing_id", "status"),
     Index(None, "status", "accept_by"),
     Index(None, "status", "pay_by"),
@@ -79,7 +81,14 @@ class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
     created_at: Mapped[datetime]
 
 
-class ReviewRow(Row, name="reviews", parts=[Index(None, "subject_id", "env", "id"), Index(None, "listing_id")]):
+REVIEW_INDEXES = [
+    Index(None, "subject_id", "env", "id"),
+    Index(None, "subject_id", "env", "role", "id"),
+    Index(None, "listing_id"),
+]
+
+
+class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
     job_id: Mapped[str] = mapped_column(primary_key=True)
     reviewer_id: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(unique=True)

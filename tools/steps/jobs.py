@@ -14,6 +14,7 @@ from tools.arguments import Arguments
 from tools.context import Context
 from tools.errors import InvalidTransition, NotFound
 from tools.errors.base import Json
+from tools.identity import need_scope
 from tools.ports import Env
 from tools.records.base import stamp_or_none
 from tools.registry import CATALOGUE
@@ -100,8 +101,12 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
-    """The move the caller's action makes; InvalidTransition with what can be done instead."""
+    """The move the caller's action makes; InvalidTransition with what can be done instead.
+
+    Forbidden for a key that may act for the other side only: one agent can be buyer here and seller there.
+    """
     role = seen.role_of(ctx.agent)
+    need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
     move = allowed(seen.facts, action, role, ctx.now)
     if move is None:
         raise refusal(ctx, seen, action)

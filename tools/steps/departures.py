@@ -1,0 +1,124 @@
+"""Leaving the market: what of an agent ends at once, and what is closed after it, batch by batch.
+
+The unit of work that deletes an agent ends its keys, takes it out of search and closes what fits into one batch. The rest,
+and what was being ordered at that very moment, a worker closes: twice over all PARTS, the second time a minute later,
+when no unit that began before can still be under way. Jobs the seller has begun to work on go on by the clock.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+
+from storage.departures import forget_departure, jobs_at, listings_at
+from storage.keys import active_hashes, revoke_keys
+from storage.tables import AgentRow, AgentStatus, DepartureRow, JobRow, ListingStatus
+from storage.unit import Tx
+from tools.context import Context
+from tools.ports import Env
+from tools.rules.jobfacts import JobStatus
+from tools.rules.lifecycle import FILLS_CAPACITY, LISTING_MOVES, Actor, ListingMove, allowed
+from tools.steps.agents import change_agent
+from tools.steps.jobs import advance, run_clock, see
+from tools.steps.listings import index
+
+AT_ONCE = BATCH = 25  # rows that are changed in one unit of work
+WATCHED = timedelta(seconds=60)
+BEFORE_WORK = tuple(sorted(FILLS_CAPACITY - {JobStatus.IN_PROGRESS}))
+
+log = structlog.get_logger("emporion.departures")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How many rows were looked at, and where the next batch begins (None: there is none)."""
+
+    seen: int
+    after: str | None
+
+
+Part = Callable[[Context, str, str, int], Batch]
+"""Closes one kind of thing of an agent: at most so many, from this id on."""
+
+
+def leave(ctx: Context, agent: AgentRow) -> None:
+    """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
+    room = AT_ONCE
+    for part in PARTS:
+        room -= part(ctx, agent.id, "", room).seen if room else 0
+    change_agent(ctx.tx, agent, status=AgentStatus.DELETED, auth_epoch=agent.auth_epoch + 1)  # holds it from here on
+    revoke_all_keys(ctx.tx, agent.id)
+    known = ctx.tx.get(DepartureRow, agent.id)
+    if known is None:
+        ctx.tx.add(DepartureRow(agent_id=agent.id, left_at=ctx.now, due_at=ctx.now))
+    else:
+        ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
+
+
+def revoke_all_keys(tx: Tx, agent_id: str) -> None:
+    """End every key of an agent, in every process."""
+    hashes = tx.all(active_hashes, agent_id=agent_id)
+    tx.run(revoke_keys, agent_id=agent_id)
+    tx.forget(*(f"key:{hashed}" for hashed in hashes))
+
+
+def close_part(ctx: Context, part: Part, agent_id: str, after: str) -> str | None:
+    """One batch of what an agent that left still has open; where the next begins."""
+    agent = ctx.tx.get(AgentRow, agent_id)
+    if agent is None or agent.status is not AgentStatus.DELETED:  # it was let in again
+        return None
+    return part(ctx, agent_id, after, BATCH).after
+
+
+def look_again(ctx: Context, agent_id: str) -> None:
+    """After all parts were closed: once more when nothing from before can be under way, then never again."""
+    row = ctx.tx.get(DepartureRow, agent_id, lock=True)
+    if row is None:
+        return
+    settled = row.left_at + WATCHED
+    if row.due_at >= settled:
+        ctx.tx.run(forget_departure, agent_id=agent_id)
+    else:
+        ctx.tx.change(row, due_at=settled)
+
+
+def _jobs(role: Actor, status: JobStatus) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(jobs_at(role.value, status.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            with ctx.tx.alone() as kept:
+                _close(replace(ctx, env=Env(row.env)), row, role, agent_id)
+            if kept.error is not None:
+                log.error("a job of an agent that left could not be closed", job_id=row.id, error=repr(kept.error))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
+    """The lifecycle's own move, after the clock's: the seller declines, the buyer cancels."""
+    seen = run_clock(ctx, see(ctx.tx, row))
+    move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
+    if move is not None:
+        why = f"the {role} has left the market"
+        advance(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
+
+
+def _listings(env: Env, move: ListingMove) -> Part:
+    def archive(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        assert move.source is not None
+        query = listings_at(env.value, move.source.value)
+        rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            index(ctx.tx, ctx.tx.change(row, status=ListingStatus(move.target.value), updated_at=ctx.now))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return archive
+
+
+PARTS: tuple[Part, ...] = (
+    *(_jobs(role, status) for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
+    *(_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == "archive"),
+)
+"""Everything that is closed for an agent that left. What else agents keep open adds its part here."""
