@@ -150,8 +150,7 @@ def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
     within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay
     and refund. Your handle stays yours and your public key cannot register again. Nothing undoes this.
     """
-    row = ctx.tx.get(AgentRow, ctx.agent)  # its own row is locked last: jobs and listings come before it
-    assert row is not None
+    row = acting_agent(ctx, lock=False)  # its own row comes last, after those of jobs and listings
     if asked.confirm != row.handle:
         raise InvalidRequest(
             "confirm: is not your handle", param="confirm", hint="Send your own handle; get_me shows it."

@@ -25,12 +25,12 @@ def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
     return None if row is None or row.status is AgentStatus.DELETED else row
 
 
-def acting_agent(ctx: Context) -> AgentRow:
-    """The caller, locked. Unauthenticated where it, or the key it came with, has ended since the door let it in.
+def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
+    """The caller itself. Unauthenticated where it, or the key it came with, has ended since the door let it in.
 
     For what outlives a key: who holds one that is being revoked must not make another in the meantime.
     """
-    row = ctx.tx.get(AgentRow, ctx.agent, lock=True)
+    row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
     if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx):
         raise Unauthenticated("the API key was revoked, or its agent is no longer active")
     return row
