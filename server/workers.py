@@ -106,7 +106,7 @@ class Workers:
     async def index_agents(self) -> None:
         """Make search show the agents that registered before there was one."""
         store = self.market.store
-        waiting = await store.look(lambda tx: tx.one(ANY_UNINDEXED))
+        waiting = await store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
         while waiting:
             waiting = await store.write(index_waiting, "index_agents")
 

@@ -158,11 +158,8 @@ NUMBER = Query(insert(A).values({"agent_id": bindparam("agent_id")}).returning(A
 PLACE = Query(
     update(A).where(A.seq == bindparam("_seq")).values(newest=bindparam("newest"), tokens=bindparam("tokens"))
 )
-ANY_UNINDEXED: Query[str] = Query(select(UnindexedRow.agent_id).limit(1))
-UNINDEXED: Query[str] = Query(
-    select(UnindexedRow.agent_id)
-    .order_by(UnindexedRow.agent_id)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
+ANY_UNINDEXED = Query(select(UnindexedRow).limit(1))
+UNINDEXED = Query(
+    select(UnindexedRow).order_by(UnindexedRow.agent_id).limit(bindparam("limit")).with_for_update(skip_locked=True)
 )
 INDEXED: Query[None] = Query(delete(UnindexedRow.__table__).where(UnindexedRow.agent_id == bindparam("agent_id")))

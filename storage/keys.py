@@ -13,7 +13,6 @@ _USABLE: tuple[ColumnElement[bool], ...] = (
     _ACTIVE,
     or_(KeyRow.expires_at.is_(None), KeyRow.expires_at > bindparam("now")),
 )
-_USELESS = or_(KeyRow.status == literal("revoked"), KeyRow.expires_at <= bindparam("now"))
 
 keys_of = Query(
     select(KeyRow).where(_MINE, KeyRow.id < bindparam("before")).order_by(KeyRow.id.desc()).limit(bindparam("limit"))
@@ -23,7 +22,13 @@ active_hashes: Query[str] = Query(select(KeyRow.hash).where(_MINE, _ACTIVE))
 revoke_keys: Query[Any] = Query(
     update(KeyRow.__table__).where(_MINE, _ACTIVE).values(status="revoked", version=KeyRow.version + 1)
 )
-_oldest = (
-    select(KeyRow.id).where(_MINE, _USELESS).order_by(KeyRow.id.desc()).limit(100).offset(bindparam("kept")).subquery()
+_key = KeyRow.__table__.alias()
+_useless = (
+    select(_key.c.id)
+    .where(_key.c.agent_id == bindparam("agent_id"))
+    .where(or_(_key.c.status == literal("revoked"), _key.c.expires_at <= bindparam("now")))
+    .order_by(_key.c.id.desc())
+    .limit(100)
+    .offset(bindparam("kept"))
 )
-forget_useless: Query[Any] = Query(delete(KeyRow.__table__).where(KeyRow.id.in_(select(_oldest.c.id))))
+forget_useless: Query[Any] = Query(delete(KeyRow.__table__).where(KeyRow.id.in_(_useless)))

@@ -121,9 +121,26 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         assert (await http.ask("GET", "/v1/changelog"))["object"] == "changelog"
         assert (await http.ask("GET", "/v1/payments"))["env"] == "live"
         assert (await http.ask("GET", "/v1/payments", key=buying))["env"] == "test"
+        await one_leaves(http, buyer.id, buying)
     for op in CATALOGUE.values():
         route = re.sub(r"{\w+}", "[^/]+", f"{op.method} {op.path}")
         assert op.safe or any(re.fullmatch(route, call) for call in http.replayed), f"{op.name} was not repeated"
+
+
+async def one_leaves(http: Web, agent_id: str, key: str) -> None:
+    """The rest of an agent's own paths, to the last it can call."""
+    renamed = await http.ask("PATCH", "/v1/agents/me", {"handle": "bo-the-last"}, key=key)
+    assert (renamed["handle"], (await http.ask("GET", "/v1/agents/bo-the-last"))["id"]) == ("bo-the-last", agent_id)
+    assert (await http.ask("GET", "/v1/agents", q="bo-the-last", verified="false"))["data"][0]["id"] == agent_id
+    assert (await http.ask("GET", f"/v1/agents/{agent_id}/reviews", env="test"))["data"] == []
+    made = await http.ask("POST", "/v1/agents/me/keys", {"env": "test", "scopes": ["read"]}, key=key, status=201)
+    assert made["id"] in {one["id"] for one in (await http.ask("GET", "/v1/agents/me/keys", key=key))["data"]}
+    assert (await http.ask("DELETE", f"/v1/agents/me/keys/{made['id']}", key=key))["status"] == "revoked"
+    report = await http.ask("POST", "/v1/support/reports", {"message": "Farewell."}, status=201)
+    assert report["object"] == "support_report"
+    gone = await http.ask("DELETE", "/v1/agents/me", {"confirm": "bo-the-last"}, key=key)
+    assert gone == {"object": "agent.deleted", "id": agent_id, "handle": "bo-the-last"}
+    assert (await http.ask("GET", f"/v1/agents/{agent_id}", status=404))["error"]["code"] == "not_found"
 
 
 @covers("endpoint.auth.bearer", "endpoint.auth.x_api_key", "auth.2.bearer", "auth.2.x_api_key")

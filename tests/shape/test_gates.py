@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 import storage.agents
+import storage.departures
 import storage.door
 import storage.events
 import storage.figures
 import storage.jobs
+import storage.keys
 import storage.listings
+import storage.reviews
 from server.app import Service
 from server.serve import uvicorn_config
 from server.settings import read_settings
@@ -27,11 +30,14 @@ from tests.trading import OFFER, Trade
 
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
+    storage.departures,
     storage.door,
     storage.events,
     storage.figures,
     storage.jobs,
+    storage.keys,
     storage.listings,
+    storage.reviews,
 )
 MAKERS = [
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
@@ -39,6 +45,9 @@ MAKERS = [
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
+    *(storage.departures.jobs_at(role, "open") for role in ("buyer", "seller")),
+    storage.departures.listings_at("test", "paused"),
+    *(storage.reviews.reviews_about(by_role) for by_role in (True, False)),
 ]
 READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, from the command line alone
 BOUNDS = {

@@ -2,7 +2,7 @@
 
 import orjson
 
-from storage.agents import agent_by_handle, agents_among
+from storage.agents import agent_by_handle
 from storage.agentsearch import INDEXED, UNINDEXED, index_agent
 from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.unit import Tx
@@ -51,14 +51,15 @@ def index(tx: Tx, row: AgentRow) -> None:
     index_agent(tx, row, terms)
 
 
-def index_waiting(tx: Tx) -> str | None:
-    """Index a batch of those that registered before agents could be searched for; the last of them, None at the end."""
+def index_waiting(tx: Tx) -> bool:
+    """Index a batch of those that registered before agents could be searched for; whether there were any."""
     waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
-    for row in tx.all(agents_among, ids=orjson.dumps(waiting).decode()) if waiting else ():
+    for one in waiting:
+        row = tx.get(AgentRow, one.agent_id, lock=True)  # else a change at this moment would be indexed as it was
+        assert row is not None
         index(tx, row)
-    for agent_id in waiting:
-        tx.run(INDEXED, agent_id=agent_id)
-    return waiting[-1] if waiting else None
+        tx.run(INDEXED, agent_id=row.id)
+    return bool(waiting)
 
 
 def agent_fields(row: AgentRow) -> dict[str, Json]:
