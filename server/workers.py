@@ -19,7 +19,7 @@ from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
 from tools.steps.agents import index_waiting
 from tools.steps.deadlines import expire_due_jobs
-from tools.steps.departures import PARTS, Part, close_part, look_again
+from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
 from tools.touches import write_touches
 
@@ -27,7 +27,7 @@ log = structlog.get_logger("emporion.workers")
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
-DEPARTURES = 50
+DEPARTURES, INDEX_BATCHES = 50, 20
 
 
 @dataclass(slots=True)
@@ -97,18 +97,17 @@ class Workers:
         market = self.market
         now = market.world.clock.now()
         for agent_id in await market.store.look(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
-            for part in PARTS:
-                after: str | None = ""
-                while after is not None:
-                    after = await self._close_batch(part, agent_id, after)
+            place: Place | None = START
+            while place is not None:
+                place = await self._close_batch(agent_id, place)
             await self._look_again(agent_id)
 
     async def index_agents(self) -> None:
-        """Make search show the agents that registered before there was one."""
-        store = self.market.store
-        waiting = await store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
-        while waiting:
-            waiting = await store.write(index_waiting, "index_agents")
+        """Make search show the agents that registered before there was one: so many a turn, for other steps wait."""
+        waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
+        for _ in range(INDEX_BATCHES if waiting else 0):
+            if not await self.market.store.write(index_waiting, "index_agents"):
+                break
 
     async def write_touches(self) -> None:
         taken = self.market.touches.take()
@@ -123,10 +122,8 @@ class Workers:
             lambda tx: expire_due_jobs(self._context(tx), move, after), f"sweep_{move.action}"
         )
 
-    async def _close_batch(self, part: Part, agent_id: str, after: str) -> str | None:
-        return await self.market.store.write(
-            lambda tx: close_part(self._context(tx), part, agent_id, after), "wind_down"
-        )
+    async def _close_batch(self, agent_id: str, place: Place) -> Place | None:
+        return await self.market.store.write(lambda tx: close_batch(self._context(tx), agent_id, place), "wind_down")
 
     async def _look_again(self, agent_id: str) -> None:
         await self.market.store.write(lambda tx: look_again(self._context(tx), agent_id), "wind_down")

@@ -24,11 +24,11 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
-from tools.steps.departures import AT_ONCE, BEFORE_WORK
+from tools.steps.departures import BATCH, BEFORE_WORK
 
 REPEAT = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
 GOING_ON = ("in_progress", "delivered", "revealed")
-MANY = 3 * AT_ONCE + 4
+MANY = 3 * BATCH + 4
 jobs_of_seller = Query(select(JobRow).where(JobRow.seller_id == bindparam("seller_id")))
 listings_of_seller = Query(select(ListingRow).where(ListingRow.seller_id == bindparam("seller_id")))
 all_departures = Query(select(DepartureRow))
@@ -234,7 +234,7 @@ async def test_one_call_closes_a_bounded_part_and_the_workers_the_rest(trade: Tr
     seller, buyer = await plenty(trade)
     await delete(trade.market, seller)
     jobs, listings = await standing(trade.market.store, seller)
-    assert (jobs["declined"], jobs["open"]) == (AT_ONCE, MANY - AT_ONCE)
+    assert (jobs["declined"], jobs["open"]) == (BATCH, MANY - BATCH)
     assert listings == {"active": 1, "paused": MANY - 1}, "the room of one unit was used up"
     order = {"listing_id": f"lst_{1:026}", "input": {"text": "x"}}
     assert (await trade.market.refusal("create_job", by=buyer, **order))["code"] == "listing_unavailable"
@@ -259,7 +259,7 @@ async def die_at_each_commit(trade: Trade, when: str) -> None:
     store, deaths = trade.market.store, 0
     while await dies(store, Workers(trade.market.market), when, deaths + 1):
         deaths += 1
-    assert deaths > 3
+    assert deaths >= 3
 
 
 async def dies(store: Store, workers: Workers, when: str, at: int) -> bool:
@@ -284,12 +284,12 @@ async def dies(store: Store, workers: Workers, when: str, at: int) -> bool:
 
 async def test_m11_a_job_that_cannot_be_closed_stops_none_behind_it(trade: Trade) -> None:
     seller, _ = await plenty(trade)
-    for number in range(1, AT_ONCE + 2):
+    for number in range(1, BATCH + 2):
         await write_row(trade.market, JobRow, f"job_{number:026}", pricing_model="nonsense")
     await delete(trade.market, seller)
     await close_all(trade.market)
     jobs, listings = await standing(trade.market.store, seller)
-    assert (jobs, listings) == ({"declined": MANY - AT_ONCE - 1, "open": AT_ONCE + 1}, {"archived": MANY})
+    assert (jobs, listings) == ({"declined": MANY - BATCH - 1, "open": BATCH + 1}, {"archived": MANY})
 
 
 async def test_what_is_ordered_offered_or_made_while_its_agent_leaves_is_closed_too(trade: Trade) -> None:

@@ -54,7 +54,7 @@ def index(tx: Tx, row: AgentRow) -> None:
 def index_waiting(tx: Tx) -> bool:
     """Index a batch of those that registered before agents could be searched for; whether there were any."""
     waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
-    for one in waiting:
+    for one in reversed(waiting):  # the newest first, for SQLite's index takes ascending keys best
         row = tx.get(AgentRow, one.agent_id, lock=True)  # else a change at this moment would be indexed as it was
         assert row is not None
         index(tx, row)

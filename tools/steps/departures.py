@@ -12,18 +12,17 @@ from datetime import timedelta
 import structlog
 
 from storage.departures import forget_departure, jobs_at, listings_at
-from storage.keys import active_hashes, revoke_keys
 from storage.tables import AgentRow, AgentStatus, DepartureRow, JobRow, ListingStatus
-from storage.unit import Tx
 from tools.context import Context
 from tools.ports import Env
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import FILLS_CAPACITY, LISTING_MOVES, Actor, ListingMove, allowed
 from tools.steps.agents import change_agent
 from tools.steps.jobs import advance, run_clock, see
+from tools.steps.keys import revoke_all
 from tools.steps.listings import index
 
-AT_ONCE = BATCH = 25  # rows that are changed in one unit of work
+BATCH = 25  # rows that one unit of work changes
 WATCHED = timedelta(seconds=60)
 BEFORE_WORK = tuple(sorted(FILLS_CAPACITY - {JobStatus.IN_PROGRESS}))
 
@@ -41,14 +40,17 @@ class Batch:
 Part = Callable[[Context, str, str, int], Batch]
 """Closes one kind of thing of an agent: at most so many, from this id on."""
 
+Place = tuple[int, str]
+"""How far closing has come: a part's number, and the id after which it goes on."""
+
+START: Place = (0, "")
+
 
 def leave(ctx: Context, agent: AgentRow) -> None:
     """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
-    room = AT_ONCE
-    for part in PARTS:
-        room -= part(ctx, agent.id, "", room).seen if room else 0
+    _close_from(ctx, agent.id, START)
     change_agent(ctx.tx, agent, status=AgentStatus.DELETED, auth_epoch=agent.auth_epoch + 1)  # holds it from here on
-    revoke_all_keys(ctx.tx, agent.id)
+    revoke_all(ctx.tx, agent.id)
     known = ctx.tx.get(DepartureRow, agent.id)
     if known is None:
         ctx.tx.add(DepartureRow(agent_id=agent.id, left_at=ctx.now, due_at=ctx.now))
@@ -56,19 +58,12 @@ def leave(ctx: Context, agent: AgentRow) -> None:
         ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
 
 
-def revoke_all_keys(tx: Tx, agent_id: str) -> None:
-    """End every key of an agent, in every process."""
-    hashes = tx.all(active_hashes, agent_id=agent_id)
-    tx.run(revoke_keys, agent_id=agent_id)
-    tx.forget(*(f"key:{hashed}" for hashed in hashes))
-
-
-def close_part(ctx: Context, part: Part, agent_id: str, after: str) -> str | None:
-    """One batch of what an agent that left still has open; where the next begins."""
+def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
+    """Close a batch of what an agent that left still has open; where the next begins, None at the end."""
     agent = ctx.tx.get(AgentRow, agent_id)
     if agent is None or agent.status is not AgentStatus.DELETED:  # it was let in again
         return None
-    return part(ctx, agent_id, after, BATCH).after
+    return _close_from(ctx, agent_id, place)
 
 
 def look_again(ctx: Context, agent_id: str) -> None:
@@ -81,6 +76,17 @@ def look_again(ctx: Context, agent_id: str) -> None:
         ctx.tx.run(forget_departure, agent_id=agent_id)
     else:
         ctx.tx.change(row, due_at=settled)
+
+
+def _close_from(ctx: Context, agent_id: str, place: Place) -> Place | None:
+    (number, after), room = place, BATCH
+    while number < len(PARTS):
+        if not room:
+            return number, after
+        batch = PARTS[number](ctx, agent_id, after, room)
+        room -= batch.seen
+        number, after = (number + 1, "") if batch.after is None else (number, batch.after)
+    return None
 
 
 def _jobs(role: Actor, status: JobStatus) -> Part:

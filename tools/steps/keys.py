@@ -5,8 +5,9 @@ from datetime import datetime
 
 import orjson
 
-from storage.keys import forget_useless, usable_keys
+from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
 from storage.tables import KeyRow
+from storage.unit import Tx
 from tools.context import Context
 from tools.ports import Env
 from tools.rules.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
@@ -44,6 +45,17 @@ def issue_key(
 def usable(ctx: Context, agent_id: str) -> list[str]:
     """The ids of the agent's keys that open something: neither revoked nor expired."""
     return ctx.tx.all(usable_keys, agent_id=agent_id, now=ctx.now)
+
+
+def revoke_all(tx: Tx, agent_id: str) -> None:
+    """End every key of an agent."""
+    forget_keys(tx, agent_id)
+    tx.run(revoke_keys, agent_id=agent_id)
+
+
+def forget_keys(tx: Tx, agent_id: str) -> None:
+    """Have every process read the agent's keys anew: for when the agent's own status changes what they open."""
+    tx.forget(*(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
 
 
 def forget_oldest(ctx: Context, agent_id: str) -> None:
