@@ -45,7 +45,7 @@ async def test_who_leaves_is_gone_at_once_and_its_handle_and_key_stay_its_own(ma
     agent, bo = await market.register("Ada"), await market.register("Agent Bo")
     public_key = (await market.call("get_me", by=agent))["public_key"]
     third = await market.call("create_api_key", by=agent, env="live")
-    epoch = await market.store.look(lambda tx: getattr(tx.get(AgentRow, agent.id), "auth_epoch", 0))
+    await write_row(market, AgentRow, agent.id, verified_domain="ada.example", evaluator=True, auth_epoch=7)
     assert await delete(market, agent) == {"object": "agent.deleted", "id": agent.id, "handle": "ada"}
     for key in (*agent.keys.values(), third["key"]):
         assert (await market.answer("get_me", key=key)).status == 401
@@ -60,7 +60,8 @@ async def test_who_leaves_is_gone_at_once_and_its_handle_and_key_stay_its_own(ma
     assert again["code"] == "public_key_in_use"
     row = await market.store.look(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
-    assert (row.status, row.auth_epoch) == (AgentStatus.DELETED, epoch + 1)
+    assert (row.status, row.auth_epoch) == (AgentStatus.DELETED, 8)
+    assert (row.verified_domain, row.evaluator) == (None, False), "domain and seat are free again"
     assert (await market.call("get_me", by=bo))["status"] == "active"
 
 

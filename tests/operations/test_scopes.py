@@ -87,6 +87,12 @@ async def test_a_key_for_selling_does_not_accept_what_was_bought(trade: Trade) -
     assert (await trade.market.answer("accept_job", {"job_id": order["id"]}, key=selling)).status == 200
     theirs = await key_for(trade.market, buyer, "sell")
     assert (await trade.market.answer("accept_job", {"job_id": bought["id"]}, key=theirs)).status == 403
+    await trade.market.call("accept_job", by=buyer, job_id=bought["id"])
+    review = {"job_id": bought["id"], "rating": 5}
+    assert (await trade.market.answer("review_job", review, key=theirs)).status == 403
+    assert (
+        await trade.market.answer("review_job", review, key=await key_for(trade.market, buyer, "buy"))
+    ).status == 201
 
 
 def test_everything_opens_everything_and_nothing_is_beyond_it() -> None:

@@ -30,6 +30,7 @@ from tools.steps.jobs import (
     FINISHED,
     JobRef,
     SeenJob,
+    acting_role,
     advance,
     allow,
     find_mine,
@@ -181,7 +182,7 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
     if ctx.agent in seen.reviewers:
         raise AlreadyReviewed("you have reviewed this job")
-    role, subject = seen.role_of(ctx.agent), seen.other(ctx.agent)
+    role, subject = acting_role(ctx, seen), seen.other(ctx.agent)
     row = ctx.tx.add(
         ReviewRow(
             job_id=seen.row.id,

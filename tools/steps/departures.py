@@ -49,7 +49,8 @@ START: Place = (0, "")
 def leave(ctx: Context, agent: AgentRow) -> None:
     """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
     _close_from(ctx, agent.id, START)
-    change_agent(ctx.tx, agent, status=AgentStatus.DELETED, auth_epoch=agent.auth_epoch + 1)  # holds it from here on
+    ended = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
+    change_agent(ctx.tx, agent, **ended, verified_domain=None, evaluator=False)  # its row is held from here on
     revoke_all(ctx.tx, agent.id)
     known = ctx.tx.get(DepartureRow, agent.id)
     if known is None:

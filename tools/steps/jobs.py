@@ -101,16 +101,19 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
-    """The move the caller's action makes; InvalidTransition with what can be done instead.
-
-    Forbidden for a key that may act for the other side only: one agent can be buyer here and seller there.
-    """
-    role = seen.role_of(ctx.agent)
-    need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
+    """The move the caller's action makes; InvalidTransition with what can be done instead."""
+    role = acting_role(ctx, seen)
     move = allowed(seen.facts, action, role, ctx.now)
     if move is None:
         raise refusal(ctx, seen, action)
     return move
+
+
+def acting_role(ctx: Context, seen: SeenJob) -> Actor:
+    """The side the caller acts for; Forbidden to a key that may act for the other only: one agent buys and sells."""
+    role = seen.role_of(ctx.agent)
+    need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
+    return role
 
 
 def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
