@@ -243,7 +243,7 @@ def _limits(house: House) -> str:
     return (
         f"Calls per key, or per address without one: {rates}. The RateLimit headers say what is left; on 429 wait Retry-After "
         f"seconds. An agent has at most {house.limits.active_listings} active listings, {house.limits.unfinished_jobs} "
-        f"unfinished orders and {house.limits.streams_per_key} open streams per key."
+        f"unfinished orders, {house.limits.usable_keys} usable API keys and {house.limits.streams_per_key} open streams per key."
     )
 
 

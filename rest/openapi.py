@@ -141,7 +141,8 @@ def _tags(served: list[Operation]) -> list[Schema]:
 def _operation(op: Operation, parts: Components, served: list[Operation]) -> Schema:
     arguments = Input(op, parts)
     body = arguments.body()
-    scope = f"\n\nNeeds a key with the scope `{op.scope}` or `*`." if op.scope else ""
+    wanted = " or ".join(f"`{scope}`" for scope in (*op.scopes, "*"))
+    scope = f"\n\nNeeds a key with the scope {wanted}." if op.scopes else ""
     return {
         "operationId": op.name,
         "summary": op.summary,
@@ -248,7 +249,7 @@ def _refusals(op: Operation, parts: Components) -> Responses:
     """One response per status the operation, the door or the edge can refuse with; terms of payment beside theirs."""
     by_status: dict[int, list[Refusal]] = {}
     for error in dict.fromkeys((*op.errors, *ANYWHERE)):
-        if (error is Forbidden and op.scope is None) or (error in ONLY_WRITES and op.safe):
+        if (error is Forbidden and not op.scopes) or (error in ONLY_WRITES and op.safe):
             continue
         by_status.setdefault(error.status, []).append(error)
     answers = {str(status): parts.refusal(errors) for status, errors in by_status.items()}

@@ -9,13 +9,17 @@ from datetime import datetime
 import structlog
 
 from server.world.sanctions import SanctionsFiles
+from storage.agentsearch import ANY_UNINDEXED
+from storage.departures import due_departures
 from storage.unit import StorageError, Tx
 from tools.context import Approach, Caller, Context, Surface
 from tools.dispatch import Market
 from tools.ports import Chain, Env
 from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
+from tools.steps.agents import index_waiting
 from tools.steps.deadlines import expire_due_jobs
+from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
 from tools.touches import write_touches
 
@@ -23,6 +27,7 @@ log = structlog.get_logger("emporion.workers")
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
+DEPARTURES, INDEX_BATCHES = 50, 20
 
 
 @dataclass(slots=True)
@@ -43,6 +48,8 @@ class Workers:
             Step(self.probe, PROBE_SECONDS),
             Step(self.sweep, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
+            Step(self.wind_down, SWEEP_SECONDS),
+            Step(self.index_agents, SWEEP_SECONDS),
             Step(self.keep_house, HOUSEKEEPING_SECONDS),
         ]
 
@@ -85,6 +92,23 @@ class Workers:
                 moved += count
         return moved
 
+    async def wind_down(self) -> None:
+        """Close what agents that left still have open. A kill in between loses nothing: the next start goes on."""
+        market = self.market
+        now = market.world.clock.now()
+        for agent_id in await market.store.look(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
+            place: Place | None = START
+            while place is not None:
+                place = await self._close_batch(agent_id, place)
+            await self._look_again(agent_id)
+
+    async def index_agents(self) -> None:
+        """Make search show the agents that registered before there was one: so many a turn, for other steps wait."""
+        waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
+        for _ in range(INDEX_BATCHES if waiting else 0):
+            if not await self.market.store.write(index_waiting, "index_agents"):
+                break
+
     async def write_touches(self) -> None:
         taken = self.market.touches.take()
         if taken:
@@ -98,6 +122,14 @@ class Workers:
         return await self.market.store.write(
             lambda tx: expire_due_jobs(context_of(self.market, tx), move, after), f"sweep_{move.action}"
         )
+
+    async def _close_batch(self, agent_id: str, place: Place) -> Place | None:
+        return await self.market.store.write(
+            lambda tx: close_batch(context_of(self.market, tx), agent_id, place), "wind_down"
+        )
+
+    async def _look_again(self, agent_id: str) -> None:
+        await self.market.store.write(lambda tx: look_again(context_of(self.market, tx), agent_id), "wind_down")
 
     async def _database_answers(self) -> bool:
         with suppress(StorageError, TimeoutError):

@@ -1,12 +1,17 @@
-"""Queries of agents, keys and wallets."""
+"""Queries of agents, their handles, keys and wallets."""
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 
+from storage.among import among
 from storage.query import Query
-from storage.tables import AgentRow, KeyRow, WalletRow
+from storage.tables import AgentRow, HandleRow, KeyRow, WalletRow
 
 key_by_hash = Query(select(KeyRow).where(KeyRow.hash == bindparam("hash")))
 agent_by_handle = Query(select(AgentRow).where(AgentRow.handle == bindparam("handle")))
+agents_among = Query(select(AgentRow).where(among(AgentRow.id, "ids")))
+handles_held: Query[int] = Query(
+    select(func.count()).select_from(HandleRow.__table__).where(HandleRow.agent_id == bindparam("agent_id"))
+)
 agent_by_public_key = Query(select(AgentRow).where(AgentRow.public_key == bindparam("public_key")))
 wallets_of_address = Query(select(WalletRow).where(WalletRow.address == bindparam("address")).limit(10))
 touch_key = Query(

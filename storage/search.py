@@ -241,7 +241,7 @@ def _near(key: str) -> Query[tuple[str, str, int]]:
     )
     return Query(
         select(rows.c.listing_id, rows.c.seller_id, rows.c.key)
-        .where(_matches(rows.c.terms))
+        .where(matches(rows.c.terms))
         .order_by(rows.c.key)
         .limit(bindparam("limit"))
     )
@@ -252,13 +252,13 @@ def _anywhere(key: str) -> Query[tuple[str, str, int]]:
     order = S.__table__.c[key] + literal_column("0")
     return Query(
         select(S.listing_id, S.seller_id, S.__table__.c[key])
-        .where(_matches(column("terms", TSVECTOR)), order.between(bindparam("low"), bindparam("high")))
+        .where(matches(column("terms", TSVECTOR)), order.between(bindparam("low"), bindparam("high")))
         .order_by(order)
         .limit(bindparam("limit"))
     )
 
 
-def _matches(terms: ColumnElement[str]) -> ColumnElement[bool]:
+def matches(terms: ColumnElement[str]) -> ColumnElement[bool]:
     return terms.op("@@", return_type=Boolean())(cast(bindparam("match"), TSQUERY))
 
 

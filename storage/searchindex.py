@@ -58,12 +58,12 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
     """All tokens of a listing, parted by spaces; none of them holds a space or a control character."""
     kinds = [
         "a",
-        _filter("s", listing.seller_id),
-        _filter("c", listing.category),
-        _filter("m", listing.pricing_model),
-        _filter("p", listing.payment),
-        _filter("g", str(int(listing.graduated))),
-        *(_filter("t", tag) for tag in orjson.loads(listing.tags)),
+        filter_token("s", listing.seller_id),
+        filter_token("c", listing.category),
+        filter_token("m", listing.pricing_model),
+        filter_token("p", listing.payment),
+        filter_token("g", str(int(listing.graduated))),
+        *(filter_token("t", tag) for tag in orjson.loads(listing.tags)),
         *("w" + term for term in terms),
         *price_tokens(listing.price),
     ]
@@ -82,7 +82,7 @@ def conjunction(search: ListingSearch) -> Conjunction:
         ("g", None if search.graduated is None else str(int(search.graduated))),
     ]
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
-    groups += [(_filter(kind, value),) for kind, value in filters if value is not None]
+    groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
     if search.max_price is not None and search.max_price < MOST_PRICE:
         groups.append(up_to(search.max_price))
     env = ENVIRONMENTS[search.env]
@@ -128,6 +128,6 @@ def _prefix(level: int, prefix: int) -> str:
     return f"u{chr(97 + level)}{prefix:x}"
 
 
-def _filter(kind: str, value: str) -> str:
+def filter_token(kind: str, value: str) -> str:
     """In small letters on both sides: FTS5's ascii tokenizer does not tell them from capitals."""
     return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MOST_CHARACTERS]

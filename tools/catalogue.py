@@ -2,16 +2,20 @@
 
 from tools.operations import (
     agents,
+    directory,
     events,
     history,
     jobs,
+    keys,
     listings,
     meta,
     moves,
     payments,
     receipts,
     refunds,
+    reviews,
     search,
+    support,
     wallets,
     webhooks,
     work,
@@ -19,21 +23,9 @@ from tools.operations import (
 from tools.registry import CATALOGUE
 
 CONTENTS = (
-    meta,
-    agents,
-    wallets,
-    search,
-    listings,
-    jobs,
-    work,
-    moves,
-    history,
-    payments,
-    refunds,
-    receipts,
-    events,
-    webhooks,
-)
+    meta, support, agents, keys, directory, reviews, wallets, search, listings, jobs, work, moves, history, payments, refunds,
+    receipts, events, webhooks,
+)  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
 assert len(_ordered) == len(CATALOGUE), "a module of operations is missing from CONTENTS"

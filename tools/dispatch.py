@@ -31,7 +31,7 @@ from tools.errors import (
 )
 from tools.errors.base import Json
 from tools.house import House
-from tools.identity import authorise, identify
+from tools.identity import authorise, former_caller, identify
 from tools.ports import Env, World
 from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
@@ -67,6 +67,8 @@ class Market:
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
             answer = self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
+            if op.ends_key and key is not None and isinstance(answer.refusal, Unauthenticated):
+                answer = await self._farewell(op, given, approach, key, answer)
         except StorageError as error:
             log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
             answer = self.refuse(busy(error), approach)
@@ -136,6 +138,21 @@ class Market:
         quota = self.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, self.world.clock.monotonic())
         error = too_many(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
+
+    async def _farewell(
+        self, op: Operation, given: dict[str, Json], approach: Approach, key: str, refused: Answer
+    ) -> Answer:
+        """The answer kept for a call that ended the key it came with, when that very call is repeated; else the refusal."""
+        with suppress(MarketError, StorageError):
+            caller = await former_caller(approach, self.store, self.shelf, self.house)
+            if caller is None:
+                return refused
+            arguments = self._arguments(op, given)
+            outside = self._outside(arguments, caller)
+            repeat = repeat_of(op, arguments, caller, outside.env, key)
+            kept = None if repeat is None else await self.store.look(partial(recall, repeat=repeat, now=outside.now))
+            return refused if kept is None else kept.with_quota(refused.quota)
+        return refused
 
     def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
         if not _plain(given):

@@ -42,6 +42,8 @@ class Limits:
     unfinished_jobs: int = 100
     streams_per_key: int = 5
     webhooks: int = 10
+    usable_keys: int = 100
+    former_handles: int = 10
     enforced: bool = True
 
 

@@ -12,6 +12,7 @@ from tools.house import House
 from tools.ports import Clock, Env
 from tools.registry import Operation
 from tools.rules.keys import API_KEY, key_hash
+from tools.rules.scopes import opens
 from tools.shelf import KeyFacts, Shelf
 
 NO_KEY = "this call needs an API key"
@@ -35,12 +36,35 @@ async def identify(approach: Approach, store: Store, shelf: Shelf, house: House,
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
+async def still_opens(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> bool:
+    """Whether the credential still lets its caller in: for what goes on after its call was admitted."""
+    try:
+        await identify(approach, store, shelf, house, clock)
+    except Unauthenticated:
+        return False
+    return True
+
+
+async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: House) -> Caller | None:
+    """Whose key this is or was, whether or not it still opens anything; None for no key or an unknown one."""
+    secret = approach.credential or approach.argument_key
+    facts = None if secret is None else await _facts(secret, store, shelf, house.pepper)
+    return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
+
+
 def authorise(op: Operation, caller: Caller) -> None:
     """Refuse callers the operation is not for."""
     if op.auth == "key" and caller.agent_id is None:
         raise Unauthenticated(NO_KEY)
-    if op.scope and caller.agent_id and not {"*", op.scope} & set(caller.scopes):
-        raise Forbidden(f"this key lacks the scope {op.scope}", scope=op.scope)
+    if caller.agent_id is not None:
+        need_scope(caller, *op.scopes)
+
+
+def need_scope(caller: Caller, *scopes: str) -> None:
+    """Refuse a key that has none of these scopes."""
+    if not opens(caller.scopes, scopes):
+        needed = " or ".join(scopes)
+        raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
 async def _facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyFacts | None:

@@ -22,6 +22,7 @@ class Rate(StrEnum):
     REGISTER = "register"
     VERIFY = "verify"
     PAY = "pay"
+    SUPPORT = "support"
     STRANGERS = "strangers"  # calls that were not admitted, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
@@ -40,6 +41,7 @@ ALLOWANCES = {
     Rate.REGISTER: Allowance(20, 3600, shared=True),
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
+    Rate.SUPPORT: Allowance(10, 3600),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }

@@ -32,7 +32,7 @@ class Operation:
     run: Run
     gather: Gather | None
     auth: Auth
-    scope: str | None
+    scopes: tuple[str, ...]  # a key needs one of them, or *
     action: str | None  # the word in available_actions
     errors: tuple[type[MarketError], ...]
     status: int
@@ -41,6 +41,7 @@ class Operation:
     idempotent: bool
     open_world: bool  # reads a chain or another outside system
     shows_secrets: bool  # the answer holds secrets shown once
+    ends_key: bool  # the key it comes with may be revoked by it: a repeat is answered all the same
     streams: bool
     rate: Rate
     toolset: str
@@ -69,7 +70,7 @@ class Declared(TypedDict, total=False):
     """What may be said of an operation beside its function; what is left out is derived from the method."""
 
     auth: Auth
-    scope: str
+    scope: str | tuple[str, ...]
     action: str
     gather: Gather
     errors: tuple[type[MarketError], ...]
@@ -79,6 +80,7 @@ class Declared(TypedDict, total=False):
     idempotent: bool
     open_world: bool
     shows_secrets: bool
+    ends_key: bool
     streams: bool
     rate: Rate
     toolset: str
@@ -117,7 +119,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         run=run,
         gather=said.get("gather"),
         auth=said.get("auth", "key"),
-        scope=said.get("scope"),
+        scopes=_scopes(said, safe),
         action=said.get("action"),
         errors=said.get("errors", ()),
         status=said.get("status", 200),
@@ -126,6 +128,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),
         open_world=said.get("open_world", False),
         shows_secrets=said.get("shows_secrets", False),
+        ends_key=said.get("ends_key", False),
         streams=said.get("streams", False),
         rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
         toolset=said.get("toolset", "market"),
@@ -133,6 +136,12 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         only_because=only_rest,
         examples=said.get("examples", ()),
     )
+
+
+def _scopes(said: Declared, safe: bool) -> tuple[str, ...]:
+    """What was said; a read that needs a key needs `read`, what needs none needs no scope."""
+    scope = said.get("scope", "read" if safe and said.get("auth", "key") == "key" else ())
+    return (scope,) if isinstance(scope, str) else scope
 
 
 def _docstring(run: Run) -> str:

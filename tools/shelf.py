@@ -40,8 +40,15 @@ class Shown:
 
 
 class Shelf:
-    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>."""
+    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>, and seller:<id> for all of a seller's listings."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
-        self.listings: Cache[Shown] = Cache(store, clock.monotonic, MOST_BYTES, lambda shown: shown.size)
+        self.listings: Cache[Shown] = Cache(
+            store,
+            clock.monotonic,
+            MOST_BYTES,
+            lambda shown: shown.size,
+            owners="seller",
+            owner_of=lambda shown: shown.seller_id,
+        )

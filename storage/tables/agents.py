@@ -1,4 +1,4 @@
-"""Agents, the keys they call with and the wallets they proved."""
+"""Agents, the handles they hold, the keys they call with, the wallets they proved, and those that left."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -41,6 +41,23 @@ class AgentRow(Row, name="agents"):
     auth_epoch: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class HandleRow(Row, name="handles"):
+    """A handle and the agent it belongs to, for good: also after it was given up, and after the agent has left."""
+
+    handle: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str] = mapped_column(index=True)
+    taken_at: Mapped[datetime]
+
+
+class DepartureRow(Row, name="departures"):
+    """An agent that left and whose jobs and listings are being closed."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    left_at: Mapped[datetime]
+    due_at: Mapped[datetime] = mapped_column(index=True)  # of the next look
 
 
 class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):

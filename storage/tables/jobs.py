@@ -93,7 +93,14 @@ class JobDeliveryRow(Row, name="job_deliveries"):
     delivered_at: Mapped[datetime]
 
 
-class ReviewRow(Row, name="reviews", parts=[Index(None, "subject_id", "env", "id"), Index(None, "listing_id")]):
+REVIEW_INDEXES = [
+    Index(None, "subject_id", "env", "id"),
+    Index(None, "subject_id", "env", "role", "id"),
+    Index(None, "listing_id"),
+]
+
+
+class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
     job_id: Mapped[str] = mapped_column(primary_key=True)
     reviewer_id: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(unique=True)

@@ -1,4 +1,4 @@
-"""What search knows of each listing. The full-text indexes over it are made by revision 0002, by hand."""
+"""What search knows of listings and agents. The full-text indexes are made by hand: revisions 0002 and 0004."""
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -21,3 +21,18 @@ class ListingSearchRow(
     newest: Mapped[int | None]
     cheapest: Mapped[int | None]
     tokens: Mapped[str | None]  # parted by single spaces
+
+
+class AgentSearchRow(Row, name="agent_search"):
+    """An agent's place, the newest first, and the tokens it is found by: null while it is not active."""
+
+    seq: Mapped[int] = mapped_column(primary_key=True)  # numbered when it registered, and kept
+    agent_id: Mapped[str] = mapped_column(unique=True)
+    newest: Mapped[int | None] = mapped_column(unique=True)
+    tokens: Mapped[str | None]  # parted by single spaces
+
+
+class UnindexedRow(Row, name="unindexed_agents"):
+    """An agent whose tokens are yet to be made: those that registered before agents could be searched for."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)

@@ -31,7 +31,7 @@ STATUS_AND_TYPE = {
     501: ("not_implemented", "not_implemented"),
     502: ("payment_error", "chain_unavailable"),
 }  # fmt: skip
-CONFLICTS = {"handle_taken", "idempotency_key_reused", "transaction_already_used"}
+CONFLICTS = {"handle_taken", "idempotency_key_reused", "last_key", "transaction_already_used"}
 STATE_ERRORS = {
     "invalid_transition",
     "wallet_address_required",
@@ -42,12 +42,11 @@ STATE_ERRORS = {
     "job_not_payable",
     "first_party_self_dealing",
 }
-LATER = {"last_key"}
 BEYOND = {
     400: "malformed_json invalid_cursor input_schema_mismatch",
     405: "method_not_allowed",
-    409: "public_key_in_use listing_limit listing_archived listing_unavailable seller_busy job_limit job_not_settled "
-    "already_reviewed webhook_limit webhook_disabled",
+    409: "handle_limit key_limit public_key_in_use listing_limit listing_archived listing_unavailable seller_busy "
+    "job_limit job_not_settled already_reviewed nothing_to_refund webhook_limit webhook_disabled",
     413: "payload_too_large",
     415: "unsupported_media_type",
     503: "overloaded",
@@ -67,7 +66,7 @@ def test_every_code_of_the_contract_has_its_status_and_type() -> None:
     expected |= dict.fromkeys(CONFLICTS, (409, "conflict")) | dict.fromkeys(STATE_ERRORS, (409, "state_error"))
     assert {code: BY_CODE.get(code) for code in expected} == expected
     listed = {one.id.removeprefix("error.code.") for one in REQUIREMENTS if one.id.startswith("error.code.")}
-    assert {code for code in listed if "." not in code} == set(expected) | LATER
+    assert {code for code in listed if "." not in code} == set(expected)
 
 
 def test_the_codes_beyond_the_contracts_table_have_their_status() -> None:
@@ -77,7 +76,7 @@ def test_the_codes_beyond_the_contracts_table_have_their_status() -> None:
 
 
 @covers("limit.rate.value.reads", "limit.rate.value.writes", "limit.rate.value.registration")
-@covers("limit.rate.value.verify", "limit.rate.value.pay")
+@covers("limit.rate.value.verify", "limit.rate.value.pay", "limit.rate.value.support")
 def test_the_rates_are_those_decided() -> None:
     per_window = {rate.value: (one.calls, one.seconds) for rate, one in ALLOWANCES.items()}
     minute, hour = 60, 3600
@@ -89,10 +88,17 @@ def test_the_rates_are_those_decided() -> None:
         "pay": (60, minute),
         "strangers": (600, minute),
         "knocks": (600, minute),
+        "support": (10, hour),
     }
     rated = {op.name: op.rate.value for op in CATALOGUE.values()}
     chosen = {name: rate for name, rate in rated.items() if rate not in ("reads", "writes")}
-    assert chosen == {"register_agent": "register", "verify_receipt": "verify", "pay_job": "pay", "refund_job": "pay"}
+    assert chosen == {
+        "register_agent": "register",
+        "verify_receipt": "verify",
+        "pay_job": "pay",
+        "refund_job": "pay",
+        "report_support": "support",
+    }
     assert Limits().registrations_per_hour == 20
 
 

@@ -125,6 +125,7 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         assert (await http.ask("GET", "/v1/payments"))["env"] == "live"
         assert (await http.ask("GET", "/v1/payments", key=buying))["env"] == "test"
         await webhooks_by_their_paths(http, market, selling)
+        await one_leaves(http, buyer.id, buying)
 
 
 async def webhooks_by_their_paths(http: Web, market: TestMarket, key: str) -> None:
@@ -138,6 +139,22 @@ async def webhooks_by_their_paths(http: Web, market: TestMarket, key: str) -> No
     assert [one["id"] for one in (await http.ask("GET", "/v1/webhooks", key=key))["data"]] == [made["id"]]
     assert (await http.ask("GET", path, key=key))["status"] == "active"
     assert (await http.ask("DELETE", path, key=key))["deleted"] is True
+
+
+async def one_leaves(http: Web, agent_id: str, key: str) -> None:
+    """The rest of an agent's own paths, to the last it can call."""
+    renamed = await http.ask("PATCH", "/v1/agents/me", {"handle": "bo-the-last"}, key=key)
+    assert (renamed["handle"], (await http.ask("GET", "/v1/agents/bo-the-last"))["id"]) == ("bo-the-last", agent_id)
+    assert (await http.ask("GET", "/v1/agents", q="bo-the-last", verified="false"))["data"][0]["id"] == agent_id
+    assert (await http.ask("GET", f"/v1/agents/{agent_id}/reviews", env="test"))["data"] == []
+    made = await http.ask("POST", "/v1/agents/me/keys", {"env": "test", "scopes": ["read"]}, key=key, status=201)
+    assert made["id"] in {one["id"] for one in (await http.ask("GET", "/v1/agents/me/keys", key=key))["data"]}
+    assert (await http.ask("DELETE", f"/v1/agents/me/keys/{made['id']}", key=key))["status"] == "revoked"
+    report = await http.ask("POST", "/v1/support/reports", {"message": "Farewell."}, status=201)
+    assert report["object"] == "support_report"
+    gone = await http.ask("DELETE", "/v1/agents/me", {"confirm": "bo-the-last"}, key=key)
+    assert gone == {"object": "agent.deleted", "id": agent_id, "handle": "bo-the-last"}
+    assert (await http.ask("GET", f"/v1/agents/{agent_id}", status=404))["error"]["code"] == "not_found"
 
 
 @covers("endpoint.auth.bearer", "endpoint.auth.x_api_key", "auth.2.bearer", "auth.2.x_api_key")

@@ -22,6 +22,7 @@ def test_every_declared_error_has_its_scenario_and_no_other() -> None:
 @covers("error.more.listing_limit", "error.more.listing_archived", "error.more.listing_unavailable")
 @covers("error.more.seller_busy", "error.more.job_limit", "error.more.job_not_settled", "error.more.already_reviewed")
 @covers("error.more.overloaded", "error.more.webhook_limit", "error.more.webhook_disabled")
+@covers("error.more.overloaded", "error.code.last_key", "error.more.handle_limit", "error.more.key_limit")
 async def test_a_declared_error_is_answered(trade: Trade, pair: tuple[str, str]) -> None:
     error = await SCENARIOS[pair](trade)
     assert error["code"] == pair[1]

@@ -17,7 +17,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "1.changelog": "GET /v1/changelog needs no credentials.",
             "1.stats": Later("GET /v1/stats needs no credentials.", 3),
             "1.verify": "POST /v1/receipts/verify needs no credentials.",
-            "1.support": Later("POST /v1/support/reports needs no credentials.", 2),
+            "1.support": "POST /v1/support/reports needs no credentials.",
             "1.public_reads": "Public reads need no credentials.",
             "2.bearer": "Authorization: Bearer carries an API key.",
             "2.x_api_key": "X-API-Key carries an API key.",

@@ -92,7 +92,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "received_at": "When it came.",
             "note": "What happens with it.",
         },
-        2,
     ),
     *table(
         META,
@@ -130,11 +129,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "register": "POST /v1/agents answers 201 without credentials.",
             "register.limited": "Registration is rate limited per address.",
-            "search": Later("GET /v1/agents searches by q, domain, limit and cursor.", 2),
+            "search": "GET /v1/agents searches by q, domain, limit and cursor.",
             "get": "GET /v1/agents/{id} answers an agent, with or without credentials.",
-            "get.deleted": Later("GET /v1/agents/{id} of a deleted agent answers 404.", 2),
+            "get.deleted": "GET /v1/agents/{id} of a deleted agent answers 404.",
             "me": "GET /v1/agents/me answers the own profile with env.",
-            "delete": Later("DELETE /v1/agents/me with the own handle as confirm answers agent.deleted.", 2),
+            "delete": "DELETE /v1/agents/me with the own handle as confirm answers agent.deleted.",
             "recover": Later("POST /v1/agents/recover takes a signature and revoke_existing, default false.", 3),
             "recover.no_key": Later("POST /v1/agents/recover answers 401 to a bearer key.", 3),
             "rotate_key": Later(
@@ -154,7 +153,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "erc8004.service": Later("GET /.well-known/agent-registration.json answers the service's own.", 3),
             "reputation": Later("GET /v1/agents/{id}/reputation answers per environment.", 3),
             "attestation": Later("GET /v1/agents/{id}/reputation/attestation answers a snapshot valid 7 days.", 3),
-            "reviews": Later("GET /v1/agents/{id}/reviews answers an agent's reviews.", 2),
+            "reviews": "GET /v1/agents/{id}/reviews answers an agent's reviews.",
             "admin.first_party": Later("POST /v1/admin/agents/{id}/first-party sets the label.", 3),
             "admin.status": Later("POST /v1/admin/agents/{id}/status sets the status.", 3),
             "admin.resolve": Later("POST /v1/admin/jobs/{id}/resolve records a verdict and moves no money.", 3),

@@ -107,8 +107,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "list, closed by decisions",
         "open",
         {
-            "update_me": Later("PATCH /v1/agents/me changes the profile.", 2),
-            "keys": Later("Keys are listed, created and revoked under /v1/agents/me/keys.", 2),
+            "update_me": "PATCH /v1/agents/me changes the profile.",
+            "keys": "Keys are listed, created and revoked under /v1/agents/me/keys.",
             "create_job.title": "POST /v1/jobs takes a title.",
             "create_job.max_revisions": "POST /v1/jobs takes max_revisions.",
             "list_jobs.role": "GET /v1/jobs filters by role.",

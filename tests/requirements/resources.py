@@ -169,7 +169,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "expires_at": "When it expires, or null.",
             "created_at": "When it was made.",
         },
-        2,
     ),
     *table(
         KEY,
@@ -181,7 +180,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "scopes": "scopes may be given.",
             "expires_in_days": "A life of 1-3650 days may be given.",
         },
-        2,
     ),
     *table(
         KEY,
@@ -207,7 +205,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "deletion",
         "agent.deleted",
         {"object": "The answer's object is agent.deleted.", "id": "The agent's id.", "handle": "The agent's handle."},
-        2,
     ),
     *table(
         WALLET,

@@ -125,7 +125,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "active": "A registered agent is active.",
             "set": Later("The operator can move an agent to active, suspended and deleted.", 3),
-            "delete": Later("DELETE /v1/agents/me deactivates the caller.", 2),
+            "delete": "DELETE /v1/agents/me deactivates the caller.",
         },
     ),
     *table(

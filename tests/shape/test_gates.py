@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 import storage.agents
+import storage.departures
 import storage.door
 import storage.events
 import storage.figures
 import storage.jobs
+import storage.keys
 import storage.listings
+import storage.reviews
 import storage.webhooks
 from server.app import Service
 from server.sender import Sender
@@ -29,11 +32,14 @@ from tests.trading import OFFER, Trade
 
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
+    storage.departures,
     storage.door,
     storage.events,
     storage.figures,
     storage.jobs,
+    storage.keys,
     storage.listings,
+    storage.reviews,
     storage.webhooks,
 )
 MAKERS = [
@@ -42,6 +48,9 @@ MAKERS = [
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
+    *(storage.departures.jobs_at(role, "open") for role in ("buyer", "seller")),
+    storage.departures.listings_at("test", "paused"),
+    *(storage.reviews.reviews_about(by_role) for by_role in (True, False)),
 ]
 READS_EVERYTHING = {"listing_ids"}  # the doctor's check of all figures, from the command line alone
 BOUNDS = {

@@ -200,6 +200,44 @@ async def test_a14_a_cache_holds_no_more_than_its_bound_and_drops_the_least_used
     assert list(cache.values) == ["c", "a", "d"]
 
 
+def by_owner(store: Store, most: int = 20_000) -> Cache[str]:
+    """A cache of texts whose first letter names their owner."""
+    return Cache[str](store, Clock(), most=most, owners="owner", owner_of=lambda value: value[0])
+
+
+async def test_an_owners_values_are_dropped_together_and_nobody_elses(store: Store) -> None:
+    cache = by_owner(store)
+    for name in ("a1", "a2", "b1"):
+        await cache.fetch(name, partial(answered, name))
+    cache.drop(["owner:a", "owner:c", "a"])
+    assert (list(cache.values), cache.owned) == (["b1"], {"b": {"b1"}})
+    await cache.fetch("a1", partial(answered, "a new"))
+    cache.drop(["a1"])
+    assert (list(cache.values), cache.owned) == (["b1"], {"b": {"b1"}})
+
+
+async def test_what_is_being_read_when_an_owner_is_dropped_is_not_kept(store: Store) -> None:
+    """Nobody knows yet whose it is."""
+    cache = by_owner(store)
+    reading: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    fetching = asyncio.ensure_future(cache.fetch("x", lambda: reading))
+    await asyncio.sleep(0)
+    cache.drop(["owner:a"])
+    reading.set_result("a old")
+    assert await fetching == "a old"
+    assert (cache.get("x"), cache.owned, cache.filling) == (None, {}, {})
+
+
+async def test_a14_what_is_known_of_owners_goes_with_what_was_kept_of_them(store: Store) -> None:
+    cache = by_owner(store, most=3)
+    for number in range(50):
+        await cache.fetch(f"n{number}", partial(answered, f"{number % 7}"))
+    assert len(cache.values) == 3
+    assert sorted(name for names in cache.owned.values() for name in names) == sorted(cache.values)
+    cache.drop([f"owner:{number}" for number in range(7)])
+    assert (list(cache.values), cache.owned) == ([], {})
+
+
 async def test_on_sqlite_a_cached_value_is_believed_until_it_is_dropped(sqlite_url: str, opening: Opening) -> None:
     clock = Clock()
     cache = Cache[str](opening(sqlite_url), clock)

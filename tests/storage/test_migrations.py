@@ -24,9 +24,11 @@ from tests.storage.orders import job_ids, place
 REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
 BY_HAND = {  # what Alembic cannot compare: full-text indexes
     "sqlite": {
-        f"search_{key}{part}" for key in ("rank", "newest", "cheapest") for part in ("", "_config", "_data", "_idx")
+        f"search_{key}{part}"
+        for key in ("rank", "newest", "cheapest", "agents")
+        for part in ("", "_config", "_data", "_idx")
     },
-    "postgres": {"terms", "ix_listing_search_terms"},
+    "postgres": {"terms", "ix_listing_search_terms", "ix_agent_search_terms"},
 }
 STARTS = """
 import sys

@@ -76,7 +76,7 @@ def test_it_says_who_may_call(op: Operation) -> None:
     assert entry(op)["security"] == {"none": [], "optional": [{}, *KEYED], "key": KEYED}[op.auth]
     assert entry(op)["tags"] == [op.toolset]
     assert entry(op)["description"].startswith(op.description)
-    assert op.scope is None or f"`{op.scope}`" in entry(op)["description"]
+    assert all(f"`{scope}`" in entry(op)["description"] for scope in op.scopes)
 
 
 @PER_OPERATION
@@ -109,7 +109,7 @@ def test_every_refusal_the_call_can_meet_is_declared(op: Operation) -> None:
         if int(status) >= 400
         for code in codes_of(resolved(response))
     }
-    common = {error for error in COMMON if op.scope or error is not Forbidden}
+    common = {error for error in COMMON if op.scopes or error is not Forbidden}
     common -= {InvalidIdempotencyKey, IdempotencyKeyReused} if op.safe else set()
     asked = {kind.asks for kind in op.output if hasattr(kind, "asks")}
     assert declared == {error.code for error in {*op.errors, *common, *asked}} | EVERYWHERE
@@ -130,7 +130,8 @@ def test_success_has_its_status_and_what_conditions_and_replays_need(op: Operati
 
 def test_ids_of_what_was_made_lead_to_reading_it() -> None:
     links = {op.name: entry(op)["responses"][str(op.status)].get("links", {}) for op in WRITES}
-    agent = {"get_agent": {"operationId": "get_agent", "parameters": {"agent_id": "$response.body#/agent/id"}}}
+    reads = ("get_agent", "list_reviews")
+    agent = {name: {"operationId": name, "parameters": {"agent_id": "$response.body#/agent/id"}} for name in reads}
     listing = {"get_listing": {"operationId": "get_listing", "parameters": {"listing_id": "$response.body#/id"}}}
     assert links["register_agent"] == agent
     assert links["create_listing"] == listing

@@ -186,3 +186,26 @@ async def test_a_poller_pages_through_everything(running: tuple[TestMarket, http
             break
     assert seen == list(range(1, 46))
     assert (await market.call("list_events", by=agent, **since))["data"] == []
+
+
+async def test_a_stream_whose_key_is_revoked_tells_nothing_more_and_ends(
+    running: tuple[TestMarket, httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market, http = running
+    agent = await market.register()
+    keys = (await market.call("list_api_keys", by=agent))["data"]
+    own = next(one["id"] for one in keys if one["env"] == "test")
+    async with stream(http, agent) as opened:
+        await take(opened, 1)
+        await tell(market, agent, 1)
+        await take(opened, 1)
+        await market.call("revoke_api_key", by=agent, on="live", key_id=own)
+        await tell(market, agent, 2)
+        assert [frame async for frame in opened if "event" in frame] == []
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.02)
+    other = await market.register("Bo")
+    async with stream(http, other) as opened:
+        await take(opened, 1)
+        await market.call("delete_me", by=other, on="live", confirm=other.handle)
+        left = [frame["event"] async for frame in opened if "event" in frame]
+    assert set(left) <= {"heartbeat"}, "the one that only waits ends with its next heartbeat"

@@ -11,11 +11,32 @@ class HandleTaken(TakenAlready):
     usual_hint = "Choose another handle, or leave it out and one is made from the name."
 
 
+class HandleLimit(TakenAlready):
+    """The agent holds as many handles it gave up as allowed; each stays reserved for it."""
+
+    code = "handle_limit"
+    usual_hint = "Go back to a handle you had before with update_me, or keep this one."
+
+
 class PublicKeyInUse(TakenAlready):
     """Another agent was registered with this public key."""
 
     code = "public_key_in_use"
     usual_hint = "Make a new Ed25519 key, or leave public_key out and one is made for you."
+
+
+class LastKey(TakenAlready):
+    """The agent has no other usable API key: without one it could not call any more."""
+
+    code = "last_key"
+    usual_hint = "Make another with create_api_key first, then revoke this one; delete_me leaves for good."
+
+
+class KeyLimit(TakenAlready):
+    """The agent has as many usable API keys as allowed."""
+
+    code = "key_limit"
+    usual_hint = "Revoke one that is not needed: list_api_keys shows them, revoke_api_key ends one."
 
 
 class WalletSignatureInvalid(ValidationFailed):

@@ -1,122 +1,77 @@
-"""Agents: register, look at oneself, look at others."""
+"""Agents: register, look at oneself, look at others, change one's profile, leave."""
 
-import re
-import unicodedata
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 import orjson
 from nacl.signing import SigningKey
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, Field, JsonValue
 
-from storage.agents import agent_by_handle, agent_by_public_key
-from storage.tables import AgentRow, KeyRow
+from storage.agents import agent_by_public_key
+from storage.tables import AgentRow
 from tools.arguments import Arguments, NoArguments, OneLine, PublicRead
 from tools.context import Context
-from tools.errors import HandleTaken, NotFound, PublicKeyInUse
+from tools.errors import ContentRejected, HandleLimit, HandleTaken, InvalidRequest, NotFound, PublicKeyInUse
 from tools.ports import Env
 from tools.rates import Rate
-from tools.records.agents import Agent, AgentCreated, KeyPair, KeyPairs, MadeKeyPair, OwnAgent
-from tools.records.base import Json, Step
+from tools.records.agents import Agent, AgentCreated, AgentDeleted, KeyPair, KeyPairs, MadeKeyPair, OwnAgent
+from tools.records.base import Step
 from tools.registry import operation
-from tools.rules.ids import Prefix
-from tools.rules.keys import KEY_ENTROPY_BYTES, api_key, did_of, key_hash, key_prefix, public_key_from
-from tools.steps.agents import agent_record, find_agent, own_record
+from tools.rules.keys import did_of, public_key_from
+from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, index, own_record
+from tools.steps.departures import leave
+from tools.steps.handles import change_handle, first_handle, hold
+from tools.steps.keys import issue_key
 from tools.steps.links import step, steps
 from tools.steps.outgoing import callable_endpoints
+from tools.steps.profiles import Endpoints, Handle, Profile, judge_profile, merged
 
-HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
-RESERVED = frozenset({"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"})
-ENDPOINTS = ("a2a_card_url", "mcp_url", "api_url", "webhook_url", "homepage")
-MOST_METADATA = 16_384
-
-Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
-
-
-def _handle(text: str) -> str:
-    if not HANDLE.fullmatch(text):
-        raise ValueError("3-32 characters of a-z, 0-9, - and _, starting and ending with a letter or digit")
-    return text
+TEXTS = ("capabilities", "tags")  # kept as JSON
 
 
 def _public_key(text: str) -> str:
     return public_key_from(text).hex()
 
 
-def _endpoints(given: dict[str, str | None]) -> dict[str, str | None]:
-    unknown = sorted(set(given) - set(ENDPOINTS))
-    if unknown:
-        raise ValueError(f"unknown {unknown[0]}; known: {', '.join(ENDPOINTS)}")
-    for name, url in given.items():
-        if url is not None and not (url.startswith(("https://", "http://")) and len(url) <= 2048 and url.isprintable()):
-            raise ValueError(f"{name} must be an http or https URL of at most 2048 characters")
-    return given
-
-
-def _metadata(given: dict[str, Json]) -> dict[str, Json]:
-    if len(orjson.dumps(given)) > MOST_METADATA:
-        raise ValueError(f"at most {MOST_METADATA} bytes as JSON")
-    return given
-
-
-# What the validators above refuse with their own words, as far as JSON Schema can say it.
-HANDLE_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HANDLE.pattern}$"}
 KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
-URL_SCHEMA: dict[str, JsonValue] = {
-    "anyOf": [{"type": "string", "pattern": "^https?://", "maxLength": 2048}, {"type": "null"}]
-}
-ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
-    "properties": dict.fromkeys(ENDPOINTS, URL_SCHEMA),
-    "additionalProperties": False,
-}
-
-Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
 PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
-Endpoints = Annotated[dict[str, str | None], Field(json_schema_extra=ENDPOINTS_SCHEMA), AfterValidator(_endpoints)]
-Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda given: list(dict.fromkeys(given)))]
 
 
-class RegisterAgent(Arguments):
+class RegisterAgent(Profile):
     name: OneLine = Field(min_length=1, max_length=80, description="what others call you")
-    handle: Handle | None = Field(None, description="unique; made from the name when left out")
-    description: str | None = Field(None, max_length=2000)
-    capabilities: Labels | None = Field(None, description="what you can do, e.g. translate")
-    tags: Labels | None = None
     public_key: PublicKey | None = Field(
         None, description="your Ed25519 key, 64 hex or did:key; left out, a keypair is made and its secret shown once"
     )
-    endpoints: Endpoints | None = Field(None, description="URLs you answer at: " + ", ".join(ENDPOINTS))
-    framework: str | None = Field(None, max_length=48)
     referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
-    metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(
-        None, description="your own JSON, 16 KB"
-    )
 
 
 @operation(
     "POST /v1/agents",
     auth="none",
-    errors=(HandleTaken, PublicKeyInUse),
+    gather=judge_profile,
+    errors=(ContentRejected, HandleTaken, PublicKeyInUse),
     status=201,
     shows_secrets=True,
     rate=Rate.REGISTER,
     toolset="agents",
     examples=({"name": "Ada"},),
 )
-def register_agent(ctx: Context, form: RegisterAgent) -> AgentCreated:
+def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCreated:
     """Create an identity: an agent, an Ed25519 keypair and API keys for live and test, at once and without sign-up.
 
     The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
     to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
     """
     callable_endpoints(ctx.house, form.endpoints or {})
-    handle = _free_handle(ctx, form)
+    handle = first_handle(ctx, form.handle, form.name)
     seed = None if form.public_key else ctx.world.dice.roll(32)
     public_key = form.public_key or bytes(SigningKey(seed or b"").verify_key).hex()
     if ctx.tx.one(agent_by_public_key, public_key=public_key):
         raise PublicKeyInUse("another agent was registered with this public key", param="public_key")
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
     row = ctx.tx.add(_agent(ctx, form, handle, public_key, referrer))
-    keys = {env: _issue_key(ctx, row.id, env) for env in Env}
+    hold(ctx, handle, row.id)
+    index(ctx.tx, row)
+    keys = {env: issue_key(ctx, row.id, env)[1] for env in Env}
     if referrer:
         _tell_referrer(ctx, referrer, row)
     return AgentCreated(
@@ -156,6 +111,70 @@ def get_agent(ctx: Context, ref: AgentRef) -> Agent:
     return agent_record(found)
 
 
+class UpdateMe(Profile):
+    nulls: ClassVar[frozenset[str]] = frozenset({"description", "framework", "metadata"})
+
+    handle: Handle | None = Field(None, description="another name to be found by; the old one stays reserved for you")
+    endpoints: Endpoints | None = Field(None, description="merged by name; null takes one away")
+
+
+@operation(
+    "PATCH /v1/agents/me",
+    scope="admin:self",
+    gather=judge_profile,
+    errors=(ContentRejected, HandleTaken, HandleLimit),
+    idempotent=True,
+    toolset="agents",
+)
+def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
+    """Change your profile: what you leave out stays, null clears description, framework or metadata.
+
+    Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
+    it, nobody is found by it, and you may take it back.
+    """
+    row = acting_agent(ctx)
+    wanted = _wanted(row, change)
+    if "handle" in wanted:
+        change_handle(ctx, row, str(wanted["handle"]))
+    changed = change_agent(ctx.tx, row, **wanted) if wanted else row
+    return own_record(ctx.tx, changed, ctx.env)
+
+
+class DeleteMe(Arguments):
+    confirm: str = Field(max_length=64, description="your own handle")
+
+
+@operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
+def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
+    """Leave the market for good: your keys end, your listings are archived, nobody finds your profile any more.
+
+    Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
+    within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay
+    and refund. Your handle stays yours and your public key cannot register again. Nothing undoes this.
+    """
+    row = acting_agent(ctx, lock=False)  # its own row comes last, after those of jobs and listings
+    if asked.confirm != row.handle:
+        raise InvalidRequest(
+            "confirm: is not your handle", param="confirm", hint="Send your own handle; get_me shows it."
+        )
+    leave(ctx, row)
+    return AgentDeleted(id=row.id, handle=row.handle)
+
+
+def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
+    """The columns that change."""
+    wanted: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
+    for name in TEXTS:
+        if name in wanted:
+            wanted[name] = orjson.dumps(wanted[name]).decode()
+    if change.endpoints is not None:
+        wanted["endpoints"] = orjson.dumps(merged(orjson.loads(row.endpoints), change.endpoints)).decode()
+    if "metadata" in wanted:
+        metadata = wanted.pop("metadata")
+        wanted["metadata_json"] = None if metadata is None else orjson.dumps(metadata).decode()
+    return {name: value for name, value in wanted.items() if getattr(row, name) != value}
+
+
 def _keypair(public_key: str, seed: bytes | None) -> KeyPair | MadeKeyPair:
     did = did_of(bytes.fromhex(public_key))
     if seed is None:
@@ -163,24 +182,7 @@ def _keypair(public_key: str, seed: bytes | None) -> KeyPair | MadeKeyPair:
     return MadeKeyPair(public_key=public_key, did=did, secret_key=seed.hex())
 
 
-def _free_handle(ctx: Context, form: RegisterAgent) -> str:
-    if form.handle:
-        if _taken(ctx, form.handle):
-            raise HandleTaken(f"the handle {form.handle} is taken or reserved", param="handle")
-        return form.handle
-    plain = unicodedata.normalize("NFKD", form.name.lower()).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:28].strip("-")
-    slug = slug if len(slug) >= 3 else f"agent-{slug}".strip("-")
-    return f"{slug[:27]}-{ctx.world.dice.roll(2).hex()}" if _taken(ctx, slug) else slug
-
-
-def _taken(ctx: Context, handle: str) -> bool:
-    reserved = handle in RESERVED or handle == ctx.house.brand.lower() or handle.startswith(tuple(Prefix))
-    return reserved or ctx.tx.one(agent_by_handle, handle=handle) is not None
-
-
 def _agent(ctx: Context, form: RegisterAgent, handle: str, public_key: str, referrer: AgentRow | None) -> AgentRow:
-    endpoints = {name: url for name, url in (form.endpoints or {}).items() if url is not None}
     return AgentRow(
         id=ctx.new_id("agt_"),
         handle=handle,
@@ -189,29 +191,12 @@ def _agent(ctx: Context, form: RegisterAgent, handle: str, public_key: str, refe
         capabilities=orjson.dumps(form.capabilities or []).decode(),
         tags=orjson.dumps(form.tags or []).decode(),
         public_key=public_key,
-        endpoints=orjson.dumps(endpoints).decode(),
+        endpoints=orjson.dumps(merged({}, form.endpoints or {})).decode(),
         framework=form.framework,
         metadata_json=None if form.metadata is None else orjson.dumps(form.metadata).decode(),
         referred_by=referrer.id if referrer else None,
         created_at=ctx.now,
     )
-
-
-def _issue_key(ctx: Context, agent_id: str, env: Env) -> str:
-    secret = api_key(env, ctx.world.dice.roll(KEY_ENTROPY_BYTES))
-    ctx.tx.add(
-        KeyRow(
-            id=ctx.new_id("key_"),
-            agent_id=agent_id,
-            env=env,
-            hash=key_hash(ctx.house.pepper, secret),
-            prefix=key_prefix(secret),
-            name=None,
-            scopes='["*"]',
-            created_at=ctx.now,
-        )
-    )
-    return secret
 
 
 def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None:

@@ -14,6 +14,7 @@ from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
 from tools.doorbell import Ear
 from tools.errors import InvalidRequest
+from tools.identity import still_opens
 from tools.ports import Env
 from tools.records.base import spliced, stamp
 from tools.records.events import EventPage, Frame, Told
@@ -95,7 +96,7 @@ async def _frames(
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if outside.bell.closed:
+            if outside.bell.closed or not await _may_listen(outside):
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             rows, until = await outside.store.look(read)
@@ -104,9 +105,16 @@ async def _frames(
                 after = row.number
             after = after if until is None else until
             while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
+                if not await _may_listen(outside):
+                    return
                 yield Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
     finally:
         place.__exit__(None, None, None)
+
+
+async def _may_listen(outside: Outside) -> bool:
+    """Nothing is told to a key that was revoked while it listened."""
+    return await still_opens(outside.caller.approach, outside.store, outside.shelf, outside.house, outside.world.clock)
 
 
 class Looked(NamedTuple):

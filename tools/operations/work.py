@@ -19,8 +19,8 @@ from tools.errors import (
     SchemaTooExpensive,
     WalletAddressRequired,
 )
-from tools.records.base import Json, stamp
-from tools.records.jobs import Job, Party, Review
+from tools.records.base import Json
+from tools.records.jobs import Job, Review
 from tools.registry import operation
 from tools.rules.lifecycle import Actor, already
 from tools.steps.agreeing import agreed, payment_falls_due
@@ -30,6 +30,7 @@ from tools.steps.jobs import (
     FINISHED,
     JobRef,
     SeenJob,
+    acting_role,
     advance,
     allow,
     find_mine,
@@ -38,6 +39,7 @@ from tools.steps.jobs import (
     post_note,
 )
 from tools.steps.judging import MOST_PREVIEW, measured, mismatch, violations
+from tools.steps.reviews import review_record
 from tools.steps.screening import private_json, private_text
 from tools.steps.views import handles, job_record
 
@@ -45,6 +47,7 @@ from tools.steps.views import handles, job_record
 @operation(
     "POST /v1/jobs/{job_id}/accept",
     action="accept",
+    scope=("buy", "sell"),
     errors=(NotFound, InvalidTransition, WalletAddressRequired),
     idempotent=True,
     toolset="jobs",
@@ -172,6 +175,7 @@ class ReviewJob(JobRef):
 @operation(
     "POST /v1/jobs/{job_id}/reviews",
     action="review",
+    scope=("buy", "sell"),
     errors=(NotFound, JobNotSettled, AlreadyReviewed, ContentRejected),
     status=201,
     toolset="jobs",
@@ -184,7 +188,7 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
     if ctx.agent in seen.reviewers:
         raise AlreadyReviewed("you have reviewed this job")
-    role, subject = seen.role_of(ctx.agent), seen.other(ctx.agent)
+    role, subject = acting_role(ctx, seen), seen.other(ctx.agent)
     row = ctx.tx.add(
         ReviewRow(
             job_id=seen.row.id,
@@ -205,23 +209,7 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
     _tell_reviewed(ctx, row, warned)
     if role is Actor.BUYER:
         count_rating(ctx.tx, row.listing_id, row.rating)
-    return review_record(ctx, row)
-
-
-def review_record(ctx: Context, row: ReviewRow) -> Review:
-    return Review(
-        id=row.id,
-        job_id=row.job_id,
-        reviewer=Party(id=row.reviewer_id, handle=handles(ctx.tx, {row.reviewer_id})[row.reviewer_id]),
-        subject_id=row.subject_id,
-        role="buyer" if row.role == Actor.BUYER else "seller",
-        rating=row.rating,
-        comment=row.comment,
-        job_value=row.job_value,
-        machine_generated=row.machine_generated,
-        content_warnings=orjson.loads(row.content_warnings),
-        created_at=stamp(row.created_at),
-    )
+    return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
 
 
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:

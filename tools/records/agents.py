@@ -77,3 +77,23 @@ class AgentCreated:
     wallet_address: str | None
     next_steps: list[Step]
     docs: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDeleted:
+    """An agent that left: its keys are revoked, its profile is hidden, its handle stays its own."""
+
+    object: Literal["agent.deleted"] = "agent.deleted"
+    id: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPage:
+    """One page of agents."""
+
+    object: Literal["list"] = "list"
+    data: list[Agent]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None

@@ -188,3 +188,13 @@ class Review:
     machine_generated: bool
     content_warnings: list[str]
     created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPage:
+    """One page of reviews."""
+
+    object: Literal["list"] = "list"
+    data: list[Review]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]

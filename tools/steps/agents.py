@@ -1,15 +1,21 @@
-"""Agents as others need them: found, shown, told."""
+"""Agents as others need them: found, shown, changed, told."""
 
 import orjson
 
 from storage.agents import agent_by_handle
-from storage.tables import AgentRow, AgentStatus, WalletRow
+from storage.agentsearch import INDEXED, UNINDEXED, index_agent
+from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.unit import Tx
+from tools.context import Context
+from tools.errors import Unauthenticated
 from tools.ports import Env
 from tools.records.agents import Agent, OwnAgent
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.rules.ids import is_id
 from tools.rules.keys import did_of
+from tools.rules.words import index_terms
+
+INDEXED_AT_ONCE = 50
 
 
 def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
@@ -17,6 +23,43 @@ def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
     by_id = is_id("agt_", id_or_handle)
     row = tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
     return None if row is None or row.status is AgentStatus.DELETED else row
+
+
+def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
+    """The caller itself. Unauthenticated where it, or the key it came with, has ended since the door let it in.
+
+    For what outlives a key: who holds one that is being revoked must not make another in the meantime.
+    """
+    row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
+    if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx):
+        raise Unauthenticated("the API key was revoked, or its agent is no longer active")
+    return row
+
+
+def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
+    """Change an agent, and with it what search finds of it and what is cached of its listings."""
+    changed = tx.change(row, **values)
+    index(tx, changed)
+    tx.forget(f"seller:{row.id}")
+    return changed
+
+
+def index(tx: Tx, row: AgentRow) -> None:
+    """Make search show the agent as it now stands."""
+    labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
+    terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
+    index_agent(tx, row, terms)
+
+
+def index_waiting(tx: Tx) -> bool:
+    """Index a batch of those that registered before agents could be searched for; whether there were any."""
+    waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
+    for one in reversed(waiting):  # the newest first, for SQLite's index takes ascending keys best
+        row = tx.get(AgentRow, one.agent_id, lock=True)  # else a change at this moment would be indexed as it was
+        assert row is not None
+        index(tx, row)
+        tx.run(INDEXED, agent_id=row.id)
+    return bool(waiting)
 
 
 def agent_fields(row: AgentRow) -> dict[str, Json]:
@@ -56,3 +99,10 @@ def own_record(tx: Tx, row: AgentRow, env: Env) -> OwnAgent:
         wallet_address=wallet.address if wallet else None,
         env=env.value,
     )
+
+
+def _key_stands(ctx: Context) -> bool:
+    if ctx.caller.key_id is None:
+        return True
+    key = ctx.tx.get(KeyRow, ctx.caller.key_id)
+    return key is not None and key.status is KeyStatus.ACTIVE

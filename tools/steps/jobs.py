@@ -23,6 +23,7 @@ from tools.arguments import Arguments
 from tools.context import Context
 from tools.errors import InvalidTransition, NotFound
 from tools.errors.base import Json
+from tools.identity import need_scope
 from tools.ports import Env
 from tools.records.base import stamp_or_none
 from tools.registry import CATALOGUE
@@ -118,11 +119,18 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
     """The move the caller's action makes; InvalidTransition with what can be done instead."""
-    role = seen.role_of(ctx.agent)
+    role = acting_role(ctx, seen)
     move = allowed(seen.facts, action, role, ctx.now)
     if move is None:
         raise refusal(ctx, seen, action)
     return move
+
+
+def acting_role(ctx: Context, seen: SeenJob) -> Actor:
+    """The side the caller acts for; Forbidden to a key that may act for the other only: one agent buys and sells."""
+    role = seen.role_of(ctx.agent)
+    need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
+    return role
 
 
 def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:

@@ -1,0 +1,18 @@
+"""Reports to the operator: what went wrong, in the words of whoever met it."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class ReportRow(Row, name="support_reports"):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str | None]  # None: it came without a key
+    env: Mapped[str]
+    message: Mapped[str]
+    request_id: Mapped[str | None]
+    references_json: Mapped[str]  # JSON list
+    contact: Mapped[str | None]
+    received_at: Mapped[datetime]

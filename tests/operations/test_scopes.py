@@ -1,0 +1,106 @@
+"""Scopes: every operation says what a key must be allowed, and the door holds it for all of them alike."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.market import Agent, TestMarket
+from tests.requirements import covers
+from tests.trading import Trade
+from tools.answers import Answer
+from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
+from tools.rules.scopes import EVERYTHING, SCOPES, beyond, opens
+
+KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
+OF_BOTH_SIDES = {"accept_job", "review_job"}
+
+
+async def key_for(market: TestMarket, agent: Agent, *scopes: str) -> str:
+    made = await market.call("create_api_key", by=agent, env="test", scopes=list(scopes))
+    key: str = made["key"]
+    return key
+
+
+async def said(market: TestMarket, op: Any, key: str | None) -> Any:
+    """The error an operation answers a caller with who sends nonsense: what it says of the key comes first."""
+    if not op.streams:
+        answer = await market.answer(op.name, {"nonsense": 1}, key=key)
+    else:
+        approach = Approach(Surface.REST, "203.0.113.9", "req_test", credential=key)
+        opened = await market.market.stream(op, {"nonsense": 1}, approach)
+        assert isinstance(opened, Answer)
+        answer = opened
+    return orjson.loads(answer.body)["error"]
+
+
+@pytest.mark.parametrize("op", KEYED, ids=lambda op: op.name)
+@covers("error.code.forbidden")
+async def test_a_key_without_the_scope_is_forbidden_and_one_with_it_is_not(market: TestMarket, op: Any) -> None:
+    agent = await market.register()
+    assert op.scopes, "an operation that needs a key names the scopes of which one will do"
+    assert set(op.scopes) <= set(SCOPES) - {EVERYTHING}
+    others = [scope for scope in SCOPES if scope != EVERYTHING and scope not in op.scopes]
+    error = await said(market, op, await key_for(market, agent, *others))
+    assert (error["code"], error["type"]) == ("forbidden", "permission_error")
+    assert error["details"]["scope"] == " or ".join(op.scopes)
+    for scope in (*op.scopes, EVERYTHING):
+        assert (await said(market, op, await key_for(market, agent, scope)))["code"] == "invalid_request"
+
+
+def test_what_needs_no_key_needs_no_scope() -> None:
+    assert {op.name: op.scopes for op in CATALOGUE.values() if op.auth != "key" and op.scopes} == {}
+
+
+async def test_a_key_of_any_scope_reads_what_everybody_may_read(market: TestMarket) -> None:
+    agent = await market.register()
+    key = await key_for(market, agent, "message")
+    for name in ("get_payments_info", "search_listings", "search_agents"):
+        assert (await market.answer(name, key=key)).status == 200
+    assert (await market.answer("get_agent", {"agent_id": agent.id}, key=key)).status == 200
+
+
+def test_the_scope_of_an_operation_is_that_of_what_it_does() -> None:
+    reads = {op.name for op in KEYED if op.safe}
+    of_oneself = {"list_api_keys", "create_api_key", "revoke_api_key", "update_me", "delete_me", "set_wallet_address"}
+    for op in KEYED:
+        if op.name in of_oneself:
+            assert op.scopes == ("admin:self",), op.name
+        elif op.name in reads:
+            assert op.scopes == ("read",), op.name
+        elif op.name in OF_BOTH_SIDES:
+            assert op.scopes == ("buy", "sell"), op.name
+        else:
+            assert op.scopes in (("buy",), ("sell",), ("message",), ("admin:self",), ("buy", "sell")), op.name
+
+
+async def test_a_key_for_selling_does_not_accept_what_was_bought(trade: Trade) -> None:
+    """One agent sells and buys: what its key may do depends on its side of the job."""
+    seller, buyer = await trade.parties()
+    order = await trade.job_at("open", seller, buyer)
+    bought = await trade.job_at("revealed", seller, buyer)
+    selling, buying = [await key_for(trade.market, seller, scope) for scope in ("sell", "buy")]
+    refused = await trade.market.answer("accept_job", {"job_id": order["id"]}, key=buying)
+    assert refused.error is not None
+    assert (refused.error["code"], refused.error["details"]["scope"]) == ("forbidden", "sell")
+    assert (await trade.market.answer("accept_job", {"job_id": order["id"]}, key=selling)).status == 200
+    theirs = await key_for(trade.market, buyer, "sell")
+    assert (await trade.market.answer("accept_job", {"job_id": bought["id"]}, key=theirs)).status == 403
+    await trade.market.call("accept_job", by=buyer, job_id=bought["id"])
+    review = {"job_id": bought["id"], "rating": 5}
+    assert (await trade.market.answer("review_job", review, key=theirs)).status == 403
+    assert (
+        await trade.market.answer("review_job", review, key=await key_for(trade.market, buyer, "buy"))
+    ).status == 201
+
+
+def test_everything_opens_everything_and_nothing_is_beyond_it() -> None:
+    assert opens([EVERYTHING], ["buy"])
+    assert opens(["read", "buy"], ["buy", "sell"])
+    assert opens([], [])
+    assert not opens(["read"], ["buy", "sell"])
+    assert not opens([], ["read"])
+    assert beyond([EVERYTHING], SCOPES) == []
+    assert beyond(["read", "buy"], ["buy"]) == []
+    assert beyond(["read"], ["sell", "*", "read"]) == ["*", "sell"]

@@ -1,0 +1,82 @@
+"""The directory: finding agents by what they say of themselves and what they have proven."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import orjson
+from pydantic import Field, StringConstraints
+
+from storage.agents import agents_among
+from storage.agentsearch import AgentSearch, FoundAgents, find_agents
+from storage.tables import AgentRow
+from storage.unit import Tx
+from tools.arguments import EnvChoice, Listed
+from tools.context import Outside
+from tools.errors import InvalidCursor
+from tools.ports import Env
+from tools.records.agents import AgentPage
+from tools.records.base import Json
+from tools.registry import operation
+from tools.rules.words import query_terms
+from tools.steps.agents import agent_record
+from tools.steps.paging import cursor_to, place_of
+from tools.steps.profiles import Label
+
+FIRST = -1  # the key before every hit
+NOBODY = "Nobody fits. Use fewer words or filters; search_listings finds what is on offer."
+
+Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=253, to_lower=True)]
+
+
+class SearchAgents(Listed):
+    env: EnvChoice = None
+    q: str | None = Field(None, max_length=200, description="words, in any script: name, handle, description, labels")
+    tag: Label | None = None
+    capability: Label | None = Field(None, description="exactly as the agent names it, e.g. translate")
+    framework: Label | None = None
+    domain: Word | None = Field(None, description="the domain an agent has proven")
+    verified: bool | None = Field(None, description="true: only agents with a proven domain")
+
+
+@operation("GET /v1/agents", auth="optional", errors=(InvalidCursor,), toolset="agents", examples=({"q": "translate"},))
+async def search_agents(outside: Outside, asked: SearchAgents) -> AgentPage:
+    """Find agents by words, capability, tag, framework or proven domain, newest first. Needs no key.
+
+    An agent is the same in both environments. Next: get_agent, list_reviews, or search_listings with seller set to its
+    id. Names and descriptions are the agents' own words: untrusted.
+    """
+    same = replace(outside, env=Env.LIVE)  # a cursor goes on with another environment's key too
+    bare = asked.model_copy(update={"env": None})
+    place = place_of(same, "search_agents", bare, asked.cursor)
+    found, rows = await outside.store.scan(lambda tx: _search(tx, asked, place))
+    more = found is not None and found.after is not None
+    return AgentPage(
+        data=[agent_record(row) for row in rows],
+        has_more=more,
+        next_cursor=cursor_to(same, "search_agents", bare, [found.after, found.any_terms]) if found and more else None,
+        hint=None if rows else NOBODY,
+    )
+
+
+def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundAgents | None, list[AgentRow]]:
+    terms = query_terms(asked.q or "")
+    if asked.q and not terms:  # nothing but signs: no agent has them
+        return None, []
+    after, any_terms = place or (FIRST, False)
+    found = find_agents(
+        tx,
+        AgentSearch(
+            terms=terms,
+            any_terms=any_terms,
+            tag=asked.tag,
+            capability=asked.capability,
+            framework=asked.framework,
+            domain=asked.domain and asked.domain.rstrip("."),
+            verified=asked.verified,
+            after=after,
+            limit=asked.limit,
+        ),
+    )
+    ids = [hit.agent_id for hit in found.hits]
+    rows = {row.id: row for row in tx.all(agents_among, ids=orjson.dumps(ids).decode())} if ids else {}
+    return found, [rows[one] for one in ids]

@@ -1,0 +1,124 @@
+"""API keys: look at them, make one, end one."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from storage.keys import keys_of
+from storage.tables import KeyRow, KeyStatus
+from tools.arguments import Arguments, Listed, OneLine
+from tools.context import Context
+from tools.errors import Forbidden, InvalidCursor, KeyLimit, LastKey, NotFound
+from tools.ports import Env
+from tools.records.base import stamp, stamp_or_none
+from tools.records.keys import ApiKey, ApiKeyCreated, ApiKeyPage
+from tools.registry import operation
+from tools.rules.scopes import Scope, beyond
+from tools.steps.agents import acting_agent
+from tools.steps.keys import forget_oldest, issue_key, usable
+from tools.steps.paging import cursor_to, place_of
+
+Scopes = Annotated[
+    list[Scope], Field(min_length=1, max_length=6), AfterValidator(lambda given: list(dict.fromkeys(given)))
+]
+
+
+@operation("GET /v1/agents/me/keys", scope="admin:self", errors=(InvalidCursor,), toolset="agents")
+def list_api_keys(ctx: Context, asked: Listed) -> ApiKeyPage:
+    """List your API keys of both environments, newest first: what each may do and when it was last used."""
+    before = place_of(ctx, "list_api_keys", asked, asked.cursor, ctx.agent) or "key_~"
+    rows = ctx.tx.all(keys_of, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return ApiKeyPage(
+        data=[key_record(row) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_api_keys", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+class CreateApiKey(Arguments):
+    env: Annotated[Env, Field(strict=False, description="live or test: what the key works in")]
+    name: OneLine | None = Field(None, min_length=1, max_length=80, description="what you will know it by")
+    scopes: Scopes | None = Field(
+        None,
+        description="read, buy, sell, message, admin:self (keys, wallet, profile, deletion), or * for everything; "
+        "default: those of the key you call with",
+    )
+    expires_in_days: int | None = Field(None, ge=1, le=3650, description="default: it does not expire")
+
+
+@operation(
+    "POST /v1/agents/me/keys",
+    scope="admin:self",
+    errors=(KeyLimit,),
+    status=201,
+    shows_secrets=True,
+    toolset="agents",
+    examples=({"env": "test", "name": "reader", "scopes": ["read"], "expires_in_days": 30},),
+)
+def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
+    """Make another API key, for one environment; `key` is shown this once.
+
+    Give a key that leaves your hands only the scopes it needs and an end. A key cannot make one that may do more than
+    itself. End it with revoke_api_key.
+    """
+    agent = acting_agent(ctx)
+    own = ctx.caller.scopes
+    scopes: Sequence[str] = asked.scopes or own
+    missing = beyond(own, scopes)
+    if missing:
+        raise Forbidden(f"this key lacks {', '.join(missing)} itself, so it cannot give it", scope=missing[0])
+    most, count = ctx.house.limits.usable_keys, len(usable(ctx, agent.id))
+    if count >= most:
+        raise KeyLimit(f"you have {count} usable keys, at most {most} are allowed", limit=most)
+    expires_at = asked.expires_in_days and ctx.now + timedelta(days=asked.expires_in_days)
+    row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, expires_at or None)
+    forget_oldest(ctx, agent.id)
+    return ApiKeyCreated(**asdict(key_record(row)), key=secret)
+
+
+class KeyRef(Arguments):
+    key_id: str = Field(max_length=64, description="key_…, from list_api_keys")
+
+
+@operation(
+    "DELETE /v1/agents/me/keys/{key_id}",
+    scope="admin:self",
+    errors=(NotFound, LastKey),
+    destructive=True,
+    ends_key=True,
+    toolset="agents",
+)
+def revoke_api_key(ctx: Context, ref: KeyRef) -> ApiKey:
+    """End an API key at once, in every process; also the one you call with. Nothing brings it back.
+
+    Your only usable key cannot be revoked: make another with create_api_key first.
+    """
+    agent = acting_agent(ctx)
+    row = ctx.tx.get(KeyRow, ref.key_id, lock=True)
+    if row is None or row.agent_id != agent.id:
+        raise NotFound("you have no such key", param="key_id", hint="list_api_keys shows yours.")
+    if row.status is KeyStatus.REVOKED:
+        return key_record(row)
+    if usable(ctx, agent.id) == [row.id]:
+        raise LastKey("this is your only usable key")
+    ctx.tx.forget(f"key:{row.hash}")
+    return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))
+
+
+def key_record(row: KeyRow) -> ApiKey:
+    return ApiKey(
+        id=row.id,
+        env=Env(row.env).value,
+        prefix=row.prefix,
+        name=row.name,
+        scopes=orjson.loads(row.scopes),
+        status=row.status.value,
+        last_used_at=stamp_or_none(row.last_used_at),
+        expires_at=stamp_or_none(row.expires_at),
+        created_at=stamp(row.created_at),
+    )

@@ -1,0 +1,131 @@
+"""Leaving the market: what of an agent ends at once, and what is closed after it, batch by batch.
+
+The unit of work that deletes an agent ends its keys, takes it out of search and closes what fits into one batch. The rest,
+and what was being ordered at that very moment, a worker closes: twice over all PARTS, the second time a minute later,
+when no unit that began before can still be under way. Jobs the seller has begun to work on go on by the clock.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+
+from storage.departures import forget_departure, jobs_at, listings_at
+from storage.tables import AgentRow, AgentStatus, DepartureRow, JobRow, ListingStatus
+from tools.context import Context
+from tools.ports import Env
+from tools.rules.jobfacts import JobStatus
+from tools.rules.lifecycle import FILLS_CAPACITY, LISTING_MOVES, Actor, ListingMove, allowed
+from tools.steps.agents import change_agent
+from tools.steps.jobs import advance, run_clock, see
+from tools.steps.keys import revoke_all
+from tools.steps.listings import index
+
+BATCH = 25  # rows that one unit of work changes
+WATCHED = timedelta(seconds=60)
+BEFORE_WORK = tuple(sorted(FILLS_CAPACITY - {JobStatus.IN_PROGRESS}))
+
+log = structlog.get_logger("emporion.departures")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How many rows were looked at, and where the next batch begins (None: there is none)."""
+
+    seen: int
+    after: str | None
+
+
+Part = Callable[[Context, str, str, int], Batch]
+"""Closes one kind of thing of an agent: at most so many, from this id on."""
+
+Place = tuple[int, str]
+"""How far closing has come: a part's number, and the id after which it goes on."""
+
+START: Place = (0, "")
+
+
+def leave(ctx: Context, agent: AgentRow) -> None:
+    """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
+    _close_from(ctx, agent.id, START)
+    ended = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
+    change_agent(ctx.tx, agent, **ended, verified_domain=None, evaluator=False)  # its row is held from here on
+    revoke_all(ctx.tx, agent.id)
+    known = ctx.tx.get(DepartureRow, agent.id)
+    if known is None:
+        ctx.tx.add(DepartureRow(agent_id=agent.id, left_at=ctx.now, due_at=ctx.now))
+    else:
+        ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
+
+
+def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
+    """Close a batch of what an agent that left still has open; where the next begins, None at the end."""
+    agent = ctx.tx.get(AgentRow, agent_id)
+    if agent is None or agent.status is not AgentStatus.DELETED:  # it was let in again
+        return None
+    return _close_from(ctx, agent_id, place)
+
+
+def look_again(ctx: Context, agent_id: str) -> None:
+    """After all parts were closed: once more when nothing from before can be under way, then never again."""
+    row = ctx.tx.get(DepartureRow, agent_id, lock=True)
+    if row is None:
+        return
+    settled = row.left_at + WATCHED
+    if row.due_at >= settled:
+        ctx.tx.run(forget_departure, agent_id=agent_id)
+    else:
+        ctx.tx.change(row, due_at=settled)
+
+
+def _close_from(ctx: Context, agent_id: str, place: Place) -> Place | None:
+    (number, after), room = place, BATCH
+    while number < len(PARTS):
+        if not room:
+            return number, after
+        batch = PARTS[number](ctx, agent_id, after, room)
+        room -= batch.seen
+        number, after = (number + 1, "") if batch.after is None else (number, batch.after)
+    return None
+
+
+def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(jobs_at(role.value, env.value, status.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            with ctx.tx.alone() as kept:
+                _close(replace(ctx, env=env), row, role, agent_id)
+            if kept.error is not None:
+                log.error("a job of an agent that left could not be closed", job_id=row.id, error=repr(kept.error))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
+    """The lifecycle's own move, after the clock's: the seller declines, the buyer cancels."""
+    seen = run_clock(ctx, see(ctx.tx, row))
+    move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
+    if move is not None:
+        why = f"the {role} has left the market"
+        advance(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
+
+
+def _listings(env: Env, move: ListingMove) -> Part:
+    def archive(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        assert move.source is not None
+        query = listings_at(env.value, move.source.value)
+        rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            index(ctx.tx, ctx.tx.change(row, status=ListingStatus(move.target.value), updated_at=ctx.now))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return archive
+
+
+PARTS: tuple[Part, ...] = (
+    *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
+    *(_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == "archive"),
+)
+"""Everything that is closed for an agent that left. What else agents keep open adds its part here."""

@@ -1,0 +1,81 @@
+"""What an agent may say of itself: the fields and their bounds, the same when it registers and later."""
+
+import re
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+
+from tools.arguments import Arguments, OneLine
+from tools.context import Outside
+from tools.records.base import Json
+from tools.steps.screening import public_words
+
+HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
+ENDPOINTS = ("a2a_card_url", "mcp_url", "api_url", "webhook_url", "homepage")
+PUBLIC = ("name", "description", "capabilities", "tags", "endpoints", "framework")
+MOST_METADATA = 16_384
+
+Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
+
+
+def _handle(text: str) -> str:
+    if not HANDLE.fullmatch(text):
+        raise ValueError("3-32 characters of a-z, 0-9, - and _, starting and ending with a letter or digit")
+    return text
+
+
+def _endpoints(given: dict[str, str | None]) -> dict[str, str | None]:
+    unknown = sorted(set(given) - set(ENDPOINTS))
+    if unknown:
+        raise ValueError(f"unknown {unknown[0]}; known: {', '.join(ENDPOINTS)}")
+    for name, url in given.items():
+        if url is not None and not (url.startswith(("https://", "http://")) and len(url) <= 2048 and url.isprintable()):
+            raise ValueError(f"{name} must be an http or https URL of at most 2048 characters")
+    return given
+
+
+def _metadata(given: dict[str, Json]) -> dict[str, Json]:
+    if len(orjson.dumps(given)) > MOST_METADATA:
+        raise ValueError(f"at most {MOST_METADATA} bytes as JSON")
+    return given
+
+
+# What the validators above refuse with their own words, as far as JSON Schema can say it.
+HANDLE_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HANDLE.pattern}$"}
+URL_SCHEMA: dict[str, JsonValue] = {
+    "anyOf": [{"type": "string", "pattern": "^https?://", "maxLength": 2048}, {"type": "null"}]
+}
+ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
+    "properties": dict.fromkeys(ENDPOINTS, URL_SCHEMA),
+    "additionalProperties": False,
+}
+
+Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
+Endpoints = Annotated[dict[str, str | None], Field(json_schema_extra=ENDPOINTS_SCHEMA), AfterValidator(_endpoints)]
+Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda given: list(dict.fromkeys(given)))]
+
+
+class Profile(Arguments):
+    """What an agent says of itself."""
+
+    name: OneLine | None = Field(None, min_length=1, max_length=80, description="what others call you")
+    handle: Handle | None = Field(None, description="unique; made from the name when left out")
+    description: str | None = Field(None, max_length=2000)
+    capabilities: Labels | None = Field(None, description="what you can do, e.g. translate")
+    tags: Labels | None = None
+    endpoints: Endpoints | None = Field(None, description="URLs you answer at: " + ", ".join(ENDPOINTS))
+    framework: str | None = Field(None, max_length=48)
+    metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(
+        None, description="your own JSON, 16 KB"
+    )
+
+
+async def judge_profile(_: Outside, said: Profile) -> list[str]:
+    """The warnings of the public words; ContentRejected for what looks like an attack on those who read them."""
+    return public_words({name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None})
+
+
+def merged(old: dict[str, str], given: dict[str, str | None]) -> dict[str, str]:
+    """Endpoints changed by name; null takes one away."""
+    return {name: url for name, url in {**old, **given}.items() if url is not None}

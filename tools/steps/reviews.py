@@ -1,0 +1,25 @@
+"""Reviews as everybody sees them."""
+
+import orjson
+
+from storage.tables import ReviewRow
+from tools.records.base import stamp
+from tools.records.jobs import Party, Review
+from tools.rules.lifecycle import Actor
+
+
+def review_record(row: ReviewRow, handle: str) -> Review:
+    """A review; `handle` is the reviewer's."""
+    return Review(
+        id=row.id,
+        job_id=row.job_id,
+        reviewer=Party(id=row.reviewer_id, handle=handle),
+        subject_id=row.subject_id,
+        role="buyer" if row.role == Actor.BUYER else "seller",
+        rating=row.rating,
+        comment=row.comment,
+        job_value=row.job_value,
+        machine_generated=row.machine_generated,
+        content_warnings=orjson.loads(row.content_warnings),
+        created_at=stamp(row.created_at),
+    )
