@@ -1,4 +1,4 @@
-"""The workers: one loop that probes, sweeps deadlines and keeps house. Any number of processes may run it."""
+"""The workers: one loop that probes, sweeps deadlines, fires schedules and keeps house. Any number of processes may run it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,13 +13,18 @@ from storage.unit import StorageError, Tx
 from tools.context import Approach, Caller, Context, Surface
 from tools.dispatch import Market
 from tools.ports import Chain, Env
+from tools.records.base import EPOCH
 from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
+from tools.steps.batches import Place
 from tools.steps.deadlines import expire_due_jobs
 from tools.steps.housekeeping import forget_old
+from tools.steps.notices import tell_due_notices
+from tools.steps.wakeups import fire_due_schedules
 from tools.touches import write_touches
 
 log = structlog.get_logger("emporion.workers")
+Batches = Callable[[Context, Place], tuple[int, Place | None]]
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
@@ -42,6 +47,8 @@ class Workers:
         self.steps = [
             Step(self.probe, PROBE_SECONDS),
             Step(self.sweep, SWEEP_SECONDS),
+            Step(self.tell, SWEEP_SECONDS),
+            Step(self.fire, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
             Step(self.keep_house, HOUSEKEEPING_SECONDS),
         ]
@@ -85,6 +92,14 @@ class Workers:
                 moved += count
         return moved
 
+    async def tell(self) -> int:
+        """Say what the clock has to say of jobs: deadlines that come near, work that is overdue."""
+        return await self._in_batches(tell_due_notices, "tell")
+
+    async def fire(self) -> int:
+        """Fire every schedule that is due."""
+        return await self._in_batches(fire_due_schedules, "fire")
+
     async def write_touches(self) -> None:
         taken = self.market.touches.take()
         if taken:
@@ -97,6 +112,15 @@ class Workers:
         return await self.market.store.write(
             lambda tx: expire_due_jobs(self._context(tx), move, after), f"sweep_{move.action}"
         )
+
+    async def _in_batches(self, step: Batches, name: str) -> int:
+        done, after = 0, (EPOCH, "")
+        while True:
+            count, rest = await self.market.store.write(lambda tx: step(self._context(tx), after), name)  # noqa: B023
+            done += count
+            if rest is None:
+                return done
+            after = rest
 
     def _context(self, tx: Tx) -> Context:
         market = self.market

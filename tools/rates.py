@@ -1,4 +1,4 @@
-"""Rate limits: fixed windows per key, else per address; most counted in this process, registration in the database."""
+"""Rate limits: fixed windows per key or agent, else per address; most counted in this process, registration in the database."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ class Rate(StrEnum):
     REGISTER = "register"
     VERIFY = "verify"
     PAY = "pay"
+    MESSAGES = "messages"
     STRANGERS = "strangers"  # calls that were not admitted, by address
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
 
@@ -30,6 +31,7 @@ class Allowance:
     calls: int
     seconds: int
     shared: bool = False  # counted in the database, for all processes together
+    per_agent: bool = False  # one window for all keys of an agent
 
 
 ALLOWANCES = {
@@ -38,6 +40,7 @@ ALLOWANCES = {
     Rate.REGISTER: Allowance(20, 3600, shared=True),
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
+    Rate.MESSAGES: Allowance(120, 60, per_agent=True),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }

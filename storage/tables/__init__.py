@@ -3,11 +3,13 @@
 from storage.tables.agents import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.tables.door import AnswerRow, HouseRow, WindowRow
 from storage.tables.events import EventRow
-from storage.tables.jobs import JobEventRow, JobRow, ReviewRow
+from storage.tables.jobs import JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
+from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables.schedules import ScheduleRow, ScheduleStatus
 from storage.tables.search import ListingSearchRow
-from storage.tables.threads import MessageRow, ThreadRow
+from storage.tables.threads import MailboxRow, MessageRow, ThreadKind, ThreadRow
 
 __all__ = [
     "AgentRow",
@@ -23,13 +25,19 @@ __all__ = [
     "ListingRow",
     "ListingSearchRow",
     "ListingStatus",
+    "MailboxRow",
+    "MemoryRow",
     "MessageRow",
+    "OpenRefundRow",
     "PayerRow",
     "ResultRow",
     "ReviewRow",
+    "ScheduleRow",
+    "ScheduleStatus",
     "SettlementKind",
     "SettlementRow",
     "SettlementStatus",
+    "ThreadKind",
     "ThreadRow",
     "WalletRow",
     "WindowRow",

@@ -47,7 +47,7 @@ BEYOND = {
     400: "malformed_json invalid_cursor input_schema_mismatch",
     405: "method_not_allowed",
     409: "public_key_in_use listing_limit listing_archived listing_unavailable seller_busy job_limit job_not_settled "
-    "already_reviewed",
+    "already_reviewed awaiting_reply memory_limit version_conflict schedule_limit schedule_done",
     413: "payload_too_large",
     415: "unsupported_media_type",
     503: "overloaded",
@@ -77,7 +77,7 @@ def test_the_codes_beyond_the_contracts_table_have_their_status() -> None:
 
 
 @covers("limit.rate.value.reads", "limit.rate.value.writes", "limit.rate.value.registration")
-@covers("limit.rate.value.verify", "limit.rate.value.pay")
+@covers("limit.rate.value.verify", "limit.rate.value.pay", "limit.rate.value.messages")
 def test_the_rates_are_those_decided() -> None:
     per_window = {rate.value: (one.calls, one.seconds) for rate, one in ALLOWANCES.items()}
     minute, hour = 60, 3600
@@ -87,11 +87,14 @@ def test_the_rates_are_those_decided() -> None:
         "register": (20, hour),
         "verify": (60, minute),
         "pay": (60, minute),
+        "messages": (120, minute),
         "strangers": (600, minute),
+        "knocks": (600, minute),
     }
     rated = {op.name: op.rate.value for op in CATALOGUE.values()}
     chosen = {name: rate for name, rate in rated.items() if rate not in ("reads", "writes")}
-    assert chosen == {"register_agent": "register", "verify_receipt": "verify", "pay_job": "pay"}
+    messages = {"start_thread": "messages", "post_message": "messages"}
+    assert chosen == {"register_agent": "register", "verify_receipt": "verify", "pay_job": "pay", **messages}
     assert Limits().registrations_per_hour == 20
 
 

@@ -21,7 +21,8 @@ def test_every_declared_error_has_its_scenario_and_no_other() -> None:
 @covers("error.more.invalid_cursor", "error.more.input_schema_mismatch", "error.more.public_key_in_use")
 @covers("error.more.listing_limit", "error.more.listing_archived", "error.more.listing_unavailable")
 @covers("error.more.seller_busy", "error.more.job_limit", "error.more.job_not_settled", "error.more.already_reviewed")
-@covers("error.more.overloaded")
+@covers("error.more.overloaded", "error.more.awaiting_reply", "error.more.memory_limit", "error.more.version_conflict")
+@covers("error.more.schedule_limit", "error.more.schedule_done")
 async def test_a_declared_error_is_answered(trade: Trade, pair: tuple[str, str]) -> None:
     error = await SCENARIOS[pair](trade)
     assert error["code"] == pair[1]

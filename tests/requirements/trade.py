@@ -208,7 +208,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "job.action",
         {
             "by_name": "An action's word is the last part of its path, POST /v1/jobs/{id}/<action>.",
-            "message": Later("message means POST /v1/threads/{thread_id}/messages.", 2),
+            "message": "message means POST /v1/threads/{thread_id}/messages.",
             "review": "review means POST /v1/jobs/{id}/reviews.",
             "pay": "pay means: send the USDC, then POST /v1/jobs/{id}/pay.",
             "refund": Later("refund means: send the USDC back, then POST /v1/jobs/{id}/refund.", 2),

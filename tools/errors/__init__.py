@@ -64,10 +64,12 @@ from tools.errors.market import (
     WalletAddressRequired,
     WalletSignatureInvalid,
 )
+from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, VersionConflict
 
 __all__ = [
     "AddressSanctioned",
     "AlreadyReviewed",
+    "AwaitingReply",
     "ChainUnavailable",
     "ContentRejected",
     "FirstPartySelfDealing",
@@ -89,6 +91,7 @@ __all__ = [
     "ListingUnavailable",
     "MalformedJson",
     "MarketError",
+    "MemoryLimit",
     "MethodNotAllowed",
     "NotFound",
     "NotImplementedHere",
@@ -100,6 +103,8 @@ __all__ = [
     "PublicKeyInUse",
     "RateLimited",
     "RouteNotFound",
+    "ScheduleDone",
+    "ScheduleLimit",
     "SchemaTooExpensive",
     "SellerBusy",
     "SellerHasNoWalletAddress",
@@ -111,6 +116,7 @@ __all__ = [
     "Unauthenticated",
     "UnsupportedMediaType",
     "UpfrontRequiresTrust",
+    "VersionConflict",
     "WalletAddressRequired",
     "WalletSignatureInvalid",
 ]
