@@ -25,7 +25,7 @@ stepped_since = Query(
     .where(
         JobEventRow.job_id == bindparam("job_id"),
         JobEventRow.actor_id == bindparam("actor_id"),
-        JobEventRow.created_at >= bindparam("since"),
+        JobEventRow.created_at > bindparam("since"),
     )
     .limit(1)
 )

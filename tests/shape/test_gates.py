@@ -14,12 +14,16 @@ import storage.events
 import storage.figures
 import storage.jobs
 import storage.listings
+import storage.memory
+import storage.messages
+import storage.schedules
 from server.app import Service
 from server.serve import uvicorn_config
 from server.settings import read_settings
 from storage.query import Query
 from storage.sqlite import SQLiteStore
 from storage.store import Store
+from storage.tables import ThreadKind
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket
 from tests.operations.conftest import chain_process, trade  # noqa: F401 - fixtures
@@ -32,8 +36,14 @@ MODULES: tuple[ModuleType, ...] = (
     storage.figures,
     storage.jobs,
     storage.listings,
+    storage.memory,
+    storage.messages,
+    storage.schedules,
 )
 MAKERS = [
+    *(storage.messages.messages_of(newest_first) for newest_first in (True, False)),
+    *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
+    *(storage.schedules.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
     *(
         storage.jobs.due_jobs(status, deadline)
@@ -49,6 +59,14 @@ BOUNDS = {
     "create_job": 22,
     "accept_job": 14,
     "get_listing": 5,
+    "start_thread": 11,
+    "post_message": 9,
+    "list_threads": 3,
+    "list_messages": 3,
+    "get_inbox": 7,
+    "put_memory": 4,
+    "list_memory": 1,
+    "create_schedule": 3,
 }
 
 
@@ -92,6 +110,14 @@ async def test_a_call_runs_few_statements(trade: Trade) -> None:  # noqa: F811 -
         "get_job": (buyer, {"job_id": job["id"]}),
         "list_events": (buyer, {}),
         "accept_job": (seller, {"job_id": job["id"]}),
+        "start_thread": (buyer, {"to": seller.handle, "body": "Hello."}),
+        "post_message": (buyer, {"thread_id": job["thread_id"], "body": "Hello."}),
+        "list_threads": (seller, {}),
+        "list_messages": (seller, {"thread_id": job["thread_id"]}),
+        "get_inbox": (seller, {}),
+        "put_memory": (buyer, {"key": "a/b", "value": 1}),
+        "list_memory": (buyer, {"prefix": "a/"}),
+        "create_schedule": (buyer, {"in_seconds": 60}),
     }
     for name, (agent, given) in calls.items():
         before = next(count)

@@ -1,7 +1,9 @@
 """What events carry in `data`, kind by kind. An event that carries something else is a fault."""
 
 from collections.abc import Mapping
-from typing import Literal, TypedDict
+from typing import Literal
+
+from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
 
 from tools.records.base import Json
 

@@ -15,7 +15,7 @@ from tests.market import TestMarket
 from tests.surfaces.wires import Call
 
 MASKED = frozenset({"request_id"})
-SECTIONS = ("agents", "listings", "trade", "limits")
+SECTIONS = ("agents", "listings", "trade", "threads", "memory", "schedules", "limits")
 SELLER = Account.from_key("0x" + "51" * 32)
 BUYER = Account.from_key("0x" + "b0" * 32)
 
