@@ -3,14 +3,14 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, literal, literal_column, select, union_all
+from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select, union_all
 
 from storage.among import among
 from storage.query import Query
+from storage.rows import as_row
 from storage.tables import JobEventRow, MessageRow, ThreadKind, ThreadRow
 from storage.unit import Tx
 
-_SIDES = (ThreadRow.a, ThreadRow.b)
 _NONE: ColumnElement[int] = literal_column(
     "0"
 )  # as it stands in the index: a parameter would keep the database from seeing that it fits
@@ -46,12 +46,9 @@ def messages_of(newest_first: bool) -> Query[MessageRow]:
 @cache
 def threads_of(kind: ThreadKind | None) -> Query[Any]:
     """A page of an agent's threads: one range of an index for each side it can stand on and each kind."""
+    kinds = [kind] if kind else list(ThreadKind)
     return _merged(
-        [
-            _range(side, ThreadRow.kind == literal(one.value))
-            for side in _SIDES
-            for one in ([kind] if kind else ThreadKind)
-        ]
+        [(side, ThreadRow.kind == literal(one.value)) for side in (ThreadRow.a, ThreadRow.b) for one in kinds]
     )
 
 
@@ -60,21 +57,23 @@ def page_of_threads(
 ) -> list[ThreadRow]:
     """An agent's threads, the most recently active first, from the one behind `before` on."""
     query = unread_threads if unread else threads_of(kind)
-    return tx.all(query, agent_id=agent_id, env=env, before=before, limit=limit)
+    found = tx.all(query, agent_id=agent_id, env=env, before=before, limit=limit)
+    return [as_row(ThreadRow, values) for values in found]
 
 
-def _range(side: Any, more: Any) -> Select[Any]:
-    return select(ThreadRow).where(
-        side == bindparam("agent_id"), ThreadRow.env == bindparam("env"), more, ThreadRow.latest < bindparam("before")
-    )
-
-
-def _merged(parts: list[Select[Any]]) -> Query[Any]:
-    """Both databases walk the ranges side by side, each in the order of its index, and end with the page."""
-    together = union_all(*parts)
+def _merged(ranges: list[tuple[Any, ColumnElement[bool]]]) -> Query[Any]:
+    """The newest of several ranges together. Each is read no further than a page: PostgreSQL would read it whole."""
+    pages = [
+        select(ThreadRow)
+        .where(side == bindparam("agent_id"), ThreadRow.env == bindparam("env"), more)
+        .where(ThreadRow.latest < bindparam("before"))
+        .order_by(ThreadRow.latest.desc())
+        .limit(bindparam("limit"))
+        .subquery(f"page_{number}")
+        for number, (side, more) in enumerate(ranges)
+    ]
+    together = union_all(*(select(*page.c) for page in pages))
     return Query(together.order_by(together.selected_columns.latest.desc()).limit(bindparam("limit")))
 
 
-unread_threads = _merged(
-    [_range(ThreadRow.a, ThreadRow.unread_a > _NONE), _range(ThreadRow.b, ThreadRow.unread_b > _NONE)]
-)
+unread_threads = _merged([(ThreadRow.a, ThreadRow.unread_a > _NONE), (ThreadRow.b, ThreadRow.unread_b > _NONE)])

@@ -1,10 +1,8 @@
 """Memory: what an agent keeps for itself under keys, durably, in both environments alike."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, ClassVar
 
-import orjson
 from pydantic import Field
 
 from storage.memory import forget_key, keys_between, keys_kept
@@ -15,6 +13,7 @@ from tools.errors import InvalidCursor, MemoryLimit, NotFound, PayloadTooLarge, 
 from tools.records.base import EPOCH, Json, spliced, stamp, stamp_or_none
 from tools.records.memory import Memory, MemoryDeleted, MemoryKey, MemoryPage
 from tools.registry import operation
+from tools.steps.judging import json_text
 from tools.steps.paging import cursor_to, place_of
 
 MOST_VALUE, MOST_KEYS = 65_536, 1_000
@@ -47,28 +46,18 @@ class PutMemory(MemoryRef):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A value as JSON text."""
-
-    text: bytes
-
-
-async def measure_value(outside: Outside, put: PutMemory) -> Measured:
-    text = orjson.dumps(put.value)
-    if len(text) > MOST_VALUE:
-        raise PayloadTooLarge(f"value is {len(text)} bytes as JSON; at most {MOST_VALUE} are taken", param="value")
-    return Measured(text)
+async def value_text(outside: Outside, put: PutMemory) -> str:
+    return json_text(put.value, "value", MOST_VALUE)
 
 
 @operation(
     "PUT /v1/memory/{key}",
-    gather=measure_value,
+    gather=value_text,
     errors=(MemoryLimit, VersionConflict, PayloadTooLarge),
     toolset="memory",
     examples=({"key": "notes/today", "value": {"done": ["invoices"]}},),
 )
-def put_memory(ctx: Context, put: PutMemory, measured: Measured) -> Memory:
+def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
     """Keep any JSON under a key, for yourself alone and for both environments; what was there is replaced, its ttl too.
 
     With if_version only that version is replaced (compare-and-set), so several of your processes can share a key; over
@@ -85,7 +74,7 @@ def put_memory(ctx: Context, put: PutMemory, measured: Measured) -> Memory:
         )
     if alive is None:
         _check_room(ctx)
-    fresh = _row(ctx, put, measured.text, alive)
+    fresh = _row(ctx, put, text, alive)
     if row is None:
         return _record(ctx.tx.add(fresh))
     return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))
@@ -151,17 +140,17 @@ def _alive(ctx: Context, row: MemoryRow | None) -> MemoryRow | None:
     return None if gone else row
 
 
-def _row(ctx: Context, put: PutMemory, text: bytes, before: MemoryRow | None) -> MemoryRow:
+def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
     """What is to be kept. A new key's version is later than any it had before it was deleted."""
     return MemoryRow(
         agent_id=ctx.agent,
         key=put.key,
         version=(ctx.now - EPOCH) // timedelta(microseconds=1),
-        size=len(text),
+        size=len(text.encode()),
         expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
         created_at=ctx.now if before is None else before.created_at,
         updated_at=ctx.now,
-        value=text.decode(),
+        value=text,
     )
 
 

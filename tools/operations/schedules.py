@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
 
-import orjson
 from pydantic import AfterValidator, Field
 
 from storage.schedules import active_schedules, forget_schedule, schedules_of
@@ -19,6 +18,7 @@ from tools.records.schedules import Schedule, ScheduleDeleted, SchedulePage
 from tools.registry import operation
 from tools.rules.ids import Prefix
 from tools.rules.wakeups import resumed
+from tools.steps.judging import json_text
 from tools.steps.paging import cursor_to, place_of
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
@@ -67,12 +67,9 @@ async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
         param, message = wrong[0]
         listed = [{"param": param, "message": message} for param, message in wrong]
         raise InvalidRequest(f"{param}: {message}", param=param, violations=listed)
-    payload = orjson.dumps(asked.payload)
-    if len(payload) > MOST_PAYLOAD:
-        raise PayloadTooLarge(f"payload is {len(payload)} bytes; at most {MOST_PAYLOAD} are taken", param="payload")
     in_seconds = timedelta(seconds=asked.in_seconds or 0)
     first_at = outside.now + in_seconds if asked.run_at is None else datetime.fromisoformat(asked.run_at)
-    return Planned(first_at, payload.decode())
+    return Planned(first_at, json_text(asked.payload, "payload", MOST_PAYLOAD))
 
 
 @operation(

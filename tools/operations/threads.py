@@ -1,5 +1,6 @@
 """Threads: two agents write to each other, directly or about a job."""
 
+import asyncio
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -14,13 +15,14 @@ from tools.rates import Rate
 from tools.records.threads import Message, MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
 from tools.registry import operation
 from tools.steps.agents import find_agent
-from tools.steps.judging import measured
+from tools.steps.judging import json_text
 from tools.steps.messages import Words, new_thread, other_in, read_up_to, sides, write
 from tools.steps.paging import cursor_to, place_of
 from tools.steps.screening import private_json, private_text
 from tools.steps.threads import find_thread, message_records, thread_records
 
 MOST_DATA = 32_768
+LONG = 4_000  # characters from which screening leaves the event loop
 AFTER_ALL, BEFORE_ALL = "8", 0  # no id begins so high: behind the newest thread; before the first message
 
 
@@ -43,11 +45,10 @@ class Said(Arguments):
 
 async def screen(outside: Outside, said: Said) -> Words:
     """Look the words through before the unit of work opens; only a leaked credential is refused."""
-    warned = private_text(said.body, "body")
-    if said.data is None:
-        return Words(said.body, None, warned)
-    made = await measured(said.data, "data", MOST_DATA)
-    return Words(said.body, made.text.decode(), sorted({*warned, *private_json(said.data, "data")}))
+    data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
+    if len(said.body) + len(data or "") < LONG:
+        return Words(said.body, data, _warnings(said))
+    return Words(said.body, data, await asyncio.to_thread(_warnings, said))
 
 
 class StartThread(Said):
@@ -187,6 +188,10 @@ def mark_thread_read(ctx: Context, done: MarkThreadRead) -> ThreadRead:
     thread = find_thread(ctx.tx, done.thread_id, ctx.agent, ctx.env, lock=True)
     message = None if done.up_to_message_id is None else _message_in(ctx, thread, done.up_to_message_id)
     return _how_far(ctx, read_up_to(ctx, thread, message))
+
+
+def _warnings(said: Said) -> list[str]:
+    return sorted({*private_text(said.body, "body"), *private_json(said.data, "data")})
 
 
 def _check_reachable(ctx: Context, thread: ThreadRow) -> None:
