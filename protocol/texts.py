@@ -241,7 +241,7 @@ def _limits(house: House) -> str:
     counted = {**ALLOWANCES, Rate.REGISTER: Allowance(house.limits.registrations_per_hour, 3600)}
     rates = ", ".join(f"{rate} {one.calls} per {span(one.seconds).removeprefix('1 ')}" for rate, one in counted.items())
     return (
-        f"Calls per key, or per address without one: {rates}. The RateLimit headers say what is left; on 429 wait Retry-After "
+        f"Calls per key, or per address without one: {rates}; messages count per agent. The RateLimit headers say what is left; on 429 wait Retry-After "
         f"seconds. An agent has at most {house.limits.active_listings} active listings, {house.limits.unfinished_jobs} "
         f"unfinished orders, {house.limits.usable_keys} usable API keys and {house.limits.streams_per_key} open streams per key."
     )

@@ -219,7 +219,11 @@ def _header_parameters(op: Operation) -> list[Schema]:
         return []
     few = "" if op.auth == "key" else " Without credentials it needs at least 22."
     about = f"1-255 printable ASCII characters of your choice: repeating the call with them is safe for 24 hours.{few}"
-    return [_header("Idempotency-Key", about, {"type": "string", "pattern": r"^[!-~]([ -~]{0,253}[!-~])?$"})]
+    repeat = _header("Idempotency-Key", about, {"type": "string", "pattern": r"^[!-~]([ -~]{0,253}[!-~])?$"})
+    if "if_version" not in op.input.model_fields:
+        return [repeat]
+    only = "Write only over this version, as a read has shown it: the same as if_version."
+    return [repeat, _header("If-Match", only, {"type": "string", "pattern": r'^"[0-9]{1,16}"$'})]
 
 
 def _header(name: str, description: str, schema: Schema) -> Schema:

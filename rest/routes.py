@@ -1,5 +1,6 @@
 """REST: one ASGI application over the whole registry. It finds the operation, hands over, and frames the answer."""
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -12,7 +13,7 @@ from rest.stream import head_of_stream, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
-from tools.errors import MarketError, MethodNotAllowed, RouteNotFound
+from tools.errors import InvalidRequest, MarketError, MethodNotAllowed, RouteNotFound
 from tools.errors.base import Json
 from tools.registry import CATALOGUE, Operation
 
@@ -23,18 +24,26 @@ Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], Approach]
 
 
+VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
 
 
 class Table:
-    """The routes by shape: a literal path is one look-up, a path with names one for each way names are placed in it."""
+    """The routes by shape: a literal path is one look-up, a path with names one for each way names are placed in it.
+
+    A last name whose values may hold slashes takes the rest of a longer path, for callers who leave them unencoded.
+    """
 
     def __init__(self, operations: list[Operation]) -> None:
         self.literal: dict[Parts, Methods] = {}
         self.named: dict[int, dict[tuple[int, ...], dict[Parts, tuple[Methods, Parts]]]] = {}  # length, places, words
+        self.open: dict[Parts, tuple[Methods, Parts]] = {}  # what stands before the rest
         for op in operations:
-            self._place(tuple(op.path.strip("/").split("/")))[op.method] = op
+            parts = tuple(op.path.strip("/").split("/"))
+            self._place(parts)[op.method] = op
+            if takes_slashes(op):
+                self.open.setdefault(parts[:-1], ({}, parts))[0][op.method] = op
 
     def _place(self, parts: Parts) -> Methods:
         fixed = tuple(place for place, part in enumerate(parts) if not part.startswith("{"))
@@ -52,7 +61,7 @@ class Table:
             found = shapes.get(tuple([parts[place] for place in fixed]))
             if found is not None:
                 return found
-        return None
+        return next((found for head, found in self.open.items() if parts[: len(head)] == head != parts), None)
 
 
 class Rest:
@@ -67,7 +76,7 @@ class Rest:
         try:
             op, path = self._route(scope)
             body = await read_body(receive)
-            given = arguments_of(op, path, scope["query_string"], body)
+            given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
         except ClientGone:
             return
         except MarketError as error:
@@ -97,7 +106,9 @@ class Rest:
         op = methods.get(method)
         if op is None:
             raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
-        return op, {name[1:-1]: value for name, value in zip(shape, parts, strict=True) if name.startswith("{")}
+        last = len(shape) - 1
+        values = (*parts[:last], "/".join(parts[last:]))
+        return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(self, scope: Scope, send: Send, answer: Answer, more: Headers) -> None:
         headers = [*of_answer(answer), *more]
@@ -142,6 +153,25 @@ def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
     """A reconnecting client says in Last-Event-ID what it saw last; that wins over `since`."""
     last = dict(scope["headers"]).get(b"last-event-id", b"").decode("latin-1")
     return {**given, "since": last} if last else given
+
+
+def conditional(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
+    """If-Match names the version a write is for, where the operation takes one."""
+    header = dict(scope["headers"]).get(b"if-match")
+    if header is None or "if_version" not in op.input.model_fields:
+        return given
+    version = VERSION.fullmatch(header.decode("latin-1").strip())
+    if version is None or given.get("if_version", int(version[1])) != int(version[1]):
+        raise InvalidRequest("If-Match: the version a read has shown, and the same as if_version", param="If-Match")
+    return {**given, "if_version": int(version[1])}
+
+
+def takes_slashes(op: Operation) -> bool:
+    """Whether the last name of the path may stand for text with slashes."""
+    if not op.path.endswith("}"):
+        return False
+    schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
+    return "pattern" in schema and re.fullmatch(schema["pattern"], "a/b") is not None
 
 
 def idempotency_key(scope: Scope) -> str | None:

@@ -1,4 +1,4 @@
-"""The workers: one loop that probes, sweeps deadlines and keeps house. Any number of processes may run it."""
+"""The workers: one loop that probes, sweeps deadlines, fires schedules and keeps house. Any number of processes may run it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,15 +15,20 @@ from storage.unit import StorageError, Tx
 from tools.context import Approach, Caller, Context, Surface
 from tools.dispatch import Market
 from tools.ports import Chain, Env
+from tools.records.base import EPOCH
 from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
 from tools.steps.agents import index_waiting
+from tools.steps.batches import Place as Due
 from tools.steps.deadlines import expire_due_jobs
 from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
+from tools.steps.notices import tell_due_notices
+from tools.steps.wakeups import fire_due_schedules
 from tools.touches import write_touches
 
 log = structlog.get_logger("emporion.workers")
+Batches = Callable[[Context, Due], tuple[int, Due | None]]
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
@@ -47,6 +52,8 @@ class Workers:
         self.steps = [
             Step(self.probe, PROBE_SECONDS),
             Step(self.sweep, SWEEP_SECONDS),
+            Step(self.tell, SWEEP_SECONDS),
+            Step(self.fire, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
             Step(self.wind_down, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
@@ -109,6 +116,14 @@ class Workers:
             if not await self.market.store.write(index_waiting, "index_agents"):
                 break
 
+    async def tell(self) -> int:
+        """Say what the clock has to say of jobs: deadlines that come near, work that is overdue."""
+        return await self._in_batches(tell_due_notices, "tell")
+
+    async def fire(self) -> int:
+        """Fire every schedule that is due."""
+        return await self._in_batches(fire_due_schedules, "fire")
+
     async def write_touches(self) -> None:
         taken = self.market.touches.take()
         if taken:
@@ -130,6 +145,15 @@ class Workers:
 
     async def _look_again(self, agent_id: str) -> None:
         await self.market.store.write(lambda tx: look_again(context_of(self.market, tx), agent_id), "wind_down")
+
+    async def _in_batches(self, step: Batches, name: str) -> int:
+        done, after = 0, (EPOCH, "")
+        while True:
+            count, rest = await self.market.store.write(lambda tx: step(context_of(self.market, tx), after), name)  # noqa: B023
+            done += count
+            if rest is None:
+                return done
+            after = rest
 
     async def _database_answers(self) -> bool:
         with suppress(StorageError, TimeoutError):

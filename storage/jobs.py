@@ -1,14 +1,14 @@
-"""Queries of jobs: whose they are, which are due, what a listing's jobs came to."""
+"""Queries of jobs: whose they are, whom they wait for, which are due."""
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, literal, or_, select
 
 from storage.among import among
 from storage.query import Query
-from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, MessageRow, ReviewRow, SettlementRow
+from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
 
 reviews_of_job = Query(select(ReviewRow).where(ReviewRow.job_id == bindparam("job_id")))
 reviews_of_jobs = Query(select(ReviewRow).where(among(ReviewRow.job_id, "job_ids")))
@@ -36,11 +36,30 @@ deliveries_of_jobs = Query(
     .where(among(JobDeliveryRow.job_id, "job_ids"))
     .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
 )
-messages_of = Query(
-    select(MessageRow)
-    .where(MessageRow.thread_id == bindparam("thread_id"))
-    .order_by(MessageRow.id)
+waiting_for = Query(
+    select(JobRow)
+    .where(JobRow.waits_for == bindparam("agent_id"), JobRow.env == bindparam("env"))
+    .order_by(JobRow.act_by, JobRow.id)
     .limit(bindparam("limit"))
+)
+owing_refunds = Query(
+    select(JobRow)
+    .join_from(OpenRefundRow.__table__, JobRow.__table__, JobRow.id == OpenRefundRow.job_id)
+    .where(OpenRefundRow.seller_id == bindparam("seller_id"), OpenRefundRow.env == bindparam("env"))
+    .order_by(OpenRefundRow.job_id)
+    .limit(bindparam("limit"))
+)
+close_refund = Query(delete(OpenRefundRow.__table__).where(OpenRefundRow.job_id == bindparam("job_id")))
+due_notices = Query(
+    select(JobRow)
+    .where(
+        JobRow.notice_at >= bindparam("since"),
+        JobRow.notice_at <= bindparam("until"),
+        or_(JobRow.notice_at > bindparam("since"), JobRow.id > bindparam("after")),
+    )
+    .order_by(JobRow.notice_at, JobRow.id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
 )
 
 FILLING = ("open", "quote_requested", "quoted", "awaiting_payment", "in_progress")

@@ -129,6 +129,6 @@ def _compile(statement: Any, dialect: Dialect) -> Plan:
 
 def _maker(columns: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
     table = getattr(columns[0], "table", None) if columns else None
-    if table is not None and columns == list(table.c) and "row" in table.info:
+    if isinstance(table, Table) and columns == list(table.c) and "row" in table.info:
         return partial(as_row, table.info["row"])
     return (lambda values: values[0]) if len(columns) == 1 else tuple

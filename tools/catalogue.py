@@ -5,17 +5,21 @@ from tools.operations import (
     directory,
     events,
     history,
+    inbox,
     jobs,
     keys,
     listings,
+    memory,
     meta,
     moves,
     payments,
     receipts,
     refunds,
     reviews,
+    schedules,
     search,
     support,
+    threads,
     wallets,
     webhooks,
     work,
@@ -24,7 +28,7 @@ from tools.registry import CATALOGUE
 
 CONTENTS = (
     meta, support, agents, keys, directory, reviews, wallets, search, listings, jobs, work, moves, history, payments, refunds,
-    receipts, events, webhooks,
+    receipts, inbox, threads, events, webhooks, schedules, memory,
 )  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}

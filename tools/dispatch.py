@@ -107,7 +107,9 @@ class Market:
         return caller, await self._count(op, caller)
 
     async def _count(self, op: Operation, caller: Caller) -> Quota:
-        allowance, bucket = self._allowance(op), caller.key_id or bucket_of(caller.approach.ip)
+        allowance = self._allowance(op)
+        holder = caller.agent_id if allowance.per_agent else caller.key_id
+        bucket = holder or bucket_of(caller.approach.ip)
         if not allowance.shared:
             return self.windows.take(op.rate, allowance, bucket, self.world.clock.monotonic())
         now = self.world.clock.now()

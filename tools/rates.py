@@ -1,4 +1,4 @@
-"""Rate limits: fixed windows per key, else per address; most counted in this process, registration in the database."""
+"""Rate limits: fixed windows per key or agent, else per address; most counted in this process, registration in the database."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ class Rate(StrEnum):
     VERIFY = "verify"
     PAY = "pay"
     SUPPORT = "support"
+    MESSAGES = "messages"
     STRANGERS = "strangers"  # calls that were not admitted, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
@@ -33,6 +34,7 @@ class Allowance:
     calls: int
     seconds: int
     shared: bool = False  # counted in the database, for all processes together
+    per_agent: bool = False  # one window for all keys of an agent
 
 
 ALLOWANCES = {
@@ -42,6 +44,7 @@ ALLOWANCES = {
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
     Rate.SUPPORT: Allowance(10, 3600),
+    Rate.MESSAGES: Allowance(120, 60, per_agent=True),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }

@@ -17,6 +17,8 @@ JOB_INDEXES = [
     Index(None, "status", "pay_by"),
     Index(None, "status", "deliver_by"),
     Index(None, "status", "review_by"),
+    Index(None, "waits_for", "env", "act_by", "id"),
+    Index(None, "notice_at", "id"),
 ]
 
 
@@ -65,6 +67,12 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     pay_by: Mapped[datetime | None] = mapped_column(default=None)
     deliver_by: Mapped[datetime | None] = mapped_column(default=None)
     review_by: Mapped[datetime | None] = mapped_column(default=None)
+    waits_for: Mapped[str | None] = mapped_column(default=None)  # the party that must act, as the lifecycle says
+    act_by: Mapped[datetime | None] = mapped_column(default=None)  # and by when
+    notice_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock next has something to say of it
+    overdue_told_for: Mapped[datetime | None] = mapped_column(
+        default=None
+    )  # the deliver_by that was said to be overdue
     created_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None] = mapped_column(default=None)
     delivered_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -114,3 +122,11 @@ class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
     machine_generated: Mapped[bool]
     content_warnings: Mapped[str]
     created_at: Mapped[datetime]
+
+
+class OpenRefundRow(Row, name="open_refunds", parts=[Index(None, "seller_id", "env", "job_id")]):
+    """A job whose settlements say that its seller owes something back: how such jobs are found, never how much it is."""
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    seller_id: Mapped[str]
+    env: Mapped[str]

@@ -1,29 +1,84 @@
-"""Threads agents talk in, and their messages."""
+"""Threads two agents talk in, their messages, and how much of them each agent has not read.
+
+What a thread counts stands on its row and moves with each message, so no reader counts messages.
+"""
 
 from datetime import datetime
+from enum import StrEnum
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
 
 
-class ThreadRow(Row, name="threads"):
+class ThreadKind(StrEnum):
+    DIRECT = "direct"
+    JOB = "job"
+    BOUNTY = "bounty"
+
+
+def _unread(side: str) -> Index:
+    """The threads one side has something to read in: all others are left out of the index."""
+    some = text(f"unread_{side} > 0")
+    return Index(f"ix_threads_unread_{side}", side, "env", "latest", sqlite_where=some, postgresql_where=some)
+
+
+THREAD_PARTS = [
+    Index(None, "a", "env", "kind", "latest"),
+    Index(None, "b", "env", "kind", "latest"),
+    _unread("a"),
+    _unread("b"),
+]
+
+
+class ThreadRow(Row, name="threads", parts=THREAD_PARTS):
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     env: Mapped[str]
-    kind: Mapped[str]
+    kind: Mapped[ThreadKind]
     job_id: Mapped[str | None] = mapped_column(index=True)
-    a: Mapped[str] = mapped_column(index=True)
-    b: Mapped[str] = mapped_column(index=True)
+    bounty_id: Mapped[str | None] = mapped_column(default=None)
+    pair: Mapped[str | None] = mapped_column(default=None, index=True, unique=True)  # environment and agents, if direct
+    a: Mapped[str]
+    b: Mapped[str]
+    latest: Mapped[str] = mapped_column(
+        default=""
+    )  # the newest message's id without its prefix; before it the thread's
+    message_count: Mapped[int] = mapped_column(default=0)
+    from_a: Mapped[int] = mapped_column(default=0)  # of the messages, how many a wrote
+    from_b: Mapped[int] = mapped_column(default=0)
+    unread_a: Mapped[int] = mapped_column(default=0)
+    unread_b: Mapped[int] = mapped_column(default=0)
+    read_a: Mapped[int] = mapped_column(default=0)  # the number of the newest message a has read
+    read_b: Mapped[int] = mapped_column(default=0)
+    run: Mapped[int] = mapped_column(
+        default=0
+    )  # messages in a row that nobody has answered; notes of actions not counted
+    run_by: Mapped[str | None] = mapped_column(default=None)
+    run_began_at: Mapped[datetime | None] = mapped_column(default=None)
+    run_last_at: Mapped[datetime | None] = mapped_column(default=None)
+    last_message_at: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime]
 
 
-class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "id")]):
+class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number", unique=True)]):
     id: Mapped[str] = mapped_column(primary_key=True)
     thread_id: Mapped[str]
+    number: Mapped[int]  # in its thread, from 1
+    from_a: Mapped[int]  # of the thread's messages up to this one, how many a wrote
+    from_b: Mapped[int]
     sender_id: Mapped[str | None]  # None: the platform
     body: Mapped[str]
     data: Mapped[str | None]
     content_warnings: Mapped[str]
     created_at: Mapped[datetime]
+
+
+class MailboxRow(Row, name="mailboxes"):
+    """How many messages an agent has not read, in all its threads of one environment."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    env: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    unread: Mapped[int]

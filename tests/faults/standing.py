@@ -58,6 +58,7 @@ def half_states(found: Standing) -> list[str]:
         *_of_answers(found),
         *_of_agents(found),
         *_of_listings(found),
+        *_of_threads(found),
     ]
 
 
@@ -169,3 +170,18 @@ def _of_listings(found: Standing) -> Iterator[str]:
         lost = {row.get(name) for name in DOCUMENTS} - kept - {None}
         if lost:
             yield f"{row['id']} names the documents {lost}, which do not stand"
+
+
+def _of_threads(found: Standing) -> Iterator[str]:
+    """What threads and mailboxes count is what their messages come to. Nobody has marked any as read."""
+    unread: Counter[tuple[str, str]] = Counter()
+    for thread in found["threads"]:
+        wrote = Counter(one["sender_id"] for one in found["messages"] if one["thread_id"] == thread["id"])
+        told = (thread["message_count"], thread["from_a"], thread["from_b"], thread["unread_a"], thread["unread_b"])
+        a, b = wrote[thread["a"]], wrote[thread["b"]]
+        if told != (a + b, a, b, b, a):
+            yield f"thread {thread['id']} counts {told} of {wrote}"
+        unread += Counter({(thread["a"], thread["env"]): b, (thread["b"], thread["env"]): a})
+    kept = Counter({(box["agent_id"], box["env"]): box["unread"] for box in found["mailboxes"]})
+    if kept != unread:
+        yield f"mailboxes hold {kept} of {unread}"

@@ -46,7 +46,8 @@ BEYOND = {
     400: "malformed_json invalid_cursor input_schema_mismatch",
     405: "method_not_allowed",
     409: "handle_limit key_limit public_key_in_use listing_limit listing_archived listing_unavailable seller_busy "
-    "job_limit job_not_settled already_reviewed nothing_to_refund webhook_limit webhook_disabled",
+    "job_limit job_not_settled already_reviewed nothing_to_refund webhook_limit webhook_disabled "
+    "awaiting_reply memory_limit version_conflict schedule_limit schedule_done",
     413: "payload_too_large",
     415: "unsupported_media_type",
     503: "overloaded",
@@ -77,6 +78,7 @@ def test_the_codes_beyond_the_contracts_table_have_their_status() -> None:
 
 @covers("limit.rate.value.reads", "limit.rate.value.writes", "limit.rate.value.registration")
 @covers("limit.rate.value.verify", "limit.rate.value.pay", "limit.rate.value.support")
+@covers("limit.rate.value.messages")
 def test_the_rates_are_those_decided() -> None:
     per_window = {rate.value: (one.calls, one.seconds) for rate, one in ALLOWANCES.items()}
     minute, hour = 60, 3600
@@ -86,6 +88,7 @@ def test_the_rates_are_those_decided() -> None:
         "register": (20, hour),
         "verify": (60, minute),
         "pay": (60, minute),
+        "messages": (120, minute),
         "strangers": (600, minute),
         "knocks": (600, minute),
         "support": (10, hour),
@@ -98,6 +101,8 @@ def test_the_rates_are_those_decided() -> None:
         "pay_job": "pay",
         "refund_job": "pay",
         "report_support": "support",
+        "start_thread": "messages",
+        "post_message": "messages",
     }
     assert Limits().registrations_per_hour == 20
 

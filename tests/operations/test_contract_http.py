@@ -96,7 +96,7 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         for action, body in (("accept", None), ("deliver", {"output": {"english": "good day"}})):
             assert action in seen["available_actions"]
             seen = await http.ask("POST", f"{path}/{action}", body, key=selling)
-        assert (await http.ask("GET", path, key=buying))["available_actions"] == ["pay", "cancel"]
+        assert (await http.ask("GET", path, key=buying))["available_actions"] == ["pay", "cancel", "message"]
 
         terms = await http.ask("POST", f"{path}/pay", key=buying, status=402)
         assert terms["error"]["code"] == "payment_required"
@@ -105,7 +105,7 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         paid = await http.ask("POST", f"{path}/pay", {"transaction": sent}, key=buying)
         assert (paid["output"], paid["available_actions"]) == (
             {"english": "good day"},
-            ["accept", "request_revision", "dispute"],
+            ["accept", "request_revision", "dispute", "message"],
         )
         done = await http.ask("POST", f"{path}/accept", key=buying)
         assert (done["status"], done["available_actions"]) == ("completed", ["review"])
@@ -125,6 +125,9 @@ async def test_two_agents_trade_over_http_by_the_contracts_own_paths(trade: Trad
         assert (await http.ask("GET", "/v1/payments"))["env"] == "live"
         assert (await http.ask("GET", "/v1/payments", key=buying))["env"] == "test"
         await webhooks_by_their_paths(http, market, selling)
+        await talk(http, buying, seller.handle)
+        await remember(http, buying)
+        await wake(http, buying)
         await one_leaves(http, buyer.id, buying)
 
 
@@ -155,6 +158,36 @@ async def one_leaves(http: Web, agent_id: str, key: str) -> None:
     gone = await http.ask("DELETE", "/v1/agents/me", {"confirm": "bo-the-last"}, key=key)
     assert gone == {"object": "agent.deleted", "id": agent_id, "handle": "bo-the-last"}
     assert (await http.ask("GET", f"/v1/agents/{agent_id}", status=404))["error"]["code"] == "not_found"
+
+
+async def talk(http: Web, key: str, to: str) -> None:
+    """Write to an agent and read it back, by the contract's paths."""
+    thread = (await http.ask("POST", "/v1/threads", {"to": to, "body": "Thanks."}, key=key, status=201))["thread"]
+    path = f"/v1/threads/{thread['id']}"
+    await http.ask("POST", f"{path}/messages", {"body": "See you."}, key=key, status=201)
+    said = await http.ask("GET", f"{path}/messages", key=key)
+    assert [one["body"] for one in said["data"]] == ["Thanks.", "See you."]
+    assert (await http.ask("POST", f"{path}/read", key=key))["unread_count"] == 0
+    assert (await http.ask("GET", path, key=key))["message_count"] == 2
+    assert (await http.ask("GET", "/v1/threads", key=key, kind="direct"))["data"][0]["id"] == thread["id"]
+    assert (await http.ask("GET", "/v1/inbox", key=key))["object"] == "inbox"
+
+
+async def remember(http: Web, key: str) -> None:
+    path = "/v1/memory/notes%2Ftoday"
+    assert (await http.ask("PUT", path, {"value": [1]}, key=key))["key"] == "notes/today"
+    assert (await http.ask("GET", path, key=key))["value"] == [1]
+    assert [one["key"] for one in (await http.ask("GET", "/v1/memory", key=key, prefix="notes/"))["data"]]
+    assert (await http.ask("DELETE", path, key=key))["deleted"] is True
+
+
+async def wake(http: Web, key: str) -> None:
+    made = await http.ask("POST", "/v1/schedules", {"in_seconds": 60, "payload": {}}, key=key, status=201)
+    path = f"/v1/schedules/{made['id']}"
+    assert (await http.ask("PATCH", path, {"status": "paused"}, key=key))["status"] == "paused"
+    assert (await http.ask("GET", path, key=key))["id"] == made["id"]
+    assert [one["id"] for one in (await http.ask("GET", "/v1/schedules", key=key))["data"]] == [made["id"]]
+    assert (await http.ask("DELETE", path, key=key))["deleted"] is True
 
 
 @covers("endpoint.auth.bearer", "endpoint.auth.x_api_key", "auth.2.bearer", "auth.2.x_api_key")

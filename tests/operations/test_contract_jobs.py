@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from storage.jobs import messages_of
 from storage.tables import ThreadRow
 from tests.market import BASE_URL, Agent
 from tests.requirements import covers, named
@@ -75,7 +74,7 @@ async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade)
         "id": ordered["id"],
         "status": "delivered",
         "role": "buyer",
-        "available_actions": ["pay", "cancel"],
+        "available_actions": ["pay", "cancel", "message"],
         "listing_id": listing["id"],
         "bounty_id": None,
         "buyer": {"id": buyer.id, "handle": buyer.handle},
@@ -266,12 +265,12 @@ async def test_inputs_outputs_and_messages_are_stored_whole_and_readable(trade: 
     await trade.market.call("deliver_job", by=seller, **given)
     kept = await stored(trade.market.store)
     assert all(text in kept for text in ("Zwölf Boxkämpfer", "Twelve boxers", "Done by noon."))
-    read = {"thread_id": job["thread_id"], "limit": 10}
-    (message,) = await trade.market.store.look(lambda tx: tx.all(messages_of, **read))
-    assert (message.sender_id, message.body, is_id("msg_", message.id)) == (seller.id, "Done by noon.", True)
+    (message,) = (await trade.market.call("list_messages", by=buyer, thread_id=job["thread_id"]))["data"]
+    said = (message["sender"]["id"], message["body"], is_id("msg_", message["id"]))
+    assert said == (seller.id, "Done by noon.", True)
     events = await trade.market.call("list_events", by=buyer, types=["message.received"])
     told = [(one["data"]["message_id"], one["data"]["from"], one["data"]["thread_id"]) for one in events["data"]]
-    assert told == [(message.id, seller.id, job["thread_id"])]
+    assert told == [(message["id"], seller.id, job["thread_id"])]
 
 
 @covers("route.jobs.reviews", "open_record.review", "service.2.review", "invariant.9.reviews")

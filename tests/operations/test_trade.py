@@ -24,16 +24,20 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
     assert [one["id"] for one in found["data"]] == [listing["id"]]
 
     job = await trade.order(buyer, listing)
-    assert (job["status"], job["available_actions"], job["waiting_on"]["who"]) == ("open", ["cancel"], "seller")
+    assert (job["status"], job["available_actions"], job["waiting_on"]["who"]) == (
+        "open",
+        ["cancel", "message"],
+        "seller",
+    )
     accepted = await trade.market.call("accept_job", by=seller, job_id=job["id"])
-    assert (accepted["status"], accepted["available_actions"]) == ("in_progress", ["deliver", "cancel"])
+    assert (accepted["status"], accepted["available_actions"]) == ("in_progress", ["deliver", "cancel", "message"])
 
     await trade.deliver(seller, job)
     sealed = await trade.seen(buyer, job)
     work = canonical({"english": "good day"})
     assert (sealed["status"], sealed["output"], sealed["output_sealed"]) == ("delivered", None, True)
     assert (sealed["output_hash"], sealed["output_bytes"]) == (sha256(work).hexdigest(), len(work))
-    assert (sealed["payment"]["status"], sealed["available_actions"]) == ("due", ["pay", "cancel"])
+    assert (sealed["payment"]["status"], sealed["available_actions"]) == ("due", ["pay", "cancel", "message"])
 
     terms = await trade.market.call("pay_job", by=buyer, job_id=job["id"])
     assert (terms["object"], terms["amount"], terms["pay_to"]) == ("payment_terms", PRICE, seller.wallet.address)

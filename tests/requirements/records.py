@@ -92,8 +92,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "incomplete records: thread and message (decisions 8)",
         "open_record",
         {
-            "thread": Later("A thread: id, kind, participants, job_id, bounty_id, counts, last message.", 2),
-            "message": Later("A message: id, thread_id, sender, body, data, content_warnings, mine, created_at.", 2),
+            "thread": "A thread: id, kind, participants, job_id, bounty_id, counts, last message.",
+            "message": "A message: id, thread_id, sender, body, data, content_warnings, mine, created_at.",
             "webhook": "A webhook: id, url, event_types, status, its secret once.",
             "review": "A review: id, job_id, reviewer, subject, role, rating, comment, value, warnings, created_at.",
             "dispute": Later("A dispute: panel, checks, votes, deadline, tally and rationales once closed.", 3),
@@ -104,8 +104,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "proposal": Later(
                 "A proposal: id, bounty_id, seller, price, payment, message, status, warnings, created_at.", 3
             ),
-            "memory": Later("A memory value: key, value, size, version, expires_at, created_at, updated_at.", 2),
-            "schedule": Later("A schedule: id, name, next time, interval, runs, payload, status.", 2),
+            "memory": "A memory value: key, value, size, version, expires_at, created_at, updated_at.",
+            "schedule": "A schedule: id, name, next time, interval, runs, payload, status.",
             "attestation": Later(
                 "An attestation: agent, environment, reputation, method, until when, how to verify.", 3
             ),

@@ -74,7 +74,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "decline": "The seller declines before the work; a transfer in flight is then owed back.",
             "awaiting_payment.window": "When the pay window of an upfront job passes it expires, unpaid.",
             "in_progress.overdue": "An unpaid job an hour past deliver_by is cancelled as the seller's failure.",
-            "in_progress.overdue_paid": Later("A paid one is only announced as overdue, once per deadline.", 2),
+            "in_progress.overdue_paid": "A paid one is only announced as overdue, once per deadline.",
             "revival": "A payment mined within an hour after pay_by brings a job that expired unpaid back.",
             "free": "Free work is never sealed and never waits for payment.",
             "upfront_delivery": "Work paid upfront is delivered readable.",

@@ -1,6 +1,6 @@
 """Resources of trade: listing, job, settlement, bounty, signature, and the records whose fields the contract leaves open."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 LISTING = "Resources and their fields: Listing"
 JOB = "Resources and their fields: Job"
@@ -208,7 +208,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "job.action",
         {
             "by_name": "An action's word is the last part of its path, POST /v1/jobs/{id}/<action>.",
-            "message": Later("message means POST /v1/threads/{thread_id}/messages.", 2),
+            "message": "message means POST /v1/threads/{thread_id}/messages.",
             "review": "review means POST /v1/jobs/{id}/reviews.",
             "pay": "pay means: send the USDC, then POST /v1/jobs/{id}/pay.",
             "refund": "refund means: send the USDC back, then POST /v1/jobs/{id}/refund.",

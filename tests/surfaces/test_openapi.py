@@ -88,7 +88,8 @@ def test_every_argument_has_one_place(op: Operation) -> None:
     rest = [name for name in op.input.model_fields if name not in op.path_names]
     assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else ([], rest))
     kept = ["Last-Event-ID"] if op.streams else ["If-None-Match"]
-    assert places["header"] == (kept if op.method == "GET" else [] if op.safe else ["Idempotency-Key"])
+    repeats = ["Idempotency-Key", *(["If-Match"] if "if_version" in op.input.model_fields else [])]
+    assert places["header"] == (kept if op.method == "GET" else [] if op.safe else repeats)
 
 
 @PER_OPERATION

@@ -68,11 +68,13 @@ from tools.errors.market import (
     WalletAddressRequired,
     WalletSignatureInvalid,
 )
+from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, VersionConflict
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [
     "AddressSanctioned",
     "AlreadyReviewed",
+    "AwaitingReply",
     "ChainUnavailable",
     "ContentRejected",
     "FirstPartySelfDealing",
@@ -97,6 +99,7 @@ __all__ = [
     "ListingUnavailable",
     "MalformedJson",
     "MarketError",
+    "MemoryLimit",
     "MethodNotAllowed",
     "NotFound",
     "NotImplementedHere",
@@ -109,6 +112,8 @@ __all__ = [
     "PublicKeyInUse",
     "RateLimited",
     "RouteNotFound",
+    "ScheduleDone",
+    "ScheduleLimit",
     "SchemaTooExpensive",
     "SellerBusy",
     "SellerHasNoWalletAddress",
@@ -120,6 +125,7 @@ __all__ = [
     "Unauthenticated",
     "UnsupportedMediaType",
     "UpfrontRequiresTrust",
+    "VersionConflict",
     "WalletAddressRequired",
     "WalletSignatureInvalid",
     "WebhookDisabled",

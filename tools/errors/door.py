@@ -37,7 +37,7 @@ class PayloadTooLarge(ValidationFailed):
     """413: more bytes than allowed."""
 
     status, code = 413, "payload_too_large"
-    usual_hint = "A request body is at most 1 MiB; an input or output at most 524288 bytes; a preview at most 4096."
+    usual_hint = "A request body is at most 1 MiB; an input or output at most 524288 bytes, a value in memory 65536, data of a message 32768, a schedule's payload 16384, a preview 4096."
 
 
 class UnsupportedMediaType(ValidationFailed):

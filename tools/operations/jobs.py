@@ -15,7 +15,7 @@ from storage.jobs import (
     settlements_of_jobs,
     unfinished_of,
 )
-from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadRow, WalletRow
+from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadKind, WalletRow
 from storage.unit import Tx
 from tools.arguments import Arguments, Listed, OneLine
 from tools.context import Context, Outside
@@ -39,8 +39,9 @@ from tools.registry import operation
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
 from tools.rules.lifecycle import opening
 from tools.steps.documents import Document, keep_document, text_of
-from tools.steps.jobs import JobRef, SeenJob, find_mine, in_seconds, record_event
+from tools.steps.jobs import JobRef, SeenJob, attentive, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
+from tools.steps.messages import new_thread
 from tools.steps.offers import ordered_units
 from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.screening import private_json, private_text
@@ -113,8 +114,8 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
         price_minor=listing.price,
     )
     move = opening(draft, "order", ctx.now)
-    row = ctx.tx.add(_new_job(ctx, listing, order, judged, move.target, units))
-    ctx.tx.add(_thread(ctx, row))
+    row = ctx.tx.add(attentive(_new_job(ctx, listing, order, judged, move.target, units), ctx.now))
+    new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_document(ctx.tx, judged.input)
     seen = SeenJob(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
@@ -245,18 +246,6 @@ def _new_job(
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
         created_at=ctx.now,
         updated_at=ctx.now,
-    )
-
-
-def _thread(ctx: Context, job: JobRow) -> ThreadRow:
-    return ThreadRow(
-        id=job.thread_id,
-        env=job.env,
-        kind="job",
-        job_id=job.id,
-        a=job.buyer_id,
-        b=job.seller_id,
-        created_at=ctx.now,
     )
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from storage.door import forget_answers, forget_bodies, forget_windows
 from storage.events import forget_events
+from storage.memory import forget_expired
 from storage.webhooks import forget_deliveries, forget_hosts
 from tools.context import Context
 
@@ -15,7 +16,7 @@ BATCH = 500
 
 
 def forget_old(ctx: Context) -> bool:
-    """Delete a batch of what is older than it is kept: answers, windows, hosts, deliveries, events; whether more wait."""
+    """Delete a batch of what is older than it is kept: answers, windows, hosts, deliveries, events, memory; whether more wait."""
     kept = {
         forget_answers: ANSWERS_KEPT,
         forget_bodies: ANSWERS_KEPT,
@@ -24,4 +25,5 @@ def forget_old(ctx: Context) -> bool:
         forget_deliveries: DELIVERIES_KEPT,
         forget_events: EVENTS_KEPT,
     }
-    return max([ctx.tx.run(query, before=ctx.now - time, limit=BATCH) for query, time in kept.items()]) == BATCH
+    forget = {query: ctx.now - time for query, time in kept.items()} | {forget_expired: ctx.now}
+    return max([ctx.tx.run(query, before=before, limit=BATCH) for query, before in forget.items()]) == BATCH

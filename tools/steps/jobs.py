@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 import orjson
 from pydantic import Field
 
-from storage.jobs import deliveries_of_jobs, reviews_of_job, settlements_of_job
+from storage.jobs import close_refund, deliveries_of_jobs, reviews_of_job, settlements_of_job
 from storage.tables import (
     JobDeliveryRow,
     JobEventRow,
     JobRow,
-    MessageRow,
+    OpenRefundRow,
     ReviewRow,
     SettlementKind,
     SettlementRow,
@@ -26,8 +26,9 @@ from tools.errors.base import Json
 from tools.identity import need_scope
 from tools.ports import Env
 from tools.records.base import stamp_or_none
+from tools.records.eventdata import JobEvent
 from tools.registry import CATALOGUE
-from tools.rules.content import warnings
+from tools.rules.attention import Attention, attention
 from tools.rules.jobfacts import (
     ClosedAs,
     JobFacts,
@@ -41,6 +42,7 @@ from tools.rules.jobfacts import (
 )
 from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
 from tools.steps.figures import recount
+from tools.steps.messages import write_note
 
 
 class JobRef(Arguments):
@@ -50,6 +52,7 @@ class JobRef(Arguments):
 
 
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
+ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # after these nothing may be owed any more
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # what changes a listing's figures
 
 
@@ -164,9 +167,9 @@ def advance(
 
     What it makes due, a payment or a refund, is said too.
     """
-    row = ctx.tx.change(
-        seen.row, **changes, status=move.target.value, closed_as=move.closes and move.closes.value, updated_at=ctx.now
-    )
+    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value, "updated_at": ctx.now}
+    moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    row = ctx.tx.change(seen.row, **changes, **attended(moved, attention_in(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, told or {})
@@ -199,12 +202,14 @@ def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, 
         data=orjson.dumps(told).decode() if told else None,
         created_at=ctx.now,
     )
-    data = orjson.dumps({**common_data(seen, ctx.now), **told}).decode()
+    data = common_data(seen, ctx.now)
+    _index_refund(ctx.tx, row, event, due=data["refund_due"])
+    text = orjson.dumps({**data, **told}).decode()
     for party in dict.fromkeys((row.buyer_id, row.seller_id)):
-        ctx.tx.say(party, row.env, event, data, ctx.now)
+        ctx.tx.say(party, row.env, event, text, ctx.now)
 
 
-def common_data(seen: SeenJob, now: datetime) -> dict[str, Json]:
+def common_data(seen: SeenJob, now: datetime) -> JobEvent:
     """What every job.* event carries."""
     row, facts = seen.row, seen.facts
     return {
@@ -215,8 +220,8 @@ def common_data(seen: SeenJob, now: datetime) -> dict[str, Json]:
         "seller_id": row.seller_id,
         "price": row.price,
         "currency": "USDC",
-        "payment": row.payment,
-        "payment_status": str(payment_status(facts, now)),
+        "payment": facts.timing.value,
+        "payment_status": payment_status(facts, now).value,
         "paid": facts.is_paid,
         "refund_due": refund_expected(facts) > 0,
         "thread_id": row.thread_id,
@@ -227,35 +232,37 @@ def common_data(seen: SeenJob, now: datetime) -> dict[str, Json]:
 def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> None:
     """An action's note, posted to the job's thread as the agent who wrote it; the platform never quotes it."""
     if body:
-        post(ctx, seen.row, body, {"via": "job_action", "action": action})
+        write_note(ctx, seen.row.thread_id, body, action)
 
 
-def post(ctx: Context, job: JobRow, body: str, data: dict[str, Json] | None) -> MessageRow:
-    found = warnings(body)
-    message = ctx.tx.add(
-        MessageRow(
-            id=ctx.new_id("msg_"),
-            thread_id=job.thread_id,
-            sender_id=ctx.agent,
-            body=body,
-            data=None if data is None else orjson.dumps(data).decode(),
-            content_warnings=orjson.dumps(found).decode(),
-            created_at=ctx.now,
-        )
-    )
-    other = job.seller_id if ctx.agent == job.buyer_id else job.buyer_id
-    told = {
-        "thread_id": job.thread_id,
-        "message_id": message.id,
-        "from": ctx.agent,
-        "kind": "job",
-        "job_id": job.id,
-        "bounty_id": job.bounty_id,
-        "preview": body[:200],
-        "content_warnings": found,
+def attentive(row: JobRow, now: datetime) -> JobRow:
+    """A new job's row with whom it waits for."""
+    return JobRow(**(row.__dict__ | attended(SeenJob(row, (), frozenset()), attention_in(row), now)))
+
+
+def attended(seen: SeenJob, before: Attention, now: datetime) -> dict[str, object]:
+    """The columns that say whom the job waits for, as its facts say it."""
+    found = attention(seen.facts, now, before)
+    party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
+    return {
+        "waits_for": found.party and party[found.party],
+        "act_by": found.act_by,
+        "notice_at": found.notice_at,
     }
-    ctx.tx.say(other, job.env, "message.received", orjson.dumps(told).decode(), ctx.now)
-    return message
+
+
+def attention_in(row: JobRow) -> Attention:
+    """What these columns hold."""
+    party = None if row.waits_for is None else Actor.BUYER if row.waits_for == row.buyer_id else Actor.SELLER
+    return Attention(party, row.act_by, row.notice_at)
+
+
+def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
+    """Keep the job among those that are found for the refund they owe, or take it out once its settlements say so."""
+    if due:
+        tx.add_once(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
+    elif event in ENDS_REFUNDS:
+        tx.run(close_refund, job_id=row.id)
 
 
 def facts_of(seen: SeenJob) -> JobFacts:
@@ -283,6 +290,7 @@ def facts_of(seen: SeenJob) -> JobFacts:
         max_revisions=row.max_revisions,
         closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
         outcome=None if row.outcome is None else Outcome(row.outcome),
+        overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
         reviewed_by_buyer=row.buyer_id in seen.reviewers,
         reviewed_by_seller=row.seller_id in seen.reviewers,
     )

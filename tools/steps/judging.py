@@ -58,6 +58,14 @@ async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Docume
     return made
 
 
+def json_text(value: Json, param: str, most: int) -> str:
+    """A value as the JSON text that is kept of it, of at most `most` bytes; its names stay in their order."""
+    text = orjson.dumps(value)
+    if len(text) > most:
+        raise PayloadTooLarge(f"{param} is {len(text)} bytes as JSON; at most {most} are taken", param=param)
+    return text.decode()
+
+
 async def violations(checks: Checks, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
     """What is wrong with a document, at most 20 faults; what may take long is checked in a process that can be stopped."""
     if schema is None:

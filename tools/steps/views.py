@@ -189,9 +189,14 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     waiting = waiting_on(facts, ctx.now)
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
-    found = [step(by_action[action], _WHY[action], deadline=until, job_id=seen.row.id) for action in actions]
+    found = [step(by_action[action], _WHY[action], deadline=until, **_place_of(action, seen.row)) for action in actions]
     if not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
         found.append(step("get_job", "See whether the other party has acted.", job_id=seen.row.id))
     if facts.is_paid:
         found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
     return steps(*found)
+
+
+def _place_of(action: str, row: JobRow) -> dict[str, str]:
+    """What an action's call names: messages go to the thread, everything else to the job."""
+    return {"thread_id": row.thread_id} if action == "message" else {"job_id": row.id}

@@ -93,7 +93,7 @@ async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     error = await trade.market.refusal("accept_job", by=buyer, job_id=job["id"])
-    assert error["details"] == {"status": "open", "available_actions": ["cancel"]}
+    assert error["details"] == {"status": "open", "available_actions": ["cancel", "message"]}
     return error
 
 

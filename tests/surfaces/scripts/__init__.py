@@ -15,7 +15,9 @@ from tests.market import TestMarket
 from tests.surfaces.wires import Call
 
 MASKED = frozenset({"request_id"})
-SECTIONS = ("agents", "listings", "trade", "moves", "webhooks", "profiles", "limits")
+SECTIONS = (
+    "agents", "listings", "trade", "moves", "threads", "memory", "schedules", "webhooks", "profiles", "limits",
+)  # fmt: skip
 SELLER = Account.from_key("0x" + "51" * 32)
 BUYER = Account.from_key("0x" + "b0" * 32)
 

@@ -1,0 +1,121 @@
+"""The inbox: everything that waits for the caller, in one call."""
+
+import orjson
+
+from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
+from storage.messages import page_of_threads
+from storage.tables import JobRow, MailboxRow
+from tools.arguments import NoArguments
+from tools.context import Context
+from tools.records.base import Step, stamp_or_none
+from tools.records.inbox import Inbox, OwedRefund, WaitingJob
+from tools.records.threads import Thread
+from tools.registry import CATALOGUE, operation
+from tools.rules.jobfacts import refund_expected
+from tools.rules.lifecycle import clocked, waiting_on
+from tools.rules.money import display
+from tools.steps.jobs import SeenJob
+from tools.steps.links import step, steps
+from tools.steps.threads import thread_records
+
+SHOWN, STEPS_EACH = 50, 5
+AFTER_ALL = "8"  # no id begins so high
+
+
+@operation("GET /v1/inbox", toolset="messages")
+def get_inbox(ctx: Context, _: NoArguments) -> Inbox:
+    """See everything that waits for you: jobs that need your action and by when, unread threads, refunds you owe.
+
+    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains.
+    """
+    mailbox = ctx.tx.get(MailboxRow, ctx.agent, ctx.env)
+    unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
+    waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
+    owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
+    seen = _see(ctx, [*waiting[:SHOWN], *owing[:SHOWN]])
+    threads = thread_records(ctx, unread[:SHOWN])
+    jobs = [job for one in seen.values() if (job := _waiting_job(ctx, one))]
+    refunds = [refund for row in owing[:SHOWN] if (refund := _owed(seen[row.id]))]
+    counts = {
+        "unread_threads": len(unread),
+        "jobs_awaiting_my_action": len(jobs) + len(waiting[SHOWN:]),
+        "refunds_due": len(owing),
+    }
+    return Inbox(
+        unread_total=mailbox.unread if mailbox else 0,
+        unread_threads=threads,
+        jobs_awaiting_my_action=jobs[:SHOWN],
+        disputes_awaiting_my_verdict=[],
+        proposals_awaiting_my_decision=[],
+        refunds_due=refunds,
+        truncated=[name for name, count in counts.items() if count > SHOWN],
+        env=ctx.env.value,
+        hint=_hint(jobs, threads, refunds),
+        next_steps=_next_steps(jobs, threads, refunds),
+    )
+
+
+def _see(ctx: Context, rows: list[JobRow]) -> dict[str, SeenJob]:
+    """These jobs by id, with their settlements, in one statement; what waits is not yet to be reviewed."""
+    if not rows:
+        return {}
+    ids = orjson.dumps([row.id for row in rows]).decode()
+    settlements = ctx.tx.all(settlements_of_jobs, job_ids=ids)
+    return {
+        row.id: SeenJob(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
+    }
+
+
+def _waiting_job(ctx: Context, seen: SeenJob) -> WaitingJob | None:
+    """The job as it waits for the caller, as of now; None where the clock has just taken it away."""
+    role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
+    if waiting is None or waiting.who != role.value:
+        return None
+    return WaitingJob(
+        id=seen.row.id,
+        status=clocked(seen.facts, ctx.now).status.value,
+        title=seen.row.title,
+        role="buyer" if seen.row.buyer_id == ctx.agent else "seller",
+        counterparty_id=seen.other(ctx.agent),
+        action_needed=waiting.action,
+        deadline_at=stamp_or_none(waiting.until),
+    )
+
+
+def _owed(seen: SeenJob) -> OwedRefund | None:
+    owed = refund_expected(seen.facts)
+    if not owed:
+        return None
+    return OwedRefund(
+        id=seen.row.id,
+        status=seen.facts.status.value,
+        title=seen.row.title,
+        counterparty_id=seen.row.buyer_id,
+        refund_expected=owed,
+        display=display(owed),
+    )
+
+
+def _hint(jobs: list[WaitingJob], threads: list[Thread], refunds: list[OwedRefund]) -> str:
+    """What to do first. It quotes nobody."""
+    if jobs:
+        first = jobs[0]
+        until = f" by {first.deadline_at}" if first.deadline_at else ""
+        return f"Most urgent: {first.action_needed.replace('_', ' ')} job {first.id}{until}; get_job says how."
+    if refunds:
+        return f"You owe {refunds[0].display} back for job {refunds[0].id}: an open refund counts against you."
+    if threads:
+        return "Nothing waits for an action of yours. Read the unread threads with list_messages."
+    return "Nothing waits for you. list_events tells what happens next; search_listings shows what is for sale."
+
+
+def _next_steps(jobs: list[WaitingJob], threads: list[Thread], refunds: list[OwedRefund]) -> list[Step]:
+    by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
+    acts = [
+        step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, job_id=one.id)
+        for one in jobs[:STEPS_EACH]
+    ]
+    refund = by_action.get("refund", "")
+    sends = [step(refund, "You owe this back.", job_id=one.id) for one in refunds[:STEPS_EACH]]
+    reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads[:STEPS_EACH]]
+    return steps(*acts, *sends, *reads)

@@ -1,0 +1,59 @@
+"""What the clock says of jobs without moving them: a deadline comes near, work that is paid for is overdue."""
+
+from dataclasses import replace
+
+import orjson
+
+from storage.jobs import due_notices
+from storage.tables import JobRow
+from tools.context import Context
+from tools.records.base import stamp, stamp_or_none
+from tools.records.eventdata import DeadlineSoon
+from tools.rules.attention import Attention
+from tools.rules.lifecycle import Waiting, notices_due, waiting_on
+from tools.steps.batches import BATCH, Place, each_alone
+from tools.steps.jobs import SeenJob, attended, attention_in, common_data, record_event, run_clock, see
+
+
+def tell_due_notices(ctx: Context, after: Place) -> tuple[int, Place | None]:
+    """One bounded batch of jobs of which something is to be said: how much was, and where the next batch begins."""
+    rows = ctx.tx.all(due_notices, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
+    return each_alone(ctx, rows, _tell, lambda row: row.notice_at)
+
+
+def _tell(ctx: Context, row: JobRow) -> int:
+    """Say what is due of one job, and write down when to look at it again; how much was said."""
+    seen = see(ctx.tx, row)
+    if run_clock(ctx, seen) is not seen:  # the clock has moved it, and told both parties
+        return 0
+    before, said = attention_in(seen.row), 0
+    changes: dict[str, object] = {}
+    waiting = waiting_on(seen.facts, ctx.now)
+    if waiting is not None and waiting.until == before.act_by and before.announces(ctx.now):
+        _announce(ctx, seen, waiting)
+        said += 1
+    for notice in notices_due(seen.facts, ctx.now):
+        assert notice.event is not None
+        record_event(ctx, seen, notice.event, None, {"deliver_by": stamp_or_none(seen.row.deliver_by)})
+        changes["overdue_told_for"] = seen.row.deliver_by
+        said += 1
+    _look_again(ctx, seen, before.told(), changes)
+    return said
+
+
+def _look_again(ctx: Context, seen: SeenJob, before: Attention, changes: dict[str, object]) -> None:
+    told = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    ctx.tx.change(seen.row, **changes, **attended(told, before, ctx.now))
+
+
+def _announce(ctx: Context, seen: SeenJob, waiting: Waiting) -> None:
+    """Tell whoever must act, and nobody else."""
+    assert waiting.until is not None
+    assert seen.row.waits_for is not None
+    told: DeadlineSoon = {
+        **common_data(seen, ctx.now),
+        "action_needed": waiting.action,
+        "deadline_at": stamp(waiting.until),
+        "then": waiting.then,
+    }
+    ctx.tx.say(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)
