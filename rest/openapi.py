@@ -183,7 +183,7 @@ class Input:
             return None
         required = [name for name in self.required if name in named]
         schema: Schema = {
-            "type": "object",
+            "type": "object" if required else ["object", "null"],  # null is read as {}
             "properties": {name: part if name in required else _nullable(part) for name, part in named.items()},
             **({"required": required} if required else {}),
             "additionalProperties": False,

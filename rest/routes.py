@@ -160,10 +160,13 @@ def conditional(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str
     header = dict(scope["headers"]).get(b"if-match")
     if header is None or "if_version" not in op.input.model_fields:
         return given
-    version = VERSION.fullmatch(header.decode("latin-1").strip())
-    if version is None or given.get("if_version", int(version[1])) != int(version[1]):
-        raise InvalidRequest("If-Match: the version a read has shown, and the same as if_version", param="If-Match")
-    return {**given, "if_version": int(version[1])}
+    found = VERSION.fullmatch(header.decode("latin-1").strip())
+    version = None if found is None else int(found[1])
+    if version is None:
+        raise InvalidRequest("If-Match: a version as a read has shown it", param="If-Match")
+    if given.get("if_version") not in (None, version):
+        raise InvalidRequest("If-Match: another version than if_version", param="If-Match")
+    return {**given, "if_version": version}
 
 
 def takes_slashes(op: Operation) -> bool:

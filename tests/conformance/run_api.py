@@ -43,7 +43,7 @@ OFTEN = 0.7  # how often an id is one of the world's, where the schema alone wou
 SERVED = frozenset(name for name, op in CATALOGUE.items() if Surface.REST in op.surfaces)
 PHASES = "examples,coverage,fuzzing,stateful"
 # Where an id is sent, and the dictionary it is taken from; for one operation, where it needs another.
-IDS = {"path.job_id": "jobs", "path.listing_id": "listings", "path.agent_id": "agents"}
+IDS = {"path.job_id": "jobs", "path.listing_id": "listings", "path.agent_id": "agents", "path.key": "keys"}
 IDS_OF = {
     "accept_job": {"path.job_id": "to_accept"},
     "deliver_job": {"path.job_id": "to_deliver"},
@@ -167,6 +167,7 @@ def dictionaries(world: World, caller: Party) -> dict[str, list[str]]:
         "transfers": world.transfers[:2],
         "listings": world.listings,
         "agents": world.agents,
+        "keys": ["notes", "lease.1", "x:y_-"],  # where most of what the pattern makes holds a slash, it gives up
         "wallet": [caller.wallet],
         "signature": [caller.signature],
     }
