@@ -58,6 +58,7 @@ def half_states(found: Standing) -> list[str]:
         *_of_answers(found),
         *_of_agents(found),
         *_of_listings(found),
+        *_of_figures(found),
         *_of_threads(found),
     ]
 
@@ -88,7 +89,7 @@ def _of_jobs(found: Standing) -> Iterator[str]:
     threads = Counter(thread["job_id"] for thread in found["threads"])
     for job in found["jobs"]:
         name, happened = f"job {job['id']}", audit[job["id"]]
-        moves = [one for one in happened if one != "paid"]
+        moves = [one for one in happened if one not in ("paid", "payment_due", "deadline_soon")]
         if len(set(happened)) != len(happened):
             yield f"{name}: something happened twice: {happened}"
         if not moves or job["status"] != STATUS_AFTER[moves[-1]]:
@@ -102,6 +103,27 @@ def _of_jobs(found: Standing) -> Iterator[str]:
             yield f"{name} has {threads[job['id']]} threads"
     for stray in (set(told) | set(threads) | set(audit)) - {job["id"] for job in found["jobs"]}:
         yield f"there is no job {stray}"
+
+
+def _of_figures(found: Standing) -> Iterator[str]:
+    """Every completed job is counted in its listing's figures, and every delivery is kept."""
+    results = {one["job_id"]: one for one in found["job_results"]}
+    paid: Counter[tuple[str, str]] = Counter()
+    for job in found["jobs"]:
+        if (job["status"] == "completed") != (job["id"] in results):
+            yield f"job {job['id']} is {job['status']} and its result is {results.get(job['id'])}"
+        if (job["output"] is not None) != any(one["job_id"] == job["id"] for one in found["job_deliveries"]):
+            yield f"job {job['id']} has lost its delivery"
+    for one in results.values():
+        if one["payer"]:
+            paid[one["listing_id"], one["payer"]] += one["paid_minor"]
+    kept = {(one["listing_id"], one["wallet"]): one["paid_minor"] for one in found["listing_payers"]}
+    if kept != dict(paid):
+        yield f"wallets paid {dict(paid)}, counted are {kept}"
+    agents = {one["id"] for one in found["agents"]}
+    for table in ("handles", "agent_search"):
+        if {one["agent_id"] for one in found[table]} != agents:
+            yield f"an agent is missing from {table}"
 
 
 def _told(found: Standing) -> dict[str, Counter[tuple[str, str]]]:
@@ -133,8 +155,13 @@ def _of_payments(found: Standing) -> Iterator[str]:
 def _of_answers(found: Standing) -> Iterator[str]:
     """What was done is what was answered, once each: every call of these trades carries an Idempotency-Key."""
     answered: Counter[tuple[str, str]] = Counter()
+    bodies = {one["hash"]: one["body"] for one in found["answer_bodies"]}
     for kept in found["answers"]:
-        body = {} if kept["sealed"] else orjson.loads(kept["body"])
+        text = kept["body"] if kept["body_hash"] is None else bodies.get(kept["body_hash"])
+        if text is None:
+            yield f"the answer of {kept['operation']} has lost its body"
+            continue
+        body = {} if kept["sealed"] else orjson.loads(text)
         of = kept["owner"] if kept["operation"] == "set_wallet_address" else body.get("job_id", body.get("id", ""))
         answered[kept["operation"], of] += 1
     done = Counter((ANSWERED_BY[row["type"]], row["job_id"]) for row in found["job_events"] if row["actor_id"])

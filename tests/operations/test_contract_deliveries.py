@@ -121,7 +121,7 @@ async def test_a_real_trade_is_posted_to_both_parties_in_order(trade: Trade, rec
             await trade.market.call("create_webhook", by=party, url=receiver.url, event_types=["job.*"])
         await trade.job_at("completed", seller, buyer)
         await Sender(market).step()
-    told = ["job.created", "job.accepted", "job.delivered", "job.paid", "job.completed"]
+    told = ["job.created", "job.accepted", "job.delivered", "job.payment_due", "job.paid", "job.completed"]
     for party in (seller, buyer):
         assert [one.body["type"] for one in receiver.got if one.body["agent_id"] == party.id] == told
 

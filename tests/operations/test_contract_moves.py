@@ -61,7 +61,7 @@ async def test_a_price_is_quoted_and_agreed(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer, **QUOTE)
     assert (job["status"], job["price"], job["payment"]["status"]) == ("quote_requested", None, "not_due")
-    assert (job["available_actions"], job["waiting_on"]["who"]) == (["cancel"], "seller")
+    assert (job["available_actions"], job["waiting_on"]["who"]) == (["cancel", "message"], "seller")
     trade.market.pass_seconds(100)
     quoted = await act(trade, seller, "quote_job", job, price=70_000, message="By hand.")
     assert (quoted["status"], quoted["price"], quoted["quoted_price"]) == ("quoted", None, 70_000)
@@ -72,7 +72,7 @@ async def test_a_price_is_quoted_and_agreed(trade: Trade) -> None:
     assert (again["quoted_price"], again["deadlines"]["accept_by"]) == (60_000, first_deadline), "M14"
     assert await act(trade, seller, "quote_job", job, price=60_000) == again
     seen = await trade.seen(buyer, job)
-    assert seen["available_actions"] == ["accept_quote", "cancel"]
+    assert seen["available_actions"] == ["accept_quote", "cancel", "message"]
     agreed = await act(trade, buyer, "accept_quote", job)
     assert (agreed["status"], agreed["price"]) == ("in_progress", 60_000)
     assert await act(trade, buyer, "accept_quote", job) == agreed
@@ -133,7 +133,7 @@ async def test_a_delivery_is_revised_as_often_as_agreed(trade: Trade) -> None:
     assert [one["revision"] for one in seen["deliveries"]] == [0, 1]
     first = await act(trade, buyer, "get_delivery", job, revision=0)
     assert (first["output"], first["output_hash"]) == ({"english": "day"}, seen["deliveries"][0]["output_hash"])
-    assert seen["available_actions"] == ["accept", "dispute"]
+    assert seen["available_actions"] == ["accept", "dispute", "message"]
     error = await trade.market.refusal("request_revision", by=buyer, job_id=job["id"], message="Once more.")
     assert error["code"] == "invalid_transition"
     listed = (await trade.market.call("list_jobs", by=buyer))["data"][0]

@@ -131,7 +131,7 @@ async def test_every_message_is_told_to_the_other_side_alone(trade: Trade) -> No
 async def test_message_among_the_actions_of_a_job_leads_to_its_thread(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("in_progress", seller, buyer)
-    assert job["available_actions"] == ["deliver", "message"]
+    assert job["available_actions"] == ["deliver", "cancel", "message"]
     (step,) = [one for one in job["next_steps"] if one["action"] == "message"]
     path = f"/v1/threads/{job['thread_id']}/messages"
     assert (step["tool"], step["method"], step["path"]) == ("post_message", "POST", path)

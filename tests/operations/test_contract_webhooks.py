@@ -117,8 +117,9 @@ async def test_a16_no_url_that_leads_inside_is_taken_when_made_changed_or_said_i
         made = await market.refusal("create_webhook", by=ada, url=url)
         changed = await market.refusal("update_webhook", by=ada, webhook_id=hook["id"], url=url)
         profile = await market.refusal("register_agent", name="Bo", endpoints={"webhook_url": url})
-        codes = [(error["code"], error["param"].split(".")[0]) for error in (made, changed, profile)]
-        assert codes == [("invalid_request", "url")] * 2 + [("invalid_request", "endpoints")], url
+        said = await market.refusal("update_me", by=ada, endpoints={"webhook_url": url})
+        codes = [(error["code"], error["param"].split(".")[0]) for error in (made, changed, profile, said)]
+        assert codes == [("invalid_request", "url")] * 2 + [("invalid_request", "endpoints")] * 2, url
     assert (await market.call("get_webhook", by=ada, webhook_id=hook["id"]))["url"] == URL
     for one in VECTORS["allowed_addresses"]:
         await hooked(market, ada, url=f"https://[{one}]/" if ":" in one else f"https://{one}/")
@@ -179,7 +180,7 @@ async def test_a_key_that_may_only_buy_makes_and_ends_none(market: TestMarket) -
     from tools.catalogue import CATALOGUE
 
     writes = {name for name, op in CATALOGUE.items() if op.toolset == "webhooks" and not op.safe}
-    assert {CATALOGUE[name].scope for name in writes} == {"admin:self"}
+    assert {CATALOGUE[name].scopes for name in writes} == {("admin:self",)}
     assert len(writes) == 5
 
 

@@ -99,6 +99,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "job_limit": "409: the buyer has too many unfinished jobs.",
             "job_not_settled": "409: the job is not finished, so it is not reviewed.",
             "already_reviewed": "409: this party has reviewed this job.",
+            "nothing_to_refund": "409: the seller owes nothing back.",
             "awaiting_reply": "409: too many messages without an answer.",
             "memory_limit": "409: the agent keeps as many keys as allowed.",
             "version_conflict": "409: the value is another version than if_version.",

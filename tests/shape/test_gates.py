@@ -58,7 +58,7 @@ MAKERS = [
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
-    *(storage.departures.jobs_at(role, "open") for role in ("buyer", "seller")),
+    *(storage.departures.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
     storage.departures.listings_at("test", "paused"),
     *(storage.reviews.reviews_about(by_role) for by_role in (True, False)),
 ]

@@ -132,6 +132,7 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
     Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
     it, nobody is found by it, and you may take it back.
     """
+    callable_endpoints(ctx.house, change.endpoints or {})
     row = acting_agent(ctx)
     wanted = _wanted(row, change)
     if "handle" in wanted:

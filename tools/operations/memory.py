@@ -52,6 +52,7 @@ async def value_text(outside: Outside, put: PutMemory) -> str:
 
 @operation(
     "PUT /v1/memory/{key}",
+    scope=("buy", "sell", "message"),
     gather=value_text,
     errors=(MemoryLimit, VersionConflict, PayloadTooLarge),
     toolset="memory",
@@ -126,7 +127,7 @@ def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
     )
 
 
-@operation("DELETE /v1/memory/{key}", destructive=True, toolset="memory")
+@operation("DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, toolset="memory")
 def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
     """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false."""
     row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ref.key, lock=True))

@@ -142,6 +142,7 @@ def request_revision(ctx: Context, asked: RequestRevision) -> Job:
 @operation(
     "POST /v1/jobs/{job_id}/cancel",
     action="cancel",
+    scope=("buy", "sell"),
     errors=WRITTEN_ERRORS,
     destructive=True,
     idempotent=True,

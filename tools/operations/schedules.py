@@ -19,7 +19,7 @@ from tools.registry import operation
 from tools.rules.ids import Prefix
 from tools.rules.wakeups import resumed
 from tools.steps.judging import json_text
-from tools.steps.paging import cursor_to, place_of
+from tools.steps.paging import cursor_to, filled, place_of
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
@@ -74,6 +74,7 @@ async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
 
 @operation(
     "POST /v1/schedules",
+    scope=("buy", "sell", "message"),
     gather=plan,
     errors=(ScheduleLimit, PayloadTooLarge),
     status=201,
@@ -115,9 +116,10 @@ def list_schedules(ctx: Context, asked: ListSchedules) -> SchedulePage:
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
+    page = filled(_record(row) for row in rows[: asked.limit])
+    more = len(rows) > len(page)
     return SchedulePage(
-        data=[_record(row) for row in page],
+        data=page,
         has_more=more,
         next_cursor=cursor_to(ctx, "list_schedules", asked, page[-1].id, ctx.agent) if more else None,
     )
@@ -141,6 +143,7 @@ class UpdateSchedule(ScheduleRef):
 
 @operation(
     "PATCH /v1/schedules/{schedule_id}",
+    scope=("buy", "sell", "message"),
     errors=(NotFound, ScheduleDone, ScheduleLimit),
     idempotent=True,
     toolset="schedules",
@@ -162,7 +165,13 @@ def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
     return _record(ctx.tx.change(row, status=wanted, next_at=next_at))
 
 
-@operation("DELETE /v1/schedules/{schedule_id}", errors=(NotFound,), destructive=True, toolset="schedules")
+@operation(
+    "DELETE /v1/schedules/{schedule_id}",
+    scope=("buy", "sell", "message"),
+    errors=(NotFound,),
+    destructive=True,
+    toolset="schedules",
+)
 def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
     """Delete a schedule: it fires no more."""
     row = _mine(ctx, ref.schedule_id, lock=True)

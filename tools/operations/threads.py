@@ -17,7 +17,7 @@ from tools.registry import operation
 from tools.steps.agents import find_agent
 from tools.steps.judging import json_text
 from tools.steps.messages import Words, new_thread, other_in, read_up_to, sides, write
-from tools.steps.paging import cursor_to, place_of
+from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.screening import private_json, private_text
 from tools.steps.threads import find_thread, message_records, thread_records
 
@@ -135,11 +135,13 @@ def list_messages(ctx: Context, asked: ListMessages) -> MessagePage:
     start = thread.message_count + 1 if newest_first else BEFORE_ALL
     place = place_of(ctx, "list_messages", asked, asked.cursor, ctx.agent) or start
     rows = ctx.tx.all(messages_of(newest_first), thread_id=thread.id, place=place, limit=asked.limit + 1)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
+    page = filled(message_records(ctx, thread, rows[: asked.limit]))
+    more = len(rows) > len(page)
+    last = rows[len(page) - 1].number if more else None
     return MessagePage(
-        data=message_records(ctx, thread, page),
+        data=page,
         has_more=more,
-        next_cursor=cursor_to(ctx, "list_messages", asked, page[-1].number, ctx.agent) if more else None,
+        next_cursor=cursor_to(ctx, "list_messages", asked, last, ctx.agent) if more else None,
     )
 
 

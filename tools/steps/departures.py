@@ -21,6 +21,7 @@ from tools.steps.agents import change_agent
 from tools.steps.jobs import advance, run_clock, see
 from tools.steps.keys import revoke_all
 from tools.steps.listings import index
+from tools.steps.webhooks import end_webhooks_of
 
 BATCH = 25  # rows that one unit of work changes
 WATCHED = timedelta(seconds=60)
@@ -52,6 +53,7 @@ def leave(ctx: Context, agent: AgentRow) -> None:
     ended = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
     change_agent(ctx.tx, agent, **ended, verified_domain=None, evaluator=False)  # its row is held from here on
     revoke_all(ctx.tx, agent.id)
+    end_webhooks_of(ctx.tx, agent.id)
     known = ctx.tx.get(DepartureRow, agent.id)
     if known is None:
         ctx.tx.add(DepartureRow(agent_id=agent.id, left_at=ctx.now, due_at=ctx.now))
