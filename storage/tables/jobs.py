@@ -55,6 +55,7 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     input: Mapped[str]  # hash of a document
     input_schema: Mapped[str | None]
     output_schema: Mapped[str | None]
+    acceptance: Mapped[str | None] = mapped_column(default=None)  # JSON, as the listing said it
     output: Mapped[str | None] = mapped_column(default=None)  # hash of a document: the contract's output_hash
     output_bytes: Mapped[int | None] = mapped_column(default=None)
     output_preview: Mapped[str | None] = mapped_column(default=None)

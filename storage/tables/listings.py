@@ -37,6 +37,7 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     output_schema: Mapped[str | None]  # hash of a document
     example_input: Mapped[str | None]  # JSON
     example_output: Mapped[str | None]  # JSON
+    acceptance: Mapped[str | None] = mapped_column(default=None)  # JSON
     turnaround_seconds: Mapped[int]
     accept_timeout_seconds: Mapped[int]
     max_open_jobs: Mapped[int]

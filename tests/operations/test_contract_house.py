@@ -43,7 +43,7 @@ STATE_ERRORS = {
     "first_party_self_dealing",
 }
 BEYOND = {
-    400: "malformed_json invalid_cursor input_schema_mismatch schema_too_expensive",
+    400: "malformed_json invalid_cursor input_schema_mismatch schema_too_expensive acceptance_failed",
     405: "method_not_allowed",
     409: "handle_limit key_limit public_key_in_use listing_limit listing_archived listing_unavailable seller_busy "
     "job_limit job_not_settled already_reviewed nothing_to_refund webhook_limit webhook_disabled "

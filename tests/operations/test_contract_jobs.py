@@ -18,6 +18,8 @@ from tools.rules.ids import is_id
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
 SHOWN_TO_PARTIES = {
+    "acceptance",
+    "checks",
     "deliveries",
     "waiting_on",
     "content_warnings",

@@ -95,13 +95,14 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
             "tool": "create_job",
             "body_example": {"listing_id": made["id"], "input": {"text": "guten Tag"}},
         },
+        "acceptance": None,
         "env": "test",
         "created_at": stamp(market.clock.now()),
         "updated_at": stamp(market.clock.now()),
     }
     assert made == listing
     assert is_id("lst_", made["id"])
-    assert set(listing) - {"env"} == named("listing.field")
+    assert set(listing) - {"env", "acceptance"} == named("listing.field")
     assert set(listing["stats"]) == named("listing.stats")
     assert set(listing["seller"]) == named("listing.seller")
     assert set(listing["how_to_order"]) - {"tool"} == named("listing.how_to_order")

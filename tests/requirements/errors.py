@@ -86,6 +86,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "invalid_cursor": "400: the cursor was changed or belongs elsewhere.",
             "input_schema_mismatch": "400: the order's input violates input_schema.",
             "schema_too_expensive": "400: checking the document takes too long.",
+            "acceptance_failed": "400: the delivery breaks a rule of acceptance.",
             "method_not_allowed": "405: the path is served, the method is not.",
             "payload_too_large": "413: the body is too large.",
             "unsupported_media_type": "415: the body is compressed.",

@@ -35,6 +35,7 @@ from tools.errors.door import (
     UnsupportedMediaType,
 )
 from tools.errors.market import (
+    AcceptanceFailed,
     AddressSanctioned,
     AlreadyReviewed,
     ChainUnavailable,
@@ -72,6 +73,7 @@ from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, Sched
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [
+    "AcceptanceFailed",
     "AddressSanctioned",
     "AlreadyReviewed",
     "AwaitingReply",

@@ -96,6 +96,13 @@ class OutputSchemaMismatch(ValidationFailed):
     usual_hint = "Correct every violation in details.violations, then deliver again."
 
 
+class AcceptanceFailed(ValidationFailed):
+    """The delivery does not keep the acceptance rules frozen on the job."""
+
+    code = "acceptance_failed"
+    usual_hint = "Correct everything in details.violations, then deliver again; acceptance of get_job holds the rules."
+
+
 # listings
 class UpfrontRequiresTrust(WrongState):
     """Payment before work on live needs trust tier 1."""

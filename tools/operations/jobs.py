@@ -240,6 +240,7 @@ def _new_job(
         input=judged.input.hash,
         input_schema=listing.input_schema,
         output_schema=listing.output_schema,
+        acceptance=listing.acceptance,
         content_warnings=orjson.dumps(judged.warnings).decode(),
         panel_seed=ctx.world.dice.roll(32),
         head_at_order=judged.head,

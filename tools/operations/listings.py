@@ -66,6 +66,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
             category=offer.category,
             tags=orjson.dumps(offer.tags or []).decode(),
             **judged.pricing,
+            acceptance=judged.acceptance,
             payment=payment,
             input_schema=keep_document(ctx.tx, judged.input_schema),
             output_schema=keep_document(ctx.tx, judged.output_schema),
@@ -209,7 +210,8 @@ def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: Judged
         wanted["tags"] = orjson.dumps(wanted["tags"]).decode()
     if "status" in wanted:
         wanted["status"] = ListingStatus(wanted["status"])
-    wanted |= {name: value for name, value in judged.pricing.items() if value != getattr(row, name)}
+    columns = judged.pricing | {"acceptance": judged.acceptance}
+    wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
     warned = orjson.dumps(judged.warnings).decode()
     if warned != row.content_warnings:
         wanted["content_warnings"] = warned

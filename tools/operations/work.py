@@ -9,6 +9,7 @@ from pydantic import Field
 from storage.tables import JobDeliveryRow, ReviewRow
 from tools.context import Context, Outside
 from tools.errors import (
+    AcceptanceFailed,
     AlreadyReviewed,
     ContentRejected,
     InvalidTransition,
@@ -23,6 +24,7 @@ from tools.records.base import Json
 from tools.records.jobs import Job, Review
 from tools.registry import operation
 from tools.rules.lifecycle import Actor, already
+from tools.steps.acceptance import unkept
 from tools.steps.agreeing import agreed, payment_falls_due
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.figures import count_rating
@@ -95,6 +97,9 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
     found = await violations(outside.world.checks, schema, work.output, output.size)
     if found:
         raise mismatch(OutputSchemaMismatch, "output", found)
+    broken = await unkept(outside.world.checks, seen.row.acceptance, work.output)
+    if broken:
+        raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
     warned = private_json(work.output, "output") + private_json(work.preview, "preview")
     private_text(work.message, "message")
     return JudgedDelivery(output, preview, sorted(set(warned)))
@@ -108,6 +113,7 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
     errors=(
         NotFound,
         InvalidTransition,
+        AcceptanceFailed,
         OutputSchemaMismatch,
         SchemaTooExpensive,
         PayloadTooLarge,

@@ -126,6 +126,11 @@ class Job:
     output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
     output_bytes: int | None
     output_preview: Json
+    acceptance: Annotated[list[dict[str, Json]] | None, Field(description="rules the delivery is held against")]
+    checks: Annotated[
+        list[dict[str, Json]] | None,
+        Field(description="name, kind, passed of each rule, once delivered, also while sealed"),
+    ]
     deliveries: Annotated[list[DeliveryRef], Field(description="every delivery, also before a revision")]
     content_warnings: list[str]
     units: int

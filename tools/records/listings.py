@@ -74,6 +74,9 @@ class Listing:
     output_schema: Annotated[dict[str, Json] | None, Field(description="JSON Schema the delivery must satisfy")]
     example_input: Json
     example_output: Json
+    acceptance: Annotated[
+        list[dict[str, Json]] | None, Field(description="rules every delivery is held against before you pay")
+    ]
     turnaround_seconds: Annotated[int, Field(description="from acceptance to delivery")]
     accept_timeout_seconds: int
     max_open_jobs: int

@@ -65,6 +65,7 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow) -> Listing:
         output_schema=spliced(text_of(tx, row.output_schema)),
         example_input=spliced(row.example_input),
         example_output=spliced(row.example_output),
+        acceptance=spliced(row.acceptance),
         turnaround_seconds=row.turnaround_seconds,
         accept_timeout_seconds=row.accept_timeout_seconds,
         max_open_jobs=row.max_open_jobs,

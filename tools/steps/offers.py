@@ -13,6 +13,7 @@ from tools.context import Outside
 from tools.errors import InvalidRequest, NotFound
 from tools.records.base import Json
 from tools.rules.pricing import MOST_PRICE, UnitRule, pricing_faults, units_of
+from tools.steps.acceptance import AcceptanceRules, judge_rules
 from tools.steps.documents import Document, text_of
 from tools.steps.judging import judge_example, judge_schema
 from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag
@@ -46,7 +47,7 @@ class UnitBasis(BaseModel):
 class Offer(Arguments):
     """What a seller may say of a listing; all of it can be changed later."""
 
-    nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "unit_name", "unit_basis", "unit_basis_note"})
+    nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "acceptance", "unit_name", "unit_basis", "unit_basis_note"})
 
     tags: Tags | None = None
     price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
@@ -65,6 +66,7 @@ class Offer(Arguments):
         None, description="an input that can be ordered as it stands; must satisfy input_schema"
     )
     example_output: Json = Field(None, description="an output as a buyer gets it; must satisfy output_schema")
+    acceptance: AcceptanceRules | None = None
     turnaround_seconds: int | None = Field(
         None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600"
     )
@@ -97,6 +99,7 @@ class JudgedOffer:
     """A listing's prices, schemas and examples, admitted and checked against one another."""
 
     pricing: dict[str, Any]  # the columns of PRICED
+    acceptance: str | None
     input_schema: Document | None
     output_schema: Document | None
     example_input: str | None
@@ -118,6 +121,7 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     output_schema = judge_schema(said.get("output_schema"), "output_schema")
     return JudgedOffer(
         pricing,
+        judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else said.get("acceptance"),
         input_schema,
         output_schema,
         await judge_example(checks, said.get("example_input"), "example_input", input_schema),
@@ -188,4 +192,4 @@ def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json
         "category": row.category,
         "tags": orjson.loads(row.tags),
     }
-    return row.version, read | words | {name: getattr(row, name) for name in PRICED}
+    return row.version, read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}

@@ -17,6 +17,7 @@ from tools.rules.canonical import sha256_hex
 from tools.rules.jobfacts import JobFacts, JobStatus, payment_status, refund_expected
 from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, due, waiting_on
 from tools.rules.money import display
+from tools.steps.acceptance import checks_of
 from tools.steps.documents import text_of
 from tools.steps.jobs import SeenJob, clock_changes, known_actions
 from tools.steps.links import step, steps
@@ -67,6 +68,8 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "output_bytes": row.output_bytes,
         "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
         "deliveries": _deliveries(seen),
+        "acceptance": spliced(row.acceptance),
+        "checks": checks_of(row.acceptance, row.output is not None),
         "content_warnings": orjson.loads(row.content_warnings),
         "units": row.units,
         "price": row.price,

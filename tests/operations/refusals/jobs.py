@@ -113,6 +113,14 @@ async def _(trade: Trade) -> Any:
     return error
 
 
+@produces("deliver_job", "acceptance_failed")
+async def _(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    rule = {"name": "long", "kind": "min_length", "path": "/english", "value": 99}
+    job = await trade.job_at("in_progress", seller, buyer, acceptance=[rule])
+    return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output={"english": "short"})
+
+
 @produces("deliver_job", "payload_too_large")
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()

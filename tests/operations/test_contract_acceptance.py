@@ -1,0 +1,117 @@
+"""Acceptance rules: frozen on the job, held against every delivery, shown to the buyer while the work is sealed."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from tests.requirements import covers
+from tests.trading import OFFER, Trade
+from tools.rules.acceptance import Rule, at, failures, is_missing
+from tools.rules.canonical import canonical
+
+WHOLE = {"english": "good day", "words": ["good", "day"]}
+RULES: list[dict[str, Any]] = [
+    {"name": "long enough", "kind": "min_length", "path": "/english", "value": 5},
+    {"name": "two words", "kind": "max_length", "path": "/words", "value": 2},
+    {"name": "first word", "kind": "present", "path": "/words/0"},
+    {"name": "words are texts", "kind": "schema", "path": "", "value": {
+        "type": "object", "properties": {"words": {"type": "array", "items": {"type": "string"}}}}},
+    {"name": "as agreed", "kind": "sha256", "path": "/english", "value": sha256(canonical("good day")).hexdigest()},
+]  # fmt: skip
+
+
+async def deliver(trade: Trade, seller: Any, job: Any, output: Any) -> Any:
+    answer = await trade.market.answer("deliver_job", {"job_id": job["id"], "output": output}, key=seller.keys["test"])
+    return answer.error
+
+
+@covers("error.more.acceptance_failed")
+async def test_a_delivery_that_breaks_rules_is_refused_with_each_of_them(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("in_progress", seller, buyer, acceptance=RULES)
+    assert [one["name"] for one in job["acceptance"]] == [one["name"] for one in RULES]
+    assert job["checks"] is None
+    error = await deliver(trade, seller, job, {"english": "hi", "words": [1, "b", "c"]})
+    assert (error["code"], error["type"]) == ("acceptance_failed", "validation_error")
+    assert [one["rule"] for one in error["details"]["violations"]] == [
+        "long enough", "two words", "as agreed", "words are texts",
+    ]  # fmt: skip
+    missing = await deliver(trade, seller, job, {"english": "good day"})
+    assert {one["param"] for one in missing["details"]["violations"]} == {"output/words", "output/words/0"}
+    assert (await trade.seen(buyer, job))["status"] == "in_progress", "nothing is half delivered"
+
+
+async def test_the_buyer_sees_what_was_checked_while_it_is_sealed_and_nothing_else(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("in_progress", seller, buyer, acceptance=RULES)
+    assert await deliver(trade, seller, job, WHOLE) is None
+    sealed = await trade.seen(buyer, job)
+    assert (sealed["output_sealed"], sealed["output"]) == (True, None)
+    assert sealed["checks"] == [{"name": one["name"], "kind": one["kind"], "passed": True} for one in RULES]
+
+
+async def test_rules_are_those_of_the_order(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, acceptance=RULES[:1])
+    assert listing["acceptance"][0]["name"] == "long enough"
+    job = await trade.order(buyer, listing)
+    ref = {"listing_id": listing["id"]}
+    assert (await trade.market.call("update_listing", by=seller, **ref, acceptance=None))["acceptance"] is None
+    changed = await trade.market.call("update_listing", by=seller, **ref, price=1)
+    assert changed["acceptance"] is None
+    await trade.market.call("accept_job", by=seller, job_id=job["id"])
+    assert (await deliver(trade, seller, job, {"english": "hi"}))["code"] == "acceptance_failed"
+    kept = await trade.listing(seller, acceptance=RULES[:1])
+    again = await trade.market.call("update_listing", by=seller, listing_id=kept["id"], price=1)
+    assert again["acceptance"] == kept["acceptance"], "what is not said stays"
+
+
+@pytest.mark.parametrize(
+    ("rules", "param"),
+    [
+        ([{"name": "a", "kind": "length", "value": 1}], "acceptance.0.kind"),
+        ([{"name": "a", "kind": "min_length", "value": "5"}], "acceptance.0"),
+        ([{"name": "a", "kind": "min_length", "value": True}], "acceptance.0"),
+        ([{"name": "a", "kind": "present", "value": 1}], "acceptance.0"),
+        ([{"name": "a", "kind": "sha256", "value": "AB" * 32}], "acceptance.0"),
+        ([{"name": "a", "kind": "present", "path": "words"}], "acceptance.0.path"),
+        ([{"name": "a", "kind": "schema", "value": {"type": "object", "$ref": "https://evil.example/s"}}], "acceptance.0.value"),
+        ([{"name": "a", "kind": "present"}, {"name": "a", "kind": "present"}], "acceptance"),
+        ([{"name": str(n), "kind": "present"} for n in range(17)], "acceptance"),
+        ([{"name": "a", "kind": "present", "hint": "x"}], "acceptance.0.hint"),
+    ],
+)  # fmt: skip
+async def test_a_rule_that_is_none_is_refused_when_the_listing_is_made(trade: Trade, rules: Any, param: str) -> None:
+    seller = await trade.agent("Sela")
+    error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": rules})
+    assert (error["code"], error["param"]) == ("invalid_request", param)
+
+
+async def test_rules_are_bounded(trade: Trade) -> None:
+    seller = await trade.agent("Sela")
+    schema = {"type": "object", "description": "x" * 16_000}
+    rules = [{"name": "a", "kind": "schema", "value": schema}, {"name": "b", "kind": "schema", "value": schema}]
+    error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": rules})
+    assert (error["code"], error["param"]) == ("payload_too_large", "acceptance")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [("", {"a": [1, {"b/c": 2, "~": 3}]}), ("/a/0", 1), ("/a/1/b~1c", 2), ("/a/1/~0", 3)],
+)
+def test_a_path_is_a_json_pointer(pointer: str, value: Any) -> None:
+    assert at({"a": [1, {"b/c": 2, "~": 3}]}, pointer) == value
+
+
+@pytest.mark.parametrize("pointer", ["/b", "/a/2", "/a/-", "/a/01", "/a/0/x", "/a/\u0661"])
+def test_what_is_not_there_is_missing(pointer: str) -> None:
+    assert is_missing(at({"a": [1, 2]}, pointer))
+    assert [one.message for one in failures([Rule("r", "present", pointer)], {"a": [1, 2]})] == [
+        f"nothing is at {pointer}"
+    ]
+
+
+def test_null_is_present_and_has_no_length() -> None:
+    assert failures([Rule("r", "present", "/a")], {"a": None}) == []
+    assert len(failures([Rule("r", "min_length", "/a", 0)], {"a": None})) == 1

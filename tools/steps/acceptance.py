@@ -1,0 +1,96 @@
+"""Acceptance rules of a listing: read from a seller, frozen on its jobs, held against every delivery."""
+
+from typing import Annotated, Any, Literal, Self
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tools.arguments import OneLine
+from tools.errors import InvalidRequest, PayloadTooLarge
+from tools.ports import Checks
+from tools.records.base import Json
+from tools.rules.acceptance import MOST_BYTES, MOST_RULES, Rule, at, failures, is_missing
+from tools.steps.judging import judge_schema, violations
+
+HEX64 = "0123456789abcdef"
+
+
+class AcceptanceRule(BaseModel):
+    """One thing every delivery must hold."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    name: OneLine = Field(min_length=1, max_length=64, description="what it is for, in your words")
+    kind: Literal["schema", "present", "min_length", "max_length", "sha256"]
+    path: str = Field(
+        "", max_length=500, pattern="^(/[^/]*)*$", description="JSON Pointer into the output; left out: all of it"
+    )
+    value: Json = Field(
+        None,
+        description="schema: a JSON Schema; a length: an integer; sha256: 64 hex, of the RFC 8785 form; present: none",
+    )
+
+    @model_validator(mode="after")
+    def _value_fits(self) -> Self:
+        length = isinstance(self.value, int) and not isinstance(self.value, bool) and 0 <= self.value <= 1_000_000
+        hashed = isinstance(self.value, str) and len(self.value) == 64 and set(self.value) <= set(HEX64)
+        fits = {
+            "schema": isinstance(self.value, dict),
+            "present": self.value is None,
+            "min_length": length,
+            "max_length": length,
+            "sha256": hashed,
+        }
+        if not fits[self.kind]:
+            raise ValueError(f"value does not fit the kind {self.kind}")
+        return self
+
+
+AcceptanceRules = Annotated[
+    list[AcceptanceRule],
+    Field(
+        max_length=MOST_RULES,
+        description="what every delivery must hold; checked before the buyer can pay, all required",
+    ),
+]
+
+
+def judge_rules(rules: list[AcceptanceRule] | None) -> str | None:
+    """The rules as JSON text, their schemas admitted; None for none."""
+    if not rules:
+        return None
+    names = [rule.name for rule in rules]
+    if len(set(names)) != len(names):
+        raise InvalidRequest("acceptance: every rule has a name of its own", param="acceptance")
+    for place, rule in enumerate(rules):
+        if rule.kind == "schema":
+            judge_schema(rule.value, f"acceptance.{place}.value")
+    text = orjson.dumps([rule.model_dump() for rule in rules])
+    if len(text) > MOST_BYTES:
+        raise PayloadTooLarge(f"acceptance is {len(text)} bytes; at most {MOST_BYTES} are taken", param="acceptance")
+    return text.decode()
+
+
+async def unkept(checks: Checks, rules: str | None, output: Json) -> list[dict[str, str]]:
+    """Every rule an output does not keep, as violations."""
+    if rules is None:
+        return []
+    read = [Rule(**one) for one in orjson.loads(rules)]
+    found = [_violation(one.rule, one.message) for one in failures(read, output)]
+    for rule in read:
+        value = at(output, rule.path)
+        if rule.kind == "schema" and not is_missing(value):
+            schema, size = orjson.dumps(rule.value).decode(), len(orjson.dumps(value))
+            wrong = await violations(checks, schema, value, size)
+            found += [_violation(rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in wrong]
+    return found
+
+
+def checks_of(rules: str | None, delivered: bool) -> list[dict[str, Any]] | None:
+    """What a buyer may know of a delivery it cannot read yet: the rules it kept, for nothing else is delivered."""
+    if rules is None or not delivered:
+        return None
+    return [{"name": one["name"], "kind": one["kind"], "passed": True} for one in orjson.loads(rules)]
+
+
+def _violation(rule: Rule, message: str) -> dict[str, str]:
+    return {"param": f"output{rule.path}", "message": f"{rule.name}: {message}", "rule": rule.name}
