@@ -45,12 +45,23 @@ EXCUSES = (
     Excuse("invalid_request", "^to: this is yourself", "whose handle it is is not in the handle"),
     Excuse("invalid_request", "^receipt: send either receipt or attestation", "one field or the other"),
     Excuse("invalid_request", "^proof: changing a bound wallet", "a signature, and only when a wallet is bound"),
-    Excuse("invalid_request", "^(input|output)_schema", "a schema is judged by more than its being an object"),
+    Excuse(
+        "invalid_request",
+        r"^(input_schema|output_schema|acceptance\.\d+\.value)",
+        "a schema is judged by more than its being an object",
+    ),
     Excuse("invalid_request", "^example_(input|output)", "must satisfy the schema beside it"),
     Excuse("input_schema_mismatch", "^input: ", "the schema is the listing's"),
     Excuse("output_schema_mismatch", "^output: ", "the schema is the job's"),
     Excuse("malformed_json", "An integer beyond ", "no number beyond 2^53-1 in any JSON: canonical forms differ there"),
     Excuse("invalid_request", "^listing_id: this listing is your own", "who owns a listing is not in its id"),
+    Excuse(
+        "invalid_request", "^price: (required|a quote listing)", "a field another needs: conditions are in no tool list"
+    ),
+    Excuse("invalid_request", "^unit_(name|basis): ", "only where units are sold"),
+    Excuse(
+        "invalid_request", "^acceptance.*(does not fit the kind|a name of its own)", "a value by its kind; names once"
+    ),
     Excuse("invalid_request", "^units: units is 1 unless", "how a listing is priced is not in its id"),
     Excuse("invalid_request", "^listing_id: buyer and seller are bound", "whose wallet is whose is not in an id"),
     Excuse(
@@ -62,7 +73,7 @@ EXCUSES = (
     Excuse("invalid_request", "^confirm: is not your handle", "who leaves says its own name, which is in no schema"),
     Excuse("content_rejected", "", "what words mean"),
     Excuse("wallet_signature_invalid", "^signature: ", "it must be the wallet's"),
-    Excuse("payment_invalid", "^transaction: this transaction does not pay", "what a transaction did is on the chain"),
+    Excuse("payment_invalid", "^transaction: this transaction does not ", "what a transaction did is on the chain"),
     Excuse("payment_required", "", "the terms of payment are the answer"),
 )
 

@@ -28,7 +28,7 @@ from server.settings import read_settings
 from tests.chain.evm import Evm
 from tests.conformance.excuses import EXCUSES, LEFT_OUT, NEVER_DONE, PUBLIC
 from tests.conformance.hooks import COUNTED
-from tests.conformance.world import LIMITS, SECRETS, Party, World, seed
+from tests.conformance.world import EACH, LIMITS, SECRETS, Party, World, seed
 from tests.databases import DATABASES, PostgresServer
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
@@ -39,6 +39,7 @@ SECONDS = 600
 EXAMPLES, SEED = 20, 1  # less than a minute for each database
 CALLERS = ("seller", "buyer")
 OFTEN = 0.7  # how often an id is one of the world's, where the schema alone would make one up
+ALWAYS = {"doomed"}  # nothing else may go: what other operations need would be gone before their turn
 
 SERVED = frozenset(name for name, op in CATALOGUE.items() if Surface.REST in op.surfaces)
 PHASES = "examples,coverage,fuzzing,stateful"
@@ -46,10 +47,16 @@ PHASES = "examples,coverage,fuzzing,stateful"
 IDS = {"path.job_id": "jobs", "path.listing_id": "listings", "path.agent_id": "agents", "path.key": "keys"}
 IDS_OF = {
     "accept_job": {"path.job_id": "to_accept"},
+    "accept_quote": {"path.job_id": "to_accept_quote"},
+    "create_job": {"body.listing_id": "kept"},
+    "delete_webhook": {"path.webhook_id": "doomed"},
     "deliver_job": {"path.job_id": "to_deliver"},
-    "pay_job": {"path.job_id": "to_pay", "body.transaction": "transfers"},
+    "get_delivery": {"path.job_id": "to_review", "path.revision": "revisions"},
+    "pay_job": {"path.job_id": "to_pay", "body.transaction": "payments"},
+    "quote_job": {"path.job_id": "to_quote"},
+    "redeliver_webhook": {"path.webhook_id": "webhooks", "path.delivery_id": "deliveries"},
+    "refund_job": {"path.job_id": "to_refund", "body.transaction": "refunds"},
     "review_job": {"path.job_id": "to_review"},
-    "create_job": {"body.listing_id": "listings"},
     "set_wallet_address": {"body.address": "wallet", "body.signature": "signature"},
 }
 
@@ -155,18 +162,28 @@ def configuration(world: World, caller: str, folder: Path, dice: Dice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dictionaries(world: World, caller: Party) -> dict[str, list[str]]:
-    """The values to draw from: of each state one job, and more of those in the state an operation is for."""
-    one_of_each = [ids[0] for ids in world.jobs.values()]
+def dictionaries(world: World, caller: Party) -> dict[str, Sequence[str | int]]:
+    """The values to draw from. Half of the jobs in each state are for every call; the others for the one they suit."""
+    shared = {state: ids[:EACH] for state, ids in world.jobs.items()}
+    own = {state: ids[EACH:] for state, ids in world.jobs.items()}
     return {
-        "jobs": [one for ids in world.jobs.values() for one in ids],
-        "to_accept": world.jobs["open"] + world.jobs["revealed"] + one_of_each,
-        "to_deliver": world.jobs["in_progress"] + one_of_each,
-        "to_pay": world.jobs["payable"][:2] + one_of_each,
-        "to_review": world.jobs["completed"] + one_of_each,
-        "transfers": world.transfers[:2],
+        "jobs": [one for ids in shared.values() for one in ids],
+        "to_accept": own["open"] + own["revealed"],
+        "to_accept_quote": own["quoted"],
+        "to_deliver": own["in_progress"],
+        "to_pay": own["payable"][:2],
+        "to_quote": own["quote_requested"],
+        "to_refund": own["owing"][:2],
+        "to_review": own["completed"],
+        "payments": world.payments[EACH:][:2],
+        "refunds": world.refunds[EACH:][:2],
+        "revisions": [1],
         "listings": world.listings,
+        "kept": world.kept,
         "agents": world.agents,
+        "webhooks": [caller.webhook],
+        "deliveries": caller.deliveries,
+        "doomed": caller.doomed,
         "keys": ["notes", "lease.1", "x:y_-"],  # where most of what the pattern makes holds a slash, it gives up
         "wallet": [caller.wallet],
         "signature": [caller.signature],
@@ -242,11 +259,11 @@ def _of_operation(name: str) -> list[str]:
 
 
 def _bound(name: str) -> str:
-    return f"{{ dictionary = {_toml(name)}, probability = {OFTEN} }}"
+    return f"{{ dictionary = {_toml(name)}, probability = {1.0 if name in ALWAYS else OFTEN} }}"
 
 
 def _toml(value: object) -> str:
-    """A text or a list of texts: JSON and TOML write them alike."""
+    """A text, or a list of texts and numbers: JSON and TOML write them alike."""
     return json.dumps(value)
 
 

@@ -1,40 +1,56 @@
 """A seeded world: two traders with bound wallets, a stranger, listings of every kind, jobs in every reachable state."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from server.sender import Sender
 from server.world.chain import JsonRpcChain
 from server.world.clock import SystemClock
 from storage.open import open_store
 from tests.chain.evm import Evm
 from tests.market import PEPPER, Agent, TestMarket
-from tests.trading import Trade, binding
-from tools.ports import Chain, Env
+from tests.trading import PRICE, Trade, binding
+from tools.ports import Chain, Env, Reply
 
 LIMITS = {"active_listings": 100_000, "unfinished_jobs": 100_000}  # a fuzzer is no ordinary trader
 SECRETS = {"signing_seed": bytes(32).hex(), "key_pepper": PEPPER.hex()}  # those of the market that seeds
-STATES = ("open", "awaiting_payment", "in_progress", "delivered", "payable", "revealed", "completed", "expired")
-EACH = 8  # so many jobs stand in each state: calls move them on
+TOLD = {  # the states jobs are led to, and how their seller sees each
+    "open": "open",
+    "quote_requested": "quote_requested",
+    "quoted": "quoted",
+    "awaiting_payment": "awaiting_payment",
+    "in_progress": "in_progress",
+    "delivered": "delivered",
+    "payable": "delivered",
+    "revealed": "delivered",
+    "completed": "completed",
+    "owing": "cancelled",
+    "expired": "expired",
+}
+EACH = 4  # so many jobs stand in each state for every call, and as many for the one operation that state is for
 LASTING: dict[str, Any] = {"accept_timeout_seconds": 604_800, "turnaround_seconds": 2_592_000, "max_open_jobs": 1000}
-FREE: dict[str, Any] = {"title": "Echo, free of charge", "price": 0}
-UPFRONT: dict[str, Any] = {"title": "Translate, paid first", "payment": "upfront"}
-LOOSE: dict[str, Any] = {
-    "title": "Anything you like",
-    "input_schema": None,
-    "output_schema": None,
-    "example_input": None,
-    "example_output": None,
+LOOSE: dict[str, Any] = {"input_schema": None, "output_schema": None, "example_input": None, "example_output": None}
+OFFERS: dict[str, dict[str, Any]] = {
+    "loose": {"title": "Anything you like"} | LOOSE,
+    "free": {"title": "Echo, free of charge", "price": 0},
+    "upfront": {"title": "Translate, paid first", "payment": "upfront"},
+    "typed": {},
+    "quote": {"title": "Anything you like, at a price to be agreed", "pricing_model": "quote", "price": None} | LOOSE,
+    "brief": {"title": "Anything, but soon", "accept_timeout_seconds": 60} | LOOSE,
 }
 
 
 @dataclass(frozen=True)
 class Party:
-    """An agent, and the proof that its wallet is its own."""
+    """An agent, the proof that its wallet is its own, and a webhook with what was sent to it."""
 
     agent: Agent
+    webhook: str = ""
+    deliveries: tuple[str, ...] = ()
+    doomed: tuple[str, ...] = ()  # webhooks nobody needs
 
     @property
     def key(self) -> str:
@@ -51,16 +67,25 @@ class Party:
 
 @dataclass(frozen=True)
 class World:
-    """What stands in the database: ids a caller can use, and the transfers that pay for the jobs at `payable`."""
+    """What stands in the database: ids a caller can use, and the transfers that pay or settle what is due."""
 
     parties: Mapping[str, Party]
     listings: list[str]
+    kept: list[str]  # listings of an agent that never calls: always there to be ordered
     jobs: Mapping[str, list[str]]
-    transfers: list[str]
+    payments: list[str]  # of the jobs at `payable`, in order
+    refunds: list[str]  # of the jobs at `owing`
 
     @property
     def agents(self) -> list[str]:
         return [name for party in self.parties.values() for name in (party.agent.id, party.agent.handle)]
+
+
+class Closed:
+    """A receiver that is closed today: whatever is sent to it will be tried again."""
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        return Reply(503)
 
 
 async def seed(url: str, evm: Evm) -> World:
@@ -68,6 +93,7 @@ async def seed(url: str, evm: Evm) -> World:
     chains: dict[Env, Chain] = {}
     with closing(open_store(url)) as store:
         market = TestMarket(store, chains, **LIMITS)
+        market.market.world = replace(market.market.world, web=Closed())
         reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
         chains[Env.TEST] = reader
         try:
@@ -81,36 +107,42 @@ class Seeding:
 
     def __init__(self, trade: Trade) -> None:
         self.trade, self.call = trade, trade.market.call
-        self.transfers: list[str] = []
+        self.payments: list[str] = []
+        self.refunds: list[str] = []
 
     async def world(self) -> World:
-        clock, now = self.trade.market.clock, SystemClock().now()
-        clock.at = now - timedelta(hours=2)
+        clock = self.trade.market.clock
+        clock.at = SystemClock().now() - timedelta(hours=2)
         self.seller, self.buyer = await self.trade.parties(1_000_000_000)
-        stranger = await self.trade.agent("Stu")
-        loose = await self.trade.listing(self.seller, **LASTING, **LOOSE)
-        self.listings = {
-            "loose": loose,
-            "free": await self.trade.listing(self.seller, **LASTING, **FREE),
-            "upfront": await self.trade.listing(self.seller, **LASTING, **UPFRONT),
-            "typed": await self.trade.listing(self.seller, **LASTING),
-            "brief": await self.trade.listing(self.seller, **(LASTING | LOOSE | {"accept_timeout_seconds": 60})),
-            "others": await self.trade.listing(stranger, **LASTING, **FREE),
-        }
-        expired = [await self.order("brief") for _ in range(EACH)]
+        stranger, keeper = await self.trade.agent("Stu"), await self.trade.agent("Kim")
+        self.listings = {name: await self.offered(self.seller, name) for name in OFFERS}
+        others = await self.offered(stranger, "free")
+        kept = [(await self.offered(keeper, name))["id"] for name in ("loose", "free", "quote")]
+        expired = [(await self.order("brief"))["id"] for _ in range(2 * EACH)]
         clock.at = SystemClock().now()
-        jobs = {state: [(await self.job_at(state))["id"] for _ in range(EACH)] for state in STATES[:-1]}
+        jobs = {state: [(await self.job_at(state))["id"] for _ in range(2 * EACH)] for state in list(TOLD)[:-1]}
         jobs["completed"] += [(await self.completed_free())["id"] for _ in range(2)]
-        jobs["expired"] = [job["id"] for job in expired]
-        for state in STATES:
-            await self.check(state, jobs[state])
-        parties = {"seller": Party(self.seller), "buyer": Party(self.buyer), "stranger": Party(stranger)}
-        return World(parties, [one["id"] for one in self.listings.values()], jobs, self.transfers)
+        jobs["expired"] = expired
+        for state, ids in jobs.items():
+            await self.check(state, ids)
+        parties = {"seller": await self.hooked(self.seller), "buyer": await self.hooked(self.buyer)}
+        listings = [one["id"] for one in (*self.listings.values(), others)]
+        parties["stranger"] = Party(stranger)
+        return World(parties, listings, kept, jobs, self.payments, self.refunds)
+
+    async def offered(self, seller: Agent, name: str) -> Any:
+        return await self.trade.listing(seller, **LASTING | OFFERS[name])
 
     async def order(self, listing: str) -> Any:
         return await self.trade.order(self.buyer, self.listings[listing])
 
     async def job_at(self, state: str) -> Any:
+        if state == "owing":
+            return await self.owing()
+        if state in ("quote_requested", "quoted"):
+            job = await self.order("quote")
+            quoted = {"by": self.seller, "job_id": job["id"], "price": PRICE}
+            return job if state == "quote_requested" else await self.call("quote_job", **quoted)
         job = await self.order("upfront" if state == "awaiting_payment" else "loose")
         if state == "open":
             return job
@@ -119,19 +151,41 @@ class Seeding:
             return job
         job = await self.trade.deliver(self.seller, job)
         if state == "payable":
-            self.transfers.append(await self.trade.send(self.buyer, job))
+            self.payments.append(await self.trade.send(self.buyer, job))
         if state in ("delivered", "payable"):
             return job
         await self.trade.pay(self.buyer, job)
         return job if state == "revealed" else await self.call("accept_job", by=self.buyer, job_id=job["id"])
+
+    async def owing(self) -> Any:
+        """A job whose payment is owed back, and the transfer that does it, not yet shown."""
+        job = await self.trade.failed(self.seller, self.buyer, **LASTING)
+        self.refunds.append(self.trade.evm.transfer(self.seller.wallet, self.buyer.wallet, PRICE))
+        return job
 
     async def completed_free(self) -> Any:
         job = await self.call("accept_job", by=self.seller, job_id=(await self.order("free"))["id"])
         await self.trade.deliver(self.seller, job)
         return await self.call("accept_job", by=self.buyer, job_id=job["id"])
 
+    async def hooked(self, agent: Agent) -> Party:
+        """The agent with a webhook whose receiver is closed, and the deliveries that are to be tried again."""
+        only = {
+            "url": "https://agent.example/hook",
+            "event_types": ["webhook.test"],
+        }  # more failures would switch it off
+        hook = (await self.call("create_webhook", by=agent, **only))["id"]
+        await self.call("test_webhook", by=agent, webhook_id=hook)
+        await Sender(self.trade.market.market).step()
+        sent = await self.call("list_webhook_deliveries", by=agent, webhook_id=hook)
+        doomed = [await self.call("create_webhook", by=agent, **only) for _ in range(EACH)]
+        return Party(agent, hook, _ids(sent["data"]), _ids(doomed))
+
     async def check(self, state: str, ids: list[str]) -> None:
         """Each job is where it was to be led, as its seller sees it."""
-        told = {"payable": "delivered", "revealed": "delivered"}.get(state, state)
         seen = [await self.call("get_job", by=self.seller, job_id=one) for one in ids]
-        assert {one["status"] for one in seen} == {told}, state
+        assert {one["status"] for one in seen} == {TOLD[state]}, state
+
+
+def _ids(records: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(one["id"] for one in records)
