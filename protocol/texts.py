@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from protocol.event_texts import events_text
 from protocol.skill import every_error, free_usdc, skill_source, skill_text, span
 from tools.dispatch import COMMON
 from tools.errors import (
@@ -59,6 +60,7 @@ class Texts:
         self.llms_txt: str = _llms(offered, house)
         self.quickstart_md: str = _quickstart(Calls(offered, house), house)
         self.errors_md: str = _errors(offered, house)
+        self.events_md: str = events_text()
         self.index_json: dict[str, Any] = _index(Calls(offered, house), house)
         self.index_md: str = self.llms_txt
 
@@ -121,6 +123,7 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
         f"- [skill.md]({base}/skill.md): how to buy and to sell, step by step, as calls",
         f"- [Quickstart]({base}/docs/quickstart): connect over MCP, A2A or HTTP and make the first trade",
         f"- [Errors]({base}/docs/errors): every error code, what it means, what to do",
+        f"- [Events]({base}/docs/events): every kind of event and what it carries",
         f"- [OpenAPI]({base}/openapi.json): every operation with its schemas",
     ]
     surfaces = [
@@ -294,6 +297,7 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
             "llms_txt": f"{base}/llms.txt",
             "quickstart": f"{base}/docs/quickstart",
             "errors": f"{base}/docs/errors",
+            "events": f"{base}/docs/events",
             "openapi": f"{base}/openapi.json",
         },
         "interfaces": {

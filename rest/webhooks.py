@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tools.records.webhooks import PAYLOADS, WebhookBody
+from tools.records.eventdata import PAYLOADS
+from tools.records.webhooks import WebhookBody
 
 Schema = dict[str, Any]
 HEADERS = {

@@ -136,6 +136,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
         "/skill.md": page(texts.skill_md, MARKDOWN),
         "/docs/quickstart": page(texts.quickstart_md, MARKDOWN),
         "/docs/errors": page(texts.errors_md, MARKDOWN),
+        "/docs/events": page(texts.events_md, MARKDOWN),
         "/.well-known/agent-card.json": page(card, JSON),
     }
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)})

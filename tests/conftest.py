@@ -3,12 +3,15 @@
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from storage.open import open_database, serve
 from storage.store import Store
+from storage.unit import Tx
 from tests.databases import (
     DATABASES,
     NO_SERVER,
@@ -21,7 +24,9 @@ from tests.databases import (
     modes_above,
     wheel,
 )
+from tools.records.eventdata import PAYLOADS
 
+EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
 MODES_BEFORE = modes_above(Path(sys.prefix), Path(__file__).parents[1], Path.home(), Path(tempfile.gettempdir()))
 COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
@@ -35,6 +40,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Remember what was collected before -k or -m takes some away, for the test that compares both databases' tests."""
     config.stash[COLLECTED] = list(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def events_as_documented() -> Iterator[None]:
+    """What any operation or worker says in any test has the shape that is published for it."""
+    say = Tx.say
+
+    def checked(tx: Tx, to: str, env: str, kind: str, data: str, at: datetime) -> None:
+        if sys._getframe(1).f_globals["__name__"].startswith("tools."):  # a test may say what it likes
+            EVENTS[kind].validate_json(data, strict=True, extra="forbid")
+        say(tx, to, env, kind, data, at)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tx, "say", checked)
+        yield
 
 
 @pytest.fixture

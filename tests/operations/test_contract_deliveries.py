@@ -28,7 +28,8 @@ from tests.receiver import (
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.records.base import record_schema, stamp
-from tools.records.webhooks import PAYLOADS, WebhookBody
+from tools.records.eventdata import PAYLOADS
+from tools.records.webhooks import WebhookBody
 from tools.rules.webhooks import MOST_FAILURES, WAITS_IN_SECONDS, v1
 from tools.steps.webhooks import BATCH
 

@@ -15,7 +15,8 @@ from tests.receiver import Receiver, status
 from tests.requirements import covers
 from tests.requirements.probes import stored
 from tools.records.base import record_schema, stamp
-from tools.records.webhooks import PAYLOADS, Webhook
+from tools.records.eventdata import PAYLOADS
+from tools.records.webhooks import Webhook
 from tools.rules.eventkinds import KINDS
 from tools.rules.ids import is_id
 

@@ -28,6 +28,7 @@ from tests.surfaces.conftest import FixedClock, house
 from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
 from tools.house import House, Limits
+from tools.records.eventdata import PAYLOADS
 from tools.registry import Operation
 from tools.rules.eventkinds import FAMILIES, KINDS
 from tools.rules.keys import verify_ed25519
@@ -44,6 +45,7 @@ DOCUMENTS = {
     "llms.txt": TEXTS.llms_txt,
     "quickstart": TEXTS.quickstart_md,
     "errors": TEXTS.errors_md,
+    "events": TEXTS.events_md,
     "index": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
 OPENAPI = openapi(OPERATIONS, HOUSE)
@@ -174,6 +176,17 @@ def test_an_error_names_the_operations_that_answer_with_it() -> None:
     assert answered["wallet_signature_invalid"] == "set_wallet_address"
     assert answered["payment_required"] == "pay_job"
     assert answered["rate_limited"] == answered["overloaded"] == answered["host_not_allowed"] == "any call"
+
+
+def test_every_kind_of_event_that_can_happen_is_described_and_typed_for_webhooks() -> None:
+    described = re.findall(r"^## (\w+\.\w+)$", TEXTS.events_md, re.MULTILINE)
+    assert described == list(PAYLOADS)
+    assert set(OPENAPI["webhooks"]) == {"event", *PAYLOADS}
+    assert {move.event for move in MOVES} - {None, "job.resolved"} <= set(PAYLOADS) <= KINDS
+    section = TEXTS.events_md.split("\n## job.paid\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == [
+        "settlement_id", "transaction", "network", "amount", "output_revealed",
+    ]  # fmt: skip
 
 
 def test_every_command_of_the_quickstart_reaches_an_operation() -> None:

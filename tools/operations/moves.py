@@ -44,7 +44,7 @@ def decline_job(ctx: Context, said: Reasoned) -> Job:
     if already(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "decline")
-    done = advance(ctx, seen, move, ctx.agent, told={"reason": said.reason}, cancel_reason=said.reason)
+    done = advance(ctx, seen, move, ctx.agent, told={"by": "seller", "reason": said.reason}, cancel_reason=said.reason)
     post_note(ctx, done, said.reason, "decline")
     return job_record(ctx, done)
 

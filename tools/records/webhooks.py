@@ -137,6 +137,3 @@ class WebhookBody(Event):
 
     agent_id: str
     webhook_id: str
-
-
-PAYLOADS: dict[str, type] = {"webhook.test": WebhookTestData, "webhook.disabled": WebhookDisabledData}
