@@ -42,6 +42,7 @@ from tools.steps.jobs import (
     refusal,
     say_what_is_due,
     see,
+    standing,
 )
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.steps.settlements import record_transfer, settlement_record
@@ -124,7 +125,7 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     if known is not None:
         return _again(ctx, seen, known)
     if proof.verdict is None:
-        raise JobNotPayable("payment is not due yet; nothing was recorded, keep the hash", status=seen.row.status)
+        raise JobNotPayable("payment is not due yet; nothing was recorded, keep the hash", **standing(ctx, seen))
     return _settle(ctx, seen, proof.transaction, proof.verdict)
 
 
@@ -202,7 +203,7 @@ def _too_low(seen: SeenJob) -> PaymentInvalid:
 def _orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
     return JobNotPayable(
         f"the job is {seen.row.status}; the transfer was recorded and the seller owes it back",
-        status=seen.row.status,
+        **standing(ctx, seen),
         settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
     )
 

@@ -33,7 +33,7 @@ from tools.rules.jobfacts import refund_expected
 from tools.rules.lifecycle import Actor, clocked
 from tools.rules.transfers import Terms, Verdict
 from tools.steps.figures import recount
-from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, post_note, record_event, refusal, see
+from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, post_note, record_event, refusal, see, standing
 from tools.steps.paging import cursor_to, place_of
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.steps.screening import private_text
@@ -109,7 +109,7 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
         return _again(ctx, seen, known)
     owed = refund_expected(seen.facts)
     if proof.verdict is None or owed == 0:
-        raise NothingToRefund("nothing is owed back for this job", status=seen.row.status)
+        raise NothingToRefund("nothing is owed back for this job", **standing(ctx, seen))
     row = record_transfer(
         ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
     )

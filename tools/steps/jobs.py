@@ -137,14 +137,19 @@ def acting_role(ctx: Context, seen: SeenJob) -> Actor:
 
 
 def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
-    role = seen.role_of(ctx.agent)
-    actions = list(available_actions(seen.facts, role, ctx.now, known_actions(ctx.operations)))
+    stands = standing(ctx, seen)
+    actions = stands["available_actions"]
     return InvalidTransition(
-        f"as {role} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
+        f"as {seen.role_of(ctx.agent)} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
         hint=f"Available now: {', '.join(actions)}." if actions else _patience(seen, ctx),
-        status=str(seen.facts.status),
-        available_actions=actions,
+        **stands,
     )
+
+
+def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    """What a refusal tells the caller of the job: its status, and what the caller may do now."""
+    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
+    return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
 
 def _patience(seen: SeenJob, ctx: Context) -> str:
