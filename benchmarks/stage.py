@@ -84,6 +84,7 @@ class Stage:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         shutil.copyfile(self.template, folder / "market.db")
         (folder / "key_pepper").write_text(PEPPER.hex())
+        (folder / "signing_seed").write_text(bytes(32).hex())
         made = Child(["-m", "benchmarks.subject", "--data-dir", str(folder), *options], folder, "/health")
         self.stack.callback(made.stop)
         return made
