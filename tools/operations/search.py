@@ -124,7 +124,8 @@ async def _filled(outside: Outside, hits: Sequence[Hit]) -> list[tuple[Hit, Show
     """The hits with their listings, as many as one page takes."""
     page, size = list[tuple[Hit, Shown | None]](), 0
     for hit in hits:
-        shown = await _shown(outside, hit.listing_id)
+        kept = outside.shelf.listings.get(cache_name(hit.listing_id))
+        shown = kept or await _shown(outside, hit.listing_id)
         size += len(shown.brief) if shown else 0
         if page and size > MOST_PAGE:
             break

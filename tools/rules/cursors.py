@@ -2,6 +2,7 @@
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import lru_cache
 from hashlib import sha256
 
 import orjson
@@ -15,6 +16,7 @@ class BadCursor(ValueError):
     """The cursor was changed, or belongs to another list."""
 
 
+@lru_cache(maxsize=8)
 def cursor_key(pepper: bytes) -> bytes:
     """The signing key of cursors, derived from the pepper."""
     return hmac.digest(pepper, b"emporion:cursor", sha256)

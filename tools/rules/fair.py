@@ -1,6 +1,7 @@
 """A fair page: one seller with many listings does not stand in a row while others wait."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 
@@ -19,6 +20,8 @@ def interleave(page: Sequence[T]) -> list[T]:
 
     Where a page ends does not change: the next page's cursor is the last of the page as it was given.
     """
+    if all(one.seller_id != other.seller_id for one, other in pairwise(page)):
+        return list(page)
     waiting, fair = list(page), list[T]()
     while waiting:
         last = fair[-1].seller_id if fair else None
