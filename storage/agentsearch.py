@@ -118,9 +118,9 @@ def _hits(tx: Tx, search: AgentSearch) -> list[Hit]:
     match = render(conjunction(search), tx.is_sqlite)
     values = {"match": match, "low": search.after + 1, "high": LAST_KEY, "limit": search.limit}
     if tx.is_sqlite:
-        return [Hit(*row) for row in tx.all(FROM_SQLITE, **values)]
+        return [*map(Hit._make, tx.all(FROM_SQLITE, **values))]
     near = tx.all(NEAR, **values)
-    return [Hit(*row) for row in (near if len(near) == search.limit else tx.all(ANYWHERE, **values))]
+    return [*map(Hit._make, near if len(near) == search.limit else tx.all(ANYWHERE, **values))]
 
 
 _fts = table(FTS, column("rowid", BigInteger), column("tokens", Text), column(FTS, Text))

@@ -31,8 +31,6 @@ class Postgres(Database):
     """A server, spoken to by psycopg; the engine is for its dialect, its URL and migrations."""
 
     begin = "BEGIN"
-    begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    end_read = "ROLLBACK AND CHAIN"  # and begin the next: its moment is that of its first statement, not this one
     writers, readers, batch = 4, 4, 32
 
     def __init__(self, url: str) -> None:
@@ -51,12 +49,16 @@ class Postgres(Database):
     def read_cursor(self, seconds: float) -> Cursor:
         limit = f"-c statement_timeout={int(seconds * 1000)} -c idle_in_transaction_session_timeout=0"
         cursor = psycopg.connect(self.address, autocommit=True, options=limit).cursor()
-        cursor.execute(self.begin_read)
+        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         return cursor
 
     def start_read(self, tx: Tx, seconds: float) -> None:
         """The transaction has begun when the one before ended; the server counts each statement's seconds."""
         tx.until = time.monotonic() + seconds
+
+    def end_read(self, tx: Tx) -> None:
+        """And begin the next: its moment is that of its first statement, not this one."""
+        self.control(tx, "ROLLBACK AND CHAIN")
 
     def control(self, tx: Tx, words: str) -> None:
         """Past psycopg: it would forget the statements it prepared at every ROLLBACK, also one to a savepoint."""

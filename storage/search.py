@@ -146,9 +146,9 @@ def _between(tx: Tx, search: ListingSearch, match: str, low: int, high: int) -> 
     key = KEYS[search.sort]
     values = {"env": search.env, "match": match, "low": low, "high": high, "limit": search.limit}
     if tx.is_sqlite:
-        return [Hit(*row) for row in tx.all(FROM_SQLITE[key], **values)]
+        return [*map(Hit._make, tx.all(FROM_SQLITE[key], **values))]
     near = tx.all(NEAR[key], **values)
-    return [Hit(*row) for row in (near if len(near) == search.limit else tx.all(ANYWHERE[key], **values))]
+    return [*map(Hit._make, near if len(near) == search.limit else tx.all(ANYWHERE[key], **values))]
 
 
 def _place(tx: Tx, indexed: Indexed) -> _Move:

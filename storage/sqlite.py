@@ -23,12 +23,14 @@ FAILURES = {
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOTADB,
 }  # fmt: skip
 STEPS = 1_000  # virtual machine steps between two looks at the clock, some 20 µs
+QUICK_SECONDS = 0.001  # of the event loop, for one scan
+REST_SECONDS = 0.05  # between a scan that was not quick and the next one tried there: it loses a fiftieth at most
 
 
 class SQLite(Database):
     """A file in WAL mode. A lock beside it keeps a second process out."""
 
-    begin, begin_read, end_read = "BEGIN IMMEDIATE", "BEGIN", "ROLLBACK"
+    begin = "BEGIN IMMEDIATE"
     writers, readers, batch = 1, 2, 256
 
     def __init__(self, path: Path, module: ModuleType = sqlite3) -> None:
@@ -50,8 +52,12 @@ class SQLite(Database):
 
     def start_read(self, tx: Tx, seconds: float) -> None:
         until = tx.until = time.monotonic() + seconds
-        tx.cursor.execute(self.begin_read)
+        tx.cursor.execute("BEGIN")
         tx.cursor.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+
+    def end_read(self, tx: Tx) -> None:
+        tx.cursor.connection.set_progress_handler(None, STEPS)  # it would be asked in the next BEGIN or ROLLBACK too
+        tx.cursor.execute("ROLLBACK")
 
     def control(self, tx: Tx, words: str) -> None:
         tx.cursor.execute(words)
@@ -85,28 +91,52 @@ class SQLite(Database):
 
 
 class SQLiteStore(Store):
-    """A store whose point reads run on the event loop itself: a thread costs more than the read."""
+    """A store whose quick reads run on the event loop itself: a thread costs more than the read."""
 
     def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.inline: Tx | None = None
         self.driver_error: type[Exception] = database.module.Error
+        self.threads_until = 0.0  # of the loop's clock: a scan was not quick, so the next ones are not tried here
 
     async def look(self, read: Callable[[Tx], T]) -> T:
-        self._refuse_if_closed()
         self.counters.looks += 1
+        return self._read(read)
+
+    async def scan(self, read: Callable[[Tx], T]) -> T:
+        """Tried here for a millisecond, then run on a thread: most scans are done by then, and the loop goes on if not."""
+        now = self.loop.time()
+        if now < self.threads_until:
+            return await super().scan(read)
+        until = time.thread_time() + QUICK_SECONDS  # of work: who waits for a processor blocks nobody else
+        try:
+            answer = self._read(read, lambda: time.thread_time() > until)
+        except TooSlow:
+            self.threads_until = now + REST_SECONDS
+            return await super().scan(read)
+        self.counters.scans += 1
+        return answer
+
+    def _read(self, read: Callable[[Tx], T], ends: Callable[[], bool] | None = None) -> T:
+        """What `read` finds in one snapshot; TooSlow when `ends` says so."""
+        self._refuse_if_closed()
         try:
             tx = self.inline = self.inline or self.database.reading(self.scan_seconds)
-            tx.cursor.execute("BEGIN")  # one snapshot for all it reads
+            tx.cursor.execute("BEGIN")
+            if ends:
+                tx.cursor.connection.set_progress_handler(ends, STEPS)
             try:
                 return read(tx)
             finally:
+                if ends:
+                    tx.cursor.connection.set_progress_handler(None, STEPS)
                 tx.cursor.execute("ROLLBACK")
         except self.driver_error as error:
-            if self.inline:  # the next look opens the file again
+            verdict = self.database.verdict(error)
+            if self.inline and not isinstance(verdict, TooSlow):  # the next read opens the file again
                 self.database.drop(self.inline)
                 self.inline = None
-            raise self.database.verdict(error) from error
+            raise verdict from error
 
 
 def holds_mark(path: Path, name: str) -> bool:

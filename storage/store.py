@@ -32,8 +32,6 @@ class Database(ABC):
     """What a store needs to know of SQLite or PostgreSQL. Each thread owns one connection, through one cursor."""
 
     begin: str
-    begin_read: str
-    end_read: str
     writers: int
     readers: int
     batch: int  # most units in one COMMIT
@@ -54,6 +52,10 @@ class Database(ABC):
     @abstractmethod
     def start_read(self, tx: Tx, seconds: float) -> None:
         """From now on, for at most `seconds`, all that is read is read as of one moment."""
+
+    @abstractmethod
+    def end_read(self, tx: Tx) -> None:
+        """Let go of that moment."""
 
     @abstractmethod
     def control(self, tx: Tx, words: str) -> None:

@@ -73,7 +73,7 @@ class Reader(Worker):
         if tx is None:
             return None
         try:
-            self.database.control(tx, self.database.end_read)
+            self.database.end_read(tx)
         except Exception:  # noqa: BLE001 - the connection is lost: the next read opens another
             self.database.drop(tx)
             return None

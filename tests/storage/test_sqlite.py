@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from threading import current_thread
 
 import pytest
 from sqlalchemy import select, text
@@ -13,12 +14,14 @@ from sqlalchemy import select, text
 from storage.open import open_database, open_store
 from storage.query import Query
 from storage.rows import metadata
+from storage.sqlite import REST_SECONDS
 from storage.tables import AgentRow
 from storage.unit import Conflict, Tx, Unavailable
 from tests.databases import Opening
 from tests.storage.orders import count_jobs, job_ids, place
 
 FULL = 2
+COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT count(*) FROM n"
 
 
 def pragma(name: str) -> Callable[[Tx], object]:
@@ -42,6 +45,44 @@ async def test_readers_open_the_file_for_reading_only(sqlite_url: str, opening: 
     checkpointed = store.database.read_cursor(1)
     with closing(checkpointed.connection), pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
         checkpointed.execute("PRAGMA wal_checkpoint")
+
+
+async def test_a_scan_that_is_not_quick_is_run_on_a_thread_and_the_next_ones_too_for_a_while(
+    sqlite_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, ran = opening(sqlite_url), list[tuple[str, str]]()
+    monkeypatch.setattr(store.loop, "time", lambda: clock[0])
+    clock = [100.0]
+
+    def scan(rows: int) -> Callable[[Tx], int]:
+        def read(tx: Tx) -> int:
+            ran.append((current_thread().name.partition("-")[0], str(rows)))
+            tx.cursor.execute(COUNTING, [rows])
+            counted: int = tx.cursor.fetchone()[0]
+            return counted
+
+        return read
+
+    for seconds, rows in ((0, 9), (0, 900_000), (REST_SECONDS / 2, 9), (REST_SECONDS, 9)):
+        clock[0] += seconds
+        assert await store.scan(scan(rows)) == rows
+    here, thread = "MainThread", "reader"
+    assert ran == [(here, "9"), (here, "900000"), (thread, "900000"), (thread, "9"), (here, "9")]
+    assert store.counters.scans == 4
+    assert await store.look(scan(900_000)) == 900_000, "a look ends when it is done"
+
+
+async def test_a_read_whose_time_is_over_ends_all_the_same_and_so_does_the_beginning_of_the_next(
+    sqlite_url: str,
+) -> None:
+    database = open_database(sqlite_url)
+    tx = database.reading(1)
+    for _ in range(
+        2_000
+    ):  # SQLite counts steps over all runs of a statement, and asks for the time at every thousandth
+        database.start_read(tx, -1)
+        database.end_read(tx)
+    database.close()
 
 
 async def test_every_table_is_strict(sqlite_url: str, opening: Opening) -> None:

@@ -54,7 +54,8 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
         last = event_id(until)
     elif page:
         last = event_id(page[-1].number)
-    written = ",".join([row.written(ctx.env.value) for row in page])
+    env = ctx.env.value
+    written = ",".join([row.written(env) for row in page])
     return EventPage(
         data=spliced(f"[{written}]"),
         has_more=more,
@@ -128,11 +129,11 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     """Wanted events after `after`. A filter looks at so many and no more: what is rare would else cost the most."""
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
-        return Looked([Told(*row) for row in tx.all(events_after, **mine, limit=limit)], None)
+        return Looked([*map(Told._make, tx.all(events_after, **mine, limit=limit))], None)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
     wanted = orjson.dumps(sorted(kinds)).decode()
     rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
-    return Looked([Told(*row) for row in rows], until if len(rows) < limit else None)
+    return Looked([*map(Told._make, rows)], until if len(rows) < limit else None)
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:

@@ -76,12 +76,11 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     found = await outside.store.scan(lambda tx: _search(tx, outside.env, asked, place))
     if found is None:
         return ListingPage(data=[], has_more=False, next_cursor=None, hint=_nothing(asked, outside.env))
-    page = await _filled(outside, found.hits)
-    after = found.after if len(page) == len(found.hits) else page[-1][0].key
+    page, looked_at = await _filled(outside, found.hits)
+    after = found.after if looked_at == len(found.hits) else found.hits[looked_at - 1].key
     cursor = None if after is None else cursor_to(outside, "search_listings", asked, [after, found.any_terms])
-    shown = {hit.listing_id: one for hit, one in page if one is not None and not one.archived}
-    hits = _fair([hit for hit, _ in page], asked.sort)
-    data: list[Any] = [spliced(shown[hit.listing_id].brief) for hit in hits if hit.listing_id in shown]
+    fair = interleave(page) if asked.sort == "relevance" else page  # one seller's listings stand apart
+    data: list[Any] = [spliced(shown.brief) for shown in fair]
     return ListingPage(
         data=data, has_more=cursor is not None, next_cursor=cursor, hint=None if data else _nothing(asked, outside.env)
     )
@@ -120,22 +119,18 @@ async def _shown(outside: Outside, listing_id: str) -> Shown | None:
     return await outside.shelf.listings.fetch(cache_name(listing_id), read)
 
 
-async def _filled(outside: Outside, hits: Sequence[Hit]) -> list[tuple[Hit, Shown | None]]:
-    """The hits with their listings, as many as one page takes."""
-    page, size = list[tuple[Hit, Shown | None]](), 0
-    for hit in hits:
-        kept = outside.shelf.listings.get(cache_name(hit.listing_id))
-        shown = kept or await _shown(outside, hit.listing_id)
-        size += len(shown.brief) if shown else 0
+async def _filled(outside: Outside, hits: Sequence[Hit]) -> tuple[list[Shown], int]:
+    """The listings found that still stand, as many as one page takes; and how many hits it looked at for them."""
+    page, size = list[Shown](), 0
+    for looked_at, hit in enumerate(hits):
+        shown = outside.shelf.listings.get(cache_name(hit.listing_id)) or await _shown(outside, hit.listing_id)
+        if shown is None or shown.archived:
+            continue
+        size += len(shown.brief)
         if page and size > MOST_PAGE:
-            break
-        page.append((hit, shown))
-    return page
-
-
-def _fair(hits: Sequence[Hit], sort: str) -> Sequence[Hit]:
-    """Under relevance one seller's listings stand apart from one another within a page."""
-    return interleave(hits) if sort == "relevance" else hits
+            return page, looked_at
+        page.append(shown)
+    return page, len(hits)
 
 
 def _nothing(asked: SearchListings, env: Env) -> str:
