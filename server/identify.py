@@ -51,8 +51,8 @@ def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
 def _credential(scope: Scope, surface: Surface) -> str | None:
     found = {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
     found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
-    if not found and surface is Surface.MCP:
-        found = set(parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ()))
+    if surface is Surface.MCP and scope["query_string"]:
+        found |= set(parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ()))
     if len(found) > 1 or "" in found:
         return CONTRADICTION
     return next(iter(found), None)
