@@ -14,30 +14,10 @@ from storage.tables import AgentRow, AgentStatus, AnswerRow, KeyRow, KeyStatus
 from storage.unit import Tx
 from tests.market import TestMarket
 from tests.requirements import covers
-from tools.catalogue import CATALOGUE
 
-KEYED = [op for op in CATALOGUE.values() if op.auth == "key" and not op.streams]
 LONG_KEY = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
 all_answers = Query(select(AnswerRow))
 key_of = Query(select(KeyRow).where(KeyRow.agent_id == bindparam("agent_id"), KeyRow.env == bindparam("env")))
-
-
-@pytest.mark.parametrize("op", KEYED, ids=lambda op: op.name)
-@covers("endpoint.auth.key", "auth.7.missing")
-async def test_anonymous_callers_get_401_before_anything_else(market: TestMarket, op: Any) -> None:
-    error = await market.refusal(op.name, nonsense=1)
-    assert (error["code"], error["type"]) == ("unauthenticated", "authentication_error")
-
-
-@pytest.mark.parametrize("op", CATALOGUE.values(), ids=lambda op: op.name)
-@covers("auth.7.invalid")
-async def test_a_bad_key_is_refused_also_where_none_is_needed(market: TestMarket, op: Any) -> None:
-    if op.streams:
-        return
-    for bad in ("as_test_" + "a" * 40, "as_test_short", "x", "as_live_" + "é" * 40):
-        answer = await market.answer(op.name, {}, key=bad)
-        assert answer.error is not None
-        assert answer.error["code"] == "unauthenticated"
 
 
 async def test_a_revoked_key_stops_at_once_although_it_was_cached(market: TestMarket) -> None:

@@ -1,0 +1,166 @@
+"""Credentials that open nothing, and a market in which each of them has something to open: for the bypass table."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eth_account import Account
+
+from server.sender import Sender
+from storage.tables import AgentRow, AgentStatus
+from storage.unit import Tx
+from tests.market import Agent, TestMarket
+from tests.trading import OFFER, binding
+from tools.catalogue import CATALOGUE
+from tools.registry import Operation
+from tools.rules.scopes import EVERYTHING, SCOPES
+
+KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
+PRIVATE = frozenset(
+    {"job_id", "listing_id", "thread_id", "webhook_id", "delivery_id", "schedule_id", "key_id", "key"}
+)  # arguments that name what is somebody's
+NOBODYS = "as_test_" + "0" * 40
+UNREADABLE = {
+    "garbage": "nonsense",
+    "too short": NOBODYS[:-1],
+    "too long": NOBODYS + "0",
+    "very long": "as_test_" + "0" * 30_000,
+    "another prefix": "as_prod_" + "0" * 40,
+    "a prefix in capitals": "AS_TEST_" + "0" * 40,
+    "an alphabet of its own": "as_test_" + "-" * 40,
+    "nobody's": NOBODYS,
+}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A credential as one call carries it."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
+    argument: Mapping[str, Any] = field(default_factory=dict)  # reserved on MCP and A2A; one among others on REST
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no answer may repeat."""
+        said = [value for _, value in self.headers] + [*self.query.values(), *self.argument.values()]
+        return [text for text in said if isinstance(text, str) and len(text) > 20]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The market of the table: an agent with one of everything in test, and keys that open none of it."""
+
+    market: TestMarket
+    owner: Agent
+    stranger: Agent
+    known: Mapping[str, Any]  # by argument: the owner's ids, and values that would do
+    dead: Mapping[str, str]  # keys nobody is let in with
+    narrow: Mapping[tuple[str, ...], str]  # for the scopes of an operation, the owner's key with all the others
+
+    def arguments(self, op: Operation) -> dict[str, Any]:
+        """What the operation would do its work with."""
+        example = op.examples[0] if op.examples else {}
+        needed = [name for name, one in op.input.model_fields.items() if one.is_required()]
+        return {**example, **{name: self.known[name] for name in needed if name not in example or name in self.known}}
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """What nobody else may hear of."""
+        return {name: self.known[name] for name in PRIVATE - {"key"}}
+
+
+async def standing(market: TestMarket) -> Standing:
+    owner, buyer, stranger = [await market.register(name) for name in ("Sela", "Bo", "Eve")]
+    dead = UNREADABLE | await _ended(market, owner)
+    known = await _one_of_everything(market, owner, buyer)
+    narrow = {}
+    for scopes in {op.scopes for op in KEYED}:
+        others = [scope for scope in SCOPES if scope not in (*scopes, EVERYTHING)]
+        narrow[scopes] = (await market.call("create_api_key", by=owner, env="test", scopes=others))["key"]
+    return Standing(market, owner, stranger, known, dead, narrow)
+
+
+def as_key(key: str) -> Sent:
+    return Sent((("X-API-Key", key),))
+
+
+def as_bearer(key: str) -> Sent:
+    return Sent((("Authorization", f"Bearer {key}"),))
+
+
+def as_query(key: str) -> Sent:
+    return Sent(query={"api_key": key})
+
+
+def as_argument(key: Any) -> Sent:
+    return Sent(argument={"api_key": key})
+
+
+def schemes(key: str) -> Iterator[tuple[str, Sent]]:
+    """A key that works, in a scheme that is not ours."""
+    basic = b64encode(f"{key}:".encode()).decode()
+    for scheme, said in (("Basic", basic), ("Token", key), ("ApiKey", key), ("Bearer Bearer", key)):
+        yield f"Authorization: {scheme}", Sent((("Authorization", f"{scheme} {said}"),))
+
+
+def elsewhere(key: str) -> Iterator[tuple[str, Sent]]:
+    """A key that works, in a header where none is looked for."""
+    for header in ("Cookie", "Proxy-Authorization", "X-Admin-Token", "API-Key"):
+        yield header, Sent(((header, f"api_key={key}" if header == "Cookie" else key),))
+
+
+def contradicting(one: str, other: str) -> Iterator[tuple[str, Sent]]:
+    """Two credentials at once: of two keys that both work, none does."""
+    for first in (as_key(one), as_bearer(one)):
+        for second in (as_key(other), as_bearer(other)):
+            both = (*first.headers, *second.headers)
+            yield " and another ".join(name for name, _ in both), Sent(both)
+
+
+async def _ended(market: TestMarket, owner: Agent) -> dict[str, str]:
+    """Keys that opened something once."""
+    expired = await market.call("create_api_key", by=owner, env="test", expires_in_days=1)
+    revoked = await market.call("create_api_key", by=owner, env="test")
+    await market.call("revoke_api_key", by=owner, key_id=revoked["id"])
+    gone, suspended = await market.register("Gone"), await market.register("Held")
+    await market.call("delete_me", by=gone, confirm=gone.handle)
+
+    def suspend(tx: Tx) -> None:
+        row = tx.get(AgentRow, suspended.id)
+        assert row is not None
+        tx.change(row, status=AgentStatus.SUSPENDED)
+
+    await market.store.write(suspend)
+    market.pass_seconds(86_400)
+    return {
+        "revoked": revoked["key"],
+        "expired": expired["key"],
+        "a deleted agent's": gone.keys["test"],
+        "a suspended agent's": suspended.keys["test"],
+    }
+
+
+async def _one_of_everything(market: TestMarket, owner: Agent, buyer: Agent) -> dict[str, Any]:
+    owner.wallet = Account.from_key("0x" + "51" * 32)
+    bound = {"address": owner.wallet.address, "signature": binding(owner)}
+    await market.call("set_wallet_address", by=owner, **bound)
+    listing = await market.call("create_listing", by=owner, **OFFER | {"price": 0})
+    order = {"listing_id": listing["id"], "input": OFFER["example_input"]}
+    job = await market.call("create_job", by=buyer, **order)
+    await market.call("accept_job", by=owner, job_id=job["id"])
+    await market.call("deliver_job", by=owner, job_id=job["id"], output=OFFER["example_output"])
+    hook = await market.call("create_webhook", by=owner, url="https://agent.example/hook", event_types=["webhook.test"])
+    await market.call("test_webhook", by=owner, webhook_id=hook["id"])
+    await Sender(market.market).fan_out()
+    (sent,) = (await market.call("list_webhook_deliveries", by=owner, webhook_id=hook["id"]))["data"]
+    alarm = await market.call("create_schedule", by=owner, in_seconds=60)
+    await market.call("put_memory", by=owner, key="notes/today", value="the owner's own")
+    key = (await market.call("list_api_keys", by=owner))["data"][0]
+    return {
+        **OFFER, **order, **bound, "job_id": job["id"], "thread_id": job["thread_id"], "webhook_id": hook["id"],
+        "delivery_id": sent["id"], "schedule_id": alarm["id"], "key_id": key["id"], "key": "notes/today",
+        "confirm": owner.handle, "agent_id": owner.id, "to": buyer.handle, "revision": 0, "output": OFFER["example_output"], "rating": 1,
+        "message": "Again.", "reason": "No.", "body": "Hello.", "transaction": "0x" + "ab" * 32, "status": "paused",
+    }  # fmt: skip
