@@ -42,6 +42,7 @@ class Step:
     run: Callable[[], Awaitable[object]]
     every_seconds: float
     next_at: float = 0.0
+    failed: bool = False  # the last time
 
 
 class Workers:
@@ -63,26 +64,32 @@ class Workers:
     async def run(self) -> None:
         """Until cancelled. A step that fails is logged and tried again when it is due."""
         while True:
-            now = self.market.world.clock.monotonic()
-            for step in self.steps:
-                if now >= step.next_at:
-                    step.next_at = now + step.every_seconds
-                    await self._attempt(step)
+            await self.turn()
             await asyncio.sleep(min(step.every_seconds for step in self.steps) / 4)
 
+    async def turn(self) -> None:
+        """Every step that is due, once."""
+        now = self.market.world.clock.monotonic()
+        for step in self.steps:
+            if now >= step.next_at:
+                step.next_at = now + step.every_seconds
+                await self._attempt(step)
+
     async def _attempt(self, step: Step) -> None:
+        step.failed = True
         try:
             await step.run()
+            step.failed = False
         except StorageError as error:
             log.warning("step", step=step.run.__name__, error=str(error))
         except Exception:
             log.exception("step", step=step.run.__name__)
 
     async def probe(self) -> None:
-        """Ask the database and the chains how they are; /health repeats what they said."""
+        """Ask the database, the chains and the other steps how they are; /health repeats what they said."""
         pulse, market = self.market.pulse, self.market
         pulse.database = await self._database_answers()
-        pulse.workers = market.store.alive
+        pulse.workers = market.store.alive and not any(step.failed for step in self.steps if step.run != self.probe)
         states = await asyncio.gather(*(self._chain_state(market.world.chains.get(env)) for env in Env))
         pulse.chains = dict(zip(Env, states, strict=True))
         pulse.taken_at = market.world.clock.now()

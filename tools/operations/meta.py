@@ -1,5 +1,7 @@
 """The market about itself: health, changelog, how payment works."""
 
+from datetime import timedelta
+
 from tools.arguments import NoArguments, PublicRead
 from tools.changelog import CHANGELOG
 from tools.context import Outside
@@ -10,6 +12,8 @@ from tools.records.meta import Changelog, Health, SanctionsState
 from tools.records.payments import PaymentsInfo
 from tools.registry import CATALOGUE, operation
 
+STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadlines stands still
+
 
 @operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
 async def get_health(outside: Outside, _: NoArguments) -> Health:
@@ -18,7 +22,8 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
     screening = outside.world.sanctions.state()
-    well = pulse.workers and "down" not in pulse.chains.values()
+    workers = pulse.workers and pulse.taken_at is not None and outside.now - pulse.taken_at <= STALE
+    well = workers and "down" not in pulse.chains.values()
     return Health(
         status="ok" if well else "degraded",
         service=outside.house.brand,
@@ -26,7 +31,7 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
         time=stamp(outside.now),
         request_id=outside.caller.approach.request_id,
         database=pulse.database,
-        workers=pulse.workers,
+        workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},
         probed_at=stamp_or_none(pulse.taken_at),
         sanctions=SanctionsState(
