@@ -168,7 +168,9 @@ def cancel_job(ctx: Context, said: Reasoned) -> Job:
 
 class DisputeJob(JobRef):
     reason: str = Field(
-        min_length=1, max_length=2000, description="what was promised and is missing; the panel reads it"
+        min_length=1,
+        max_length=2000,
+        description="what was promised and is missing; the panel reads it; posted to the job's thread",
     )
 
 
@@ -194,6 +196,7 @@ def dispute_job(ctx: Context, said: DisputeJob) -> Job:
     case = ctx.new_id("dsp_")
     told = {"dispute_id": case, "reason": said.reason}
     done = advance(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
+    post_note(ctx, done, said.reason, "dispute")
     return job_record(ctx, done)
 
 
