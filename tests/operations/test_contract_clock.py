@@ -71,7 +71,7 @@ async def test_silence_through_the_review_window_completes_the_job(trade: Trade,
 @swept
 @covers("state.job.decided.in_progress.overdue", "job.status.cancelled", "job.field.cancel_reason")
 @covers("listing.stats.jobs_failed", "job.deadlines.deliver_by")
-async def test_unpaid_work_an_hour_overdue_is_cancelled_as_the_sellers_failure(trade: Trade, sweep: bool) -> None:
+async def test_m10_unpaid_work_an_hour_overdue_is_cancelled_as_the_sellers_failure(trade: Trade, sweep: bool) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("in_progress", seller, buyer, turnaround_seconds=60)
     early = await seen_after(trade, buyer, job, 3659, sweep)

@@ -85,7 +85,7 @@ def rate(tx: Tx, row: JobRow, dice: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_the_sums_are_always_what_the_rows_come_to(store: Store, seed: int) -> None:
+async def test_r8_the_sums_are_always_what_the_rows_come_to(store: Store, seed: int) -> None:
     dice = random.Random(seed)
     listing_id = await a_listing(store)
     for number in range(40):

@@ -390,7 +390,7 @@ def test_nearly_every_attack_is_recognised() -> None:
     assert len(missed) <= 0.02 * len(ATTACKS)
 
 
-def test_a26_ordinary_texts_of_every_language_are_not_refused() -> None:
+def test_ordinary_texts_of_every_language_are_not_refused() -> None:
     alarms = [(warnings(text), text) for text in ORDINARY if set(warnings(text)) - {MENTION}]
     mentions = sum(MENTION in warnings(text) for text in ORDINARY)
     print(f"false alarms {len(alarms)} of {len(ORDINARY)}: {alarms}; {mentions} mention credentials")

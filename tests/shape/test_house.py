@@ -4,13 +4,16 @@ import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from storage.tables import JobRow
+from tools.changelog import CHANGELOG
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
 METHOD = re.compile(r"eth_[A-Za-z]+")
 PACKAGES = ("server", "tools", "protocol", "storage", "rest")
 MODULES = [
@@ -53,6 +56,19 @@ def test_m8_m9_no_column_holds_what_is_paid_or_owed() -> None:
         name for name in JobRow.__names__ if any(word in name for word in ("paid", "refund", "owed", "amount", "price"))
     }
     assert found == money
+
+
+def test_o3_the_version_is_written_once_and_told_in_the_changelog() -> None:
+    told = {"pyproject.toml", "tools/changelog.py", "CHANGELOG.md"}
+    places = [
+        *MODULES,
+        *(ROOT / name for name in TOP_LEVEL if (ROOT / name).suffix in (".toml", ".md", "")),
+        *DOCUMENTS,
+    ]
+    text = rf"(?<![\d.]){re.escape(version('emporion'))}(?![\d.])"
+    found = {str(path.relative_to(ROOT)) for path in places if path.is_file() and re.search(text, path.read_text())}
+    assert found == told
+    assert CHANGELOG[0].version == version("emporion")
 
 
 def test_the_market_asks_a_chain_only_what_it_may() -> None:

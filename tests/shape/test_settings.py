@@ -12,7 +12,7 @@ import pytest
 
 from server.logs import redact
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
-from server.settings import BadSettings, read_settings
+from server.settings import BadSettings, Settings, read_settings
 from storage.store import Store
 
 
@@ -38,6 +38,17 @@ def settings(**given: Any) -> Any:
 def test_o7_a_value_that_does_not_parse_stops_the_start_and_is_named(name: str, value: Any) -> None:
     with pytest.raises(BadSettings, match="EMPORION_" + name.upper()):
         settings(**{name: value})
+
+
+NUMBERS = [name for name, field in Settings.model_fields.items() if field.annotation in (int, float)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("text", ["lots", "", "-1", "1e400", "1_000 000", "NaN", "99999999999999999999"])
+def test_o7_no_limit_is_guessed_from_what_is_no_number(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"EMPORION_{name.upper()}", text)
+    with pytest.raises(BadSettings, match=f"EMPORION_{name.upper()}"):
+        read_settings(_env_file=None)
 
 
 def test_several_processes_need_secrets_that_are_given() -> None:

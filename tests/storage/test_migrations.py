@@ -84,7 +84,7 @@ def test_the_migrations_make_exactly_the_tables_that_are_declared(
     assert differences(empty_database, by_hand=set()) == BY_HAND[database]
 
 
-def test_the_newest_database_is_left_as_it_is(empty_database: SQLite | Postgres) -> None:
+def test_r9_the_newest_database_is_left_as_it_is(empty_database: SQLite | Postgres) -> None:
     upgrade(empty_database)
     with counting(empty_database, lambda number, sql: None) as changes:
         upgrade(empty_database)

@@ -94,6 +94,24 @@ async def test_unknown_paths_and_methods_say_what_is_served(http: httpx.AsyncCli
     )
 
 
+HEADERS = (
+    "authorization", "x-api-key", "idempotency-key", "x-request-id", "if-match", "if-none-match", "last-event-id",
+    "accept", "content-type", "content-encoding", "x-forwarded-for", "cookie", "origin", "a2a-version",
+    "mcp-protocol-version", "payment-signature", "signature-input", "forwarded",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/v1/agents/me", "/mcp", "/a2a"])
+async def test_a15_a_header_of_sixty_thousand_signs_is_read_once(http: httpx.AsyncClient, path: str) -> None:
+    """What looks again from each sign would not end before the night."""
+    body, method = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "GET" if path.startswith("/v1") else "POST"
+    for name in HEADERS:
+        for filling in (" ", "\t", ",", ";", "=", '"', "Bearer "):
+            value = "a" + filling * (60_000 // len(filling)) + "b"
+            answer = await http.request(method, path, headers={name: value}, json=body)
+            assert (answer.status_code < 500, "internal_error" in answer.text) == (True, False), (name, filling)
+
+
 async def test_a_body_is_json_whatever_its_content_type(http: httpx.AsyncClient) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "nonsense"):
         answer = await http.post("/v1/agents", content=b'{"name":"Ada"}', headers={"content-type": kind})

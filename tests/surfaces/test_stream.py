@@ -78,7 +78,7 @@ async def test_a_stream_says_ready_and_then_only_what_is_new(running: tuple[Test
     assert [frame["id"] for frame in live] == [event_id(2), event_id(3)]
 
 
-async def test_a_stream_resumes_after_the_last_event_without_a_gap(
+async def test_o5_a_stream_resumes_after_the_last_event_without_a_gap(
     running: tuple[TestMarket, httpx.AsyncClient],
 ) -> None:
     market, http = running

@@ -72,13 +72,13 @@ def test_every_operation_stands_in_the_document(name: str) -> None:
 
 
 @EVERY_DOCUMENT
-def test_every_name_in_a_document_is_known(name: str) -> None:
+def test_o4_every_name_in_a_document_is_known(name: str) -> None:
     prose = re.sub(r"```python\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
     assert set(SNAKE.findall(prose)) - vocabulary() - OUTSIDE == set()
 
 
 @EVERY_DOCUMENT
-def test_every_path_in_a_document_is_served(name: str) -> None:
+def test_o4_every_path_in_a_document_is_served(name: str) -> None:
     served = set(pages()) | SURFACES | {op.path for op in OPERATIONS}
     for url in re.findall(r"https://market\.example[^\s)\"`>]*", DOCUMENTS[name]):
         path = urlsplit(url.rstrip(".,;:")).path or "/"
@@ -247,7 +247,7 @@ def test_mcp_can_serve_the_texts() -> None:
     assert (served.version, served.skill_md[:4], served.llms_txt[:2]) == (HOUSE.version, "---\n", "# ")
 
 
-def test_hints_and_descriptions_name_only_what_exists() -> None:
+def test_o4_hints_and_descriptions_name_only_what_exists() -> None:
     said = [op.description for op in OPERATIONS] + [f"{error.usual_hint} {error.__doc__}" for error in every_error()]
     said += list(hints_in_code())
     assert len(said) > len(OPERATIONS) + len(every_error())
@@ -257,7 +257,7 @@ def test_hints_and_descriptions_name_only_what_exists() -> None:
             assert routed(method, path) or (method == "GET" and path in pages()), text
 
 
-def test_every_step_is_a_call_with_arguments_it_takes() -> None:
+def test_o4_every_step_is_a_call_with_arguments_it_takes() -> None:
     steps = list(steps_in_code())
     assert len(steps) >= 5
     for name, arguments in steps:
