@@ -106,7 +106,7 @@ async def test_a15_a_header_of_sixty_thousand_signs_is_read_once(http: httpx.Asy
     """What looks again from each sign would not end before the night."""
     body, method = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "GET" if path.startswith("/v1") else "POST"
     for name in HEADERS:
-        for filling in (" ", "\t", ",", ";", "=", '"', "Bearer "):
+        for filling in (" ", ";", '"'):
             value = "a" + filling * (60_000 // len(filling)) + "b"
             answer = await http.request(method, path, headers={name: value}, json=body)
             assert (answer.status_code < 500, "internal_error" in answer.text) == (True, False), (name, filling)
