@@ -34,6 +34,8 @@ class WebhookRow(Row, name="webhooks", parts=[Index(None, "agent_id", "env", "id
     url: Mapped[str]
     event_types: Mapped[str]  # JSON list
     secret: Mapped[bytes | None]  # encrypted; None: the platform's signature alone
+    previous_secret: Mapped[bytes | None] = mapped_column(default=None)  # encrypted; signs too, until then:
+    previous_until: Mapped[datetime | None] = mapped_column(default=None)
     status: Mapped[WebhookStatus] = mapped_column(default=WebhookStatus.ACTIVE)
     disabled_reason: Mapped[str | None] = mapped_column(default=None)
     failures: Mapped[int] = mapped_column(default=0)  # deliveries given up in a row

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from hmac import digest
 from typing import Any
@@ -96,6 +97,30 @@ async def test_a_given_secret_signs_as_it_is_written(scene: Scene, receiver: Rec
         assert posted.headers["x-webhook-signature"] == "v1=" + digest(secret.encode(), signed, sha256).hex()
         for hook in (await scene.market.call("list_webhooks", by=ada))["data"]:
             await scene.market.call("delete_webhook", by=ada, webhook_id=hook["id"])
+
+
+async def test_a_changed_secret_signs_beside_the_one_before_for_a_day(scene: Scene, receiver: Receiver) -> None:
+    ada = await scene.market.register()
+    old, new = "the secret of before", "whsec_c2VjcmV0c2VjcmV0"
+    hook = await scene.hook(ada, receiver, secret=old)
+    ref = {"webhook_id": hook["id"]}
+    changed = await scene.market.call("update_webhook", by=ada, **ref, secret=new)
+    assert changed["previous_secret_until"] == stamp(scene.market.clock.now() + timedelta(days=1))
+    assert not any(secret in str(changed) for secret in (old, new))
+    scene.market.pass_seconds(3600)
+    again = await scene.market.call("update_webhook", by=ada, **ref, secret=new)
+    assert again["previous_secret_until"] == changed["previous_secret_until"], "a repeat does not push the old one out"
+    for seconds, secrets in ((0, [new, old]), (82_799, [new, old]), (1, [new])):
+        scene.market.pass_seconds(seconds)
+        await scene.tell(ada)
+        await scene.sender.step()
+        posted = receiver.got[-1]
+        given = posted.headers["webhook-signature"].split(" ")
+        assert given[:-1] == [v1(secret, content_of(posted)) for secret in secrets]
+        assert given[-1].startswith("v1a,")
+        signed = posted.headers["webhook-timestamp"].encode() + b"." + posted.raw
+        assert posted.headers["x-webhook-signature"] == "v1=" + digest(new.encode(), signed, sha256).hex()
+    assert (await scene.market.refusal("update_webhook", by=ada, **ref, secret="short"))["param"] == "secret"
 
 
 async def test_a_webhook_gets_what_it_asks_for_since_it_began_of_its_agent_and_environment(

@@ -134,7 +134,7 @@ async def test_it_is_switched_off_and_on_tested_and_read_like_any_other_but_chan
     await scene.sender.step()
     (hook,) = await hooks(scene, ada)
     ref = {"webhook_id": hook["id"]}
-    for change in ({"url": "https://other.example/"}, {"event_types": ["*"]}):
+    for change in ({"url": "https://other.example/"}, {"event_types": ["*"]}, {"secret": "x" * 16}):
         error = await scene.market.refusal("update_webhook", by=ada, **ref, **change)
         assert (error["code"], error["param"]) == ("invalid_request", next(iter(change)))
         assert "endpoints.webhook_url" in error["hint"]

@@ -52,6 +52,7 @@ async def test_a_webhook_is_registered_with_a_secret_that_is_shown_once(market: 
         "status": "active",
         "disabled_reason": None,
         "consecutive_failures": 0,
+        "previous_secret_until": None,
         "env": "test",
         "created_at": stamp(market.clock.now()),
         "updated_at": stamp(market.clock.now()),

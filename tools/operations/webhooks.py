@@ -30,7 +30,7 @@ from tools.rules.webhooks import SECRET_ENTROPY_BYTES, new_secret
 from tools.steps.links import step, steps
 from tools.steps.outgoing import callable_url
 from tools.steps.paging import cursor_to, place_of
-from tools.steps.webhooks import TEST, delivery_record, revived, seal_secret, webhook_fields
+from tools.steps.webhooks import TEST, delivery_record, revived, seal_secret, webhook_fields, with_secret
 
 LAST = 2**63 - 1
 TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'
@@ -58,16 +58,13 @@ EventTypes = Annotated[
 ]
 
 
+Secret = Annotated[str, Field(min_length=16, max_length=128, pattern="^[ -~]*$")]
+
+
 class CreateWebhook(Arguments):
     url: Url = Field(description="https, a public host, port 443")
     event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
-    secret: str | None = Field(
-        None,
-        min_length=16,
-        max_length=128,
-        pattern="^[ -~]*$",
-        description="to sign with; left out, one is made: whsec_…",
-    )
+    secret: Secret | None = Field(None, description="to sign with; left out, one is made: whsec_…")
 
 
 @operation(
@@ -144,13 +141,15 @@ def get_webhook(ctx: Context, ref: WebhookRef) -> Webhook:
 class UpdateWebhook(WebhookRef):
     url: Url | None = Field(None, description="https, a public host, port 443; what still waits goes there too")
     event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
+    secret: Secret | None = Field(None, description="to sign with from now on; the one before signs too for a day")
     status: Literal["active", "disabled"] | None = Field(None, description="active also forgets the failures so far")
 
 
 @operation("PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), toolset="webhooks")
 def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
-    """Change where a webhook leads or what it gets, switch it off, or on again.
+    """Change where a webhook leads, what it gets or what signs it; switch it off, or on again.
 
+    After a change of its secret webhook-signature holds a v1 of both for a day; X-Webhook-Signature is the new one's.
     Switched on again it gets what was queued before it went off; what happened while it was off is read with list_events.
     """
     row = _mine(ctx, change.webhook_id, lock=True)
@@ -159,6 +158,8 @@ def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
         wanted["url"] = callable_url(ctx.house, change.url, "url")
     if change.event_types is not None:
         wanted["event_types"] = orjson.dumps(change.event_types).decode()
+    if change.secret is not None:
+        wanted |= with_secret(ctx, row, change.secret)
     if wanted and row.source is WebhookSource.PROFILE:
         raise InvalidRequest(
             f"{next(iter(wanted))}: this webhook follows your profile",

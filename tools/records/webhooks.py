@@ -28,6 +28,9 @@ class Webhook:
         Field(description="the receiver answered 410; 20 deliveries in a row were given up; or you said so"),
     ]
     consecutive_failures: Annotated[int, Field(description="deliveries given up in a row; 20 disable the webhook")]
+    previous_secret_until: Annotated[
+        Stamp | None, Field(description="until then the secret before the last change signs beside the new one")
+    ]
     env: Env
     created_at: Stamp
     updated_at: Stamp

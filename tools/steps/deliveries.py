@@ -44,7 +44,7 @@ from tools.rules.webhooks import (
     v1a,
 )
 from tools.steps.outgoing import own_places
-from tools.steps.webhooks import DISABLED, followed, open_secret, profile_url
+from tools.steps.webhooks import DISABLED, followed, open_secret, profile_url, secrets_of
 
 LEASE = timedelta(seconds=30)  # an attempt takes 11 at most
 LATER = timedelta(hours=1)  # to look again at what cannot be sent now
@@ -64,7 +64,7 @@ class Posting:
     until: datetime  # the end of the lease
     url: str
     host: str
-    secret: bytes | None  # encrypted
+    secrets: tuple[bytes, ...]  # encrypted, the newest first
     event_id: str
     kind: str
     body: bytes
@@ -114,7 +114,7 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
     """What a delivery says of itself: Standard Webhooks' headers, and the X- ones."""
     timestamp = int(world.clock.now().timestamp())
     content = signed_content(posting.event_id, timestamp, posting.body)
-    signatures = [v1a(world.signer.sign(content))]
+    secrets = [open_secret(house, posting.webhook_id, one) for one in posting.secrets]
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"{house.brand}-webhooks/{house.version}",
@@ -125,10 +125,9 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
         "X-Event-Id": posting.event_id,
         "X-Event-Type": posting.kind,
     }
-    if posting.secret is not None:
-        secret = open_secret(house, posting.webhook_id, posting.secret)
-        signatures.insert(0, v1(secret, content))
-        headers["X-Webhook-Signature"] = plain_signature(secret, timestamp, posting.body)
+    if secrets:
+        headers["X-Webhook-Signature"] = plain_signature(secrets[0], timestamp, posting.body)
+    signatures = [*(v1(one, content) for one in secrets), v1a(world.signer.sign(content))]
     return headers | {"webhook-signature": " ".join(signatures)}
 
 
@@ -171,7 +170,7 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
         until=until,
         url=current.url,
         host=host,
-        secret=current.secret,
+        secrets=secrets_of(current, ctx.now),
         event_id=event_id(event.id),
         kind=event.kind,
         body=_body(event, current),

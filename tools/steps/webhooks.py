@@ -2,7 +2,7 @@
 
 import hmac
 from collections import defaultdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -40,6 +40,7 @@ from tools.rules.eventkinds import expand
 from tools.rules.ids import event_id
 
 BATCH = 64
+BOTH_SIGN = timedelta(days=1)  # the secret before a change, beside the new one
 TEST, DISABLED = "webhook.test", "webhook.disabled"
 PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
 PROFILE_KINDS = expand(PROFILE_TYPES)
@@ -78,6 +79,20 @@ def open_secret(house: House, webhook_id: str, sealed: bytes) -> str:
     return _box(house, webhook_id).decrypt(sealed).decode()
 
 
+def with_secret(ctx: Context, row: WebhookRow, secret: str) -> dict[str, Json]:
+    """What changes with a secret: the one before signs too for a while. The same again changes nothing."""
+    if row.secret is not None and open_secret(ctx.house, row.id, row.secret) == secret:
+        return {}
+    sealed = seal_secret(ctx, row.id, secret)
+    return {"secret": sealed, "previous_secret": row.secret, "previous_until": ctx.now + BOTH_SIGN}
+
+
+def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
+    """What its deliveries are signed with now, encrypted, the newest first."""
+    previous = row.previous_secret if row.previous_until is not None and now < row.previous_until else None
+    return tuple(one for one in (row.secret, previous) if one is not None)
+
+
 def webhook_fields(row: WebhookRow) -> dict[str, Json]:
     """The fields of a webhook's record, which never holds the secret."""
     return {
@@ -88,6 +103,7 @@ def webhook_fields(row: WebhookRow) -> dict[str, Json]:
         "status": row.status.value,
         "disabled_reason": row.disabled_reason,
         "consecutive_failures": row.failures,
+        "previous_secret_until": stamp_or_none(row.previous_until),
         "env": row.env,
         "created_at": stamp(row.created_at),
         "updated_at": stamp(row.updated_at),
