@@ -188,7 +188,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "window.review": "The review window is 72 hours on live and 15 minutes on test unless set otherwise.",
             "max_revisions": "max_revisions is 2 by default.",
-            "retention": Later("Events are kept 90 days, idempotency keys 24 hours, the rest stays.", 2),
+            "retention": "Events are kept 90 days, idempotency keys 24 hours, the rest stays.",
         },
     ),
 )
