@@ -152,6 +152,8 @@ async def test_m12_of_two_different_moves_one_wins(
         assert loser.error is not None
         assert loser.error["code"] in ("invalid_transition", "job_not_payable")
         assert isinstance(loser.error["details"]["available_actions"], list)
+        owed = (await trade.seen(parties["buyer"], job))["refund_due"]
+        assert owed is (PAY in moves and winner is not PAY), "money that came too late is recorded, and owed back"
         won[winner.operation] += 1
     print(f"seed {SEED}: {dict(won)}")
     assert len(won) == 2, "both have won at times"
