@@ -214,6 +214,8 @@ async def test_what_fails_holds_back_nothing_that_comes_later(scene: Scene, rece
     await scene.tell(ada, "job.created", "job.accepted")
     assert await scene.sender.step() == 2
     assert [one["status"] for one in await scene.deliveries(ada, hook)] == ["pending", "delivered"]
+    polled = [one["type"] for one in await scene.events(ada)]
+    assert polled == ["job.created", "job.accepted"], "what is not delivered can be read"
     assert await scene.after(6) == 1
     assert [one.body["type"] for one in receiver.got] == ["job.created", "job.accepted", "job.created"]
 
