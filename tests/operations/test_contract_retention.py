@@ -34,15 +34,31 @@ async def test_an_event_is_kept_ninety_days_and_an_attempt_to_post_it_thirty(sto
         ada = await scene.market.register()
         hook = await scene.hook(ada, receiver)
         await scene.tell(ada)
-        (told,) = await scene.events(ada)
         await scene.sender.step()
         kept = []
         for seconds in (30 * DAY - 1, 2, 60 * DAY - 2, 2):
             await later(scene.market, seconds)
             kept.append((len(await scene.events(ada)), len(await scene.deliveries(ada, hook))))
         assert kept == [(1, 1), (1, 0), (1, 0), (0, 0)]
-        page = await scene.market.call("list_events", by=ada, since=told["id"])
-        assert (page["data"], page["has_more"]) == ([], False)
+
+
+async def test_a_reader_that_slept_longer_than_events_are_kept_is_told_so(store: Store) -> None:
+    async with opened(store) as scene:
+        ada = await scene.market.register()
+        await scene.tell(ada, *["job.created"] * 3)
+        first, second, last = [one["id"] for one in await scene.events(ada)]
+        await scene.sender.step()
+
+        async def read() -> list[tuple[int, bool]]:
+            """From the first event on, from the second, from the last, and from no event: how many came, and whether some are missing."""
+            pages = [await scene.market.call("list_events", by=ada, since=one) for one in (first, second, last, None)]
+            return [(len(page["data"]), page["truncated"]) for page in pages]
+
+        assert await read() == [(2, False), (1, False), (0, False), (3, False)]
+        await later(scene.market, 91 * DAY)
+        assert await read() == [(0, True), (0, True), (0, False), (0, False)], "also where no event is left at all"
+        await scene.tell(ada)
+        assert await read() == [(1, True), (1, True), (1, False), (1, False)]
 
 
 async def test_the_answer_to_an_idempotency_key_is_kept_a_day(market: TestMarket) -> None:

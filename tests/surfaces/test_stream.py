@@ -10,6 +10,7 @@ import httpx
 import orjson
 import pytest
 
+import rest.stream
 from rest.stream import send_stream
 from storage.store import Store
 from storage.unit import Tx
@@ -153,6 +154,33 @@ async def test_a_client_that_leaves_at_once_gives_its_place_back(store: Store) -
     assert market.market.bell.streams.total() == 1
     await send_stream(opened, receive, send)
     assert (market.market.bell.streams.total(), len(market.market.bell.ears)) == (0, 0)
+
+
+async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest.stream, "SEND_SECONDS", 0.05)
+    market, sent = TestMarket(store), list[MutableMapping[str, Any]]()
+    agent = await market.register()
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+        if message.get("more_body") and len(sent) > 2:  # what is full takes no frame, but lets itself be closed
+            await asyncio.Event().wait()
+
+    approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
+    opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
+    assert isinstance(opened, AsyncGenerator)
+    streaming = asyncio.create_task(send_stream(opened, receive, send))
+    await tell(market, agent, *range(100))
+    async with asyncio.timeout(20):
+        await streaming
+    assert (market.market.bell.streams.total(), len(market.market.bell.ears)) == (0, 0)
+    assert [one.get("more_body") for one in sent] == [None, True, True, None], "one frame waited, and no other"
 
 
 async def test_streams_end_when_the_server_stops(running: tuple[TestMarket, httpx.AsyncClient]) -> None:

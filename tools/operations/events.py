@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
 from storage.unit import Tx
+from storage.webhooks import fanned_out
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
 from tools.doorbell import Ear
@@ -159,9 +160,11 @@ def _number(since: str | None) -> int:
 
 
 def _truncated(tx: Tx, after: int) -> bool:
-    """Whether events after this id are older than what is kept."""
-    oldest = tx.one(oldest_event) if after else None
-    return oldest is not None and after < oldest - 1
+    """Whether events after this id are older than what is kept. Where none is, the last there was is the last fanned out."""
+    if not after:
+        return False
+    oldest = tx.one(oldest_event)
+    return after < ((tx.one(fanned_out) or 0) if oldest is None else oldest - 1)
 
 
 async def _newest(outside: Outside) -> int:
