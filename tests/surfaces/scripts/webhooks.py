@@ -16,6 +16,7 @@ async def run(say: Script) -> None:
     await say("get_webhook", seller, **ref)
     await say("get_webhook", buyer, **ref)
     await say("update_webhook", seller, **ref, event_types=["*"])
+    await say("update_webhook", seller, **ref, secret="another secret of my own")
     await say("update_webhook", seller, **ref, url="https://127.0.0.1/")
     await say("test_webhook", seller, **ref)
     await say("test_webhook", buyer, **ref)
