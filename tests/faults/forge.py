@@ -5,7 +5,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import orjson
 
@@ -33,7 +33,7 @@ class Forge:
             self.close()
             raise
 
-    def start(self, kind: str, **given: str) -> None:
+    def start(self, kind: str, **given: Any) -> None:
         """Fork a server; `kind` and what it takes stand in tests.faults.server.KINDS. Returns when it serves."""
         self.begin(kind, **given)
         self.ready()
@@ -42,7 +42,7 @@ class Forge:
         """Wait until the server serves."""
         self._hear("ready")
 
-    def begin(self, kind: str, **given: str) -> None:
+    def begin(self, kind: str, **given: Any) -> None:
         """Fork a server and do not wait for it. One that still runs is killed first."""
         if self.running:
             self.kill()

@@ -100,8 +100,11 @@ async def serve_stepped(listening: socket.socket, say: Told, url: str, rpc_url: 
     await Announced(config, say).serve([listening])
 
 
-async def serve_whole(listening: socket.socket, say: Told, url: str, rpc_url: str, data_dir: str) -> None:
-    """The service as it is served in earnest, its workers running; without limits on how often one may call."""
+async def serve_whole(listening: socket.socket, say: Told, url: str, rpc_url: str, data_dir: str, **given: Any) -> None:
+    """The service as it is served in earnest, its workers running; without limits on how often one may call.
+
+    `given` are more of its settings.
+    """
     settings = read_settings(
         _env_file=None,
         port=listening.getsockname()[1],
@@ -111,6 +114,7 @@ async def serve_whole(listening: socket.socket, say: Told, url: str, rpc_url: st
         key_pepper="22" * 32,
         test_rpc_url=rpc_url,
         rate_limits=False,
+        **given,
     )
     service = Service(settings, rpc_url)
     await Server(uvicorn_config(service, settings), service, partial(say, "ready")).serve([listening])

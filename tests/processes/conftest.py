@@ -1,0 +1,22 @@
+"""Two processes that fork servers, started once for the tests of this folder, and a chain beside them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.faults.forge import Forge
+from tests.processes.pair import Chain, Pair
+
+
+@pytest.fixture(scope="session")
+def forged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Ready to start servers; none runs."""
+    folder = tmp_path_factory.mktemp("processes")
+    with (folder / "log").open("wb") as log, Chain(folder) as chain:
+        with ThreadPoolExecutor() as side_by_side:
+            first, second = side_by_side.map(Forge, (log, log))
+        forges = (first, second)
+        yield Pair(forges, chain, folder)
+        for forge in forges:
+            forge.close()
