@@ -1,0 +1,96 @@
+"""Listeners that never end: one polls from `next_since` on, one keeps a stream open and resumes it after Last-Event-ID."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import httpx
+
+from tools.rules.ids import event_id
+
+FIRST = event_id(0)
+EVENTS = "/v1/events"
+
+
+@dataclass
+class Listener:
+    """An agent's ear at one of the processes: the ids of the events it was told, as they came."""
+
+    http: httpx.AsyncClient
+    key: str
+    heard: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    refusals: list[httpx.Response] = field(default_factory=list)
+    opened: int = 0
+    came: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def last(self) -> str:
+        return self.heard[-1] if self.heard else FIRST
+
+    async def until(self, enough: Callable[["Listener"], bool]) -> None:
+        """Wait until it has heard enough."""
+        while not enough(self):
+            self.came.clear()
+            await self.came.wait()
+
+    async def poll(self) -> None:
+        """Ask for what came after what was heard, for ever."""
+        while True:
+            answer = await self.http.get(
+                EVENTS, params={"since": self.last, "limit": 7}, headers={"X-API-Key": self.key}
+            )
+            if answer.status_code != 200:
+                self.refusals.append(answer)
+                continue
+            for one in answer.json()["data"]:
+                self._hear(one["id"], one["type"])
+
+    async def stream(self) -> None:
+        """Listen, and where the stream ends or is refused, open it again where it ended."""
+        while True:
+            headers = {"X-API-Key": self.key, "Last-Event-ID": self.last}
+            try:
+                async with self.http.stream("GET", f"{EVENTS}/stream", headers=headers, timeout=60) as answer:
+                    if answer.status_code != 200:
+                        await answer.aread()
+                        self.refusals.append(answer)
+                        continue
+                    self.opened += 1
+                    async for frame in frames(answer):
+                        if "id" in frame:
+                            self._hear(frame["id"], frame["event"])
+            except httpx.TransportError:
+                continue
+
+    def _hear(self, event: str, kind: str) -> None:
+        self.heard.append(event)
+        self.kinds.append(kind)
+        self.came.set()
+
+
+async def frames(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
+    """The frames of a stream as they come."""
+    frame: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        if not line:
+            yield frame
+            frame = {}
+        else:
+            name, _, value = line.partition(": ")
+            frame[name] = value
+
+
+class Listening:
+    """Listeners at work: `async with Listening(one.poll(), other.stream())`. One that fails fails who waits for it."""
+
+    def __init__(self, *work: Awaitable[None]) -> None:
+        self.tasks = [asyncio.ensure_future(one) for one in work]
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self.tasks:
+            task.cancel()
+        ended = await asyncio.gather(*self.tasks, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in ended), ended
