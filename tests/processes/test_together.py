@@ -26,13 +26,18 @@ pytestmark = pytest.mark.xdist_group("processes-together")
 WRITERS, ROUNDS = 8, 3
 WORK = {"output": {"english": "good day"}}
 TOLD = "SELECT id FROM events WHERE agent_id = %s AND env = 'test' ORDER BY id"
+SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, in which another may commit first
 BY_CLOCK = {"free": "completed", "priced": "expired"}
 
 
 @pytest.fixture
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
+    url = postgres.create("together")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in SLOW_COMMITS:
+            connection.execute(f"ALTER DATABASE together SET {setting}")
     forged.serve(
-        postgres.create("together"),
+        url,
         allow_private_networks=True,
         payment_window_seconds_test=1,
         review_window_seconds_test=1,
