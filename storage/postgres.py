@@ -22,6 +22,7 @@ MOST_NOTIFIED = 100  # names in one notification: PostgreSQL takes less than 8,0
 WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
 MOVED = (errors.UniqueViolation, errors.SerializationFailure)
 HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
+FAILED = (psycopg.OperationalError, errors.ReadOnlySqlTransaction)  # read only: an operator's word, or a failover's
 RECONNECT_SECONDS = 1.0
 PING_SECONDS = 5.0
 CONNECT_SECONDS = 5
@@ -86,7 +87,7 @@ class Postgres(Database):
             return Held(str(error))
         if isinstance(error, errors.QueryCanceled):
             return TooSlow(str(error))
-        if isinstance(error, psycopg.OperationalError):
+        if isinstance(error, FAILED):
             return Unavailable(str(error))
         return error
 
