@@ -13,7 +13,7 @@ import pytest
 import rest.stream
 from rest.stream import send_stream
 from storage.store import Store
-from storage.unit import Tx
+from storage.unit import Tx, Unavailable
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
@@ -190,6 +190,47 @@ async def test_streams_end_when_the_server_stops(running: tuple[TestMarket, http
         await take(opened, 1)
         market.market.bell.close()
         assert [frame async for frame in opened] == []
+
+
+async def no_answer(read: object) -> None:
+    raise Unavailable("the server closed the connection")
+
+
+async def test_a_stream_outlasts_a_database_that_does_not_answer_and_misses_nothing(
+    running: tuple[TestMarket, httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market, http = running
+    agent = await market.register()
+    async with stream(http, agent) as opened:
+        await take(opened, 1)
+        with monkeypatch.context() as outage:
+            outage.setattr(market.store, "look", no_answer)
+            await tell(market, agent, 1)
+            assert [frame["event"] for frame in await take(opened, 1)] == ["heartbeat"]
+        market.store.wake()  # as a store does that hears its database again
+        while (heard := (await take(opened, 1))[0])["event"] == "heartbeat":
+            pass
+    assert (heard["id"], json.loads(heard["data"])["data"]["n"]) == (event_id(1), 1)
+
+
+async def test_a_stream_that_waits_outlasts_a_database_that_cannot_say_whether_its_key_still_opens(
+    running: tuple[TestMarket, httpx.AsyncClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.02)
+    market, http = running
+    agent = await market.register()
+    keys = (await market.call("list_api_keys", by=agent))["data"]
+    own = next(one["id"] for one in keys if one["env"] == "test")
+    async with stream(http, agent) as opened:
+        await take(opened, 1)
+        with monkeypatch.context() as outage:
+            outage.setattr(market.store, "look", no_answer)
+            market.store.drop([*market.market.shelf.keys.values])
+            assert [frame["event"] for frame in await take(opened, 5)] == ["heartbeat"] * 5
+        await market.call("revoke_api_key", by=agent, on="live", key_id=own)
+        await tell(market, agent, 1)
+        left = [frame["event"] async for frame in opened if "event" in frame]
+    assert set(left) <= {"heartbeat"}, "then it is asked, and ends"
 
 
 async def test_anonymous_and_malformed_requests_are_refused(running: tuple[TestMarket, httpx.AsyncClient]) -> None:

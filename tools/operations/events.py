@@ -1,7 +1,7 @@
 """Events: what happened to you, by polling or as a stream, in the order it was committed."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -9,7 +9,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
-from storage.unit import Tx
+from storage.unit import StorageError, Tx
 from storage.webhooks import fanned_out
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
@@ -24,6 +24,7 @@ from tools.rules.eventkinds import KINDS, BadKind, expand
 from tools.rules.ids import BadId, event_id, event_number
 
 HEARTBEAT_SECONDS = 15.0
+AGAIN_SECONDS = 2.0  # between two looks while the database does not answer
 BACKLOG = 100
 LOOKED_AT = 2_000  # events of one agent in one read
 LAST = 2**63 - 1
@@ -98,18 +99,25 @@ async def _frames(
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if outside.bell.closed or not await _may_listen(outside):
+            if outside.bell.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
-            rows, until = await outside.store.look(read)
+            try:
+                if not await _may_listen(outside):
+                    return
+                rows, until = await outside.store.look(read)
+            except StorageError:  # nothing is told while the database does not answer, and nothing is missed
+                yield _heartbeat(outside)
+                await ear.hears(AGAIN_SECONDS)
+                continue
             for row in rows:
                 yield Frame(row.kind, row.written(env.value).encode(), event_id(row.number))
                 after = row.number
             after = after if until is None else until
             while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
-                if not await _may_listen(outside):
+                if await _was_shut_out(outside):
                     return
-                yield Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
+                yield _heartbeat(outside)
     finally:
         place.__exit__(None, None, None)
 
@@ -117,6 +125,17 @@ async def _frames(
 async def _may_listen(outside: Outside) -> bool:
     """Nothing is told to a key that was revoked while it listened."""
     return await still_opens(outside.caller.approach, outside.store, outside.shelf, outside.house, outside.world.clock)
+
+
+async def _was_shut_out(outside: Outside) -> bool:
+    """Whether a stream with nothing to tell is to end; not while nobody can say so, for before it tells it asks again."""
+    with suppress(StorageError):
+        return not await _may_listen(outside)
+    return False
+
+
+def _heartbeat(outside: Outside) -> Frame:
+    return Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
 
 
 class Looked(NamedTuple):
