@@ -41,8 +41,10 @@ SETTINGS = {
 if sys.platform == "linux":
     SETTINGS["recovery_init_sync_method"] = "syncfs"  # after a crash one call, not one for each file
 LAUNCH = """
-import ctypes, os, signal, sys
-parent, uid, gid = map(int, sys.argv[1:4])
+import ctypes, os, resource, signal, sys
+parent, uid, gid, most_file_bytes = map(int, sys.argv[1:5])
+if most_file_bytes:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_file_bytes, most_file_bytes))
 libc = ctypes.CDLL(None)
 if uid >= 0:
     os.setgroups([]); os.setgid(gid); os.setuid(uid)
@@ -50,7 +52,7 @@ if hasattr(libc, "prctl"):
     libc.prctl(1, signal.SIGQUIT)  # when the tests die, however they die, so does the server
 if os.getppid() != parent:
     sys.exit(1)
-os.execv(sys.argv[4], sys.argv[4:])
+os.execv(sys.argv[5], sys.argv[5:])
 """
 NO_SERVER = (
     "PostgreSQL is missing, and the tests run on both databases: "
@@ -97,13 +99,16 @@ def wheel() -> Binaries | None:
 
 
 class PostgresServer:
-    """A PostgreSQL server under a fresh temporary folder, a direct child of this process."""
+    """A PostgreSQL server under a fresh temporary folder, a direct child of this process.
 
-    def __init__(self, binaries: Binaries | None = None) -> None:
+    `most_file_bytes`: no file of it grows beyond, as on a disk that is full; at least the 16 MiB of a piece of its log.
+    """
+
+    def __init__(self, binaries: Binaries | None = None, most_file_bytes: int = 0) -> None:
         found = binaries or installed() or wheel()
         if found is None:
             raise RuntimeError(NO_SERVER)
-        self.account = _account()
+        self.account, self.most_file_bytes = _account(), most_file_bytes
         _sweep(_open_to_all())
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_open_to_all()))
         self.owned = (self.folder / "owner").open("w")
@@ -128,7 +133,8 @@ class PostgresServer:
         settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
         account = self.account or Account(-1, -1)
         command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder, *settings]
-        launch = [sys.executable, "-I", "-S", "-c", LAUNCH, *map(str, (os.getpid(), *account, *command))]
+        order = map(str, (os.getpid(), *account, self.most_file_bytes, *command))
+        launch = [sys.executable, "-I", "-S", "-c", LAUNCH, *order]
         until = time.monotonic() + START_SECONDS
         while not self._answers(until):
             if self.process is None or self.process.poll() is not None:  # also: the dead one's children still leave

@@ -5,10 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 import httpx
+import psycopg
 
 from tools.rules.ids import event_id
 
 FIRST = event_id(0)
+RETRY_SECONDS = 0.05
+TOLD = "SELECT id FROM events WHERE agent_id = %s AND env = 'test' ORDER BY id"
 EVENTS = "/v1/events"
 
 
@@ -41,7 +44,7 @@ class Listener:
                 EVENTS, params={"since": self.last, "limit": 7}, headers={"X-API-Key": self.key}
             )
             if answer.status_code != 200:
-                self.refusals.append(answer)
+                await self._refused(answer)
                 continue
             for one in answer.json()["data"]:
                 self._hear(one["id"], one["type"])
@@ -54,14 +57,19 @@ class Listener:
                 async with self.http.stream("GET", f"{EVENTS}/stream", headers=headers, timeout=60) as answer:
                     if answer.status_code != 200:
                         await answer.aread()
-                        self.refusals.append(answer)
+                        await self._refused(answer)
                         continue
                     self.opened += 1
+                    self.came.set()
                     async for frame in frames(answer):
                         if "id" in frame:
                             self._hear(frame["id"], frame["event"])
             except httpx.TransportError:
                 continue
+
+    async def _refused(self, answer: httpx.Response) -> None:
+        self.refusals.append(answer)
+        await asyncio.sleep(RETRY_SECONDS)
 
     def _hear(self, event: str, kind: str) -> None:
         self.heard.append(event)
@@ -94,3 +102,9 @@ class Listening:
             task.cancel()
         ended = await asyncio.gather(*self.tasks, return_exceptions=True)
         assert all(isinstance(one, asyncio.CancelledError) for one in ended), ended
+
+
+def told(url: str, agent_id: str) -> list[str]:
+    """The ids of every event an agent was told, by the rows."""
+    with psycopg.connect(url) as connection:
+        return [event_id(number) for (number,) in connection.execute(TOLD, [agent_id])]

@@ -16,16 +16,14 @@ import pytest
 
 from tests.databases import PostgresServer
 from tests.market import Agent
-from tests.processes.listening import Listener, Listening
+from tests.processes.listening import Listener, Listening, told
 from tests.processes.pair import Pair
 from tests.receiver import Receiver, verified
 from tests.trading import Trade
-from tools.rules.ids import event_id
 
 pytestmark = pytest.mark.xdist_group("processes-together")
 WRITERS, ROUNDS = 8, 3
 WORK = {"output": {"english": "good day"}}
-TOLD = "SELECT id FROM events WHERE agent_id = %s AND env = 'test' ORDER BY id"
 SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, in which another may commit first
 BY_CLOCK = {"free": "completed", "priced": "expired"}
 
@@ -81,12 +79,6 @@ async def write(trade: Trade, one: Writer, seller: Agent, offers: dict[str, Any]
             await trade.market.call("deliver_job", by=seller, job_id=job["id"], **WORK)
 
 
-def told(url: str, agent: Agent) -> list[str]:
-    """The ids of every event an agent was told, by the rows."""
-    with psycopg.connect(url) as connection:
-        return [event_id(number) for (number,) in connection.execute(TOLD, [agent.id])]
-
-
 async def test_a9_o5_in_two_processes_the_clock_acts_once_and_listeners_hear_every_event_once_in_order(
     trade: Trade, pair: Pair
 ) -> None:
@@ -105,8 +97,8 @@ async def test_a9_o5_in_two_processes_the_clock_acts_once_and_listeners_hear_eve
                 await listener.until(all_ended)
             for one in writers:
                 await fired(trade, one)
-                await one.receiver.has(len(told(pair.url, one.agent)) - 1)  # the binding of its wallet came before
-            events = told(pair.url, seller)
+                await one.receiver.has(len(told(pair.url, one.agent.id)) - 1)  # the binding of its wallet came before
+            events = told(pair.url, seller.id)
             for listener in (poller, streamer):
                 await listener.until(lambda heard: heard.last == events[-1])
     assert poller.heard == streamer.heard == events
@@ -138,7 +130,7 @@ async def check(trade: Trade, pair: Pair, one: Writer) -> None:
         happened = [event["type"] for event in history["data"]]
         assert happened == ["created", "accepted", "delivered", *due, BY_CLOCK[offer]]
     posted = [verified(post, one.secret)["id"] for post in one.receiver.got]
-    assert posted == told(pair.url, one.agent)[1:]
+    assert posted == told(pair.url, one.agent.id)[1:]
     made = await attempts(trade, one)
     assert {(delivery["status"], delivery["attempt"]) for delivery in made} == {("delivered", 1)}
     assert len(made) == len(posted)

@@ -1,0 +1,174 @@
+"""A database that is full, read only, or killed, under load: a clear refusal, nothing acknowledged lost, and well again.
+
+The service is never started again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from itertools import chain as joined
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.databases import PostgresServer
+from tests.faults.standing import half_states, standing
+from tests.market import Agent
+from tests.processes.listening import Listener, Listening, told
+from tests.processes.load import CLIENTS, Shared, documented, refusal
+from tests.processes.pair import Pair
+from tests.processes.trouble import MOST_FILE_BYTES, Place, Trouble, before_postgres, before_sqlite, killed
+from tests.surfaces.wires import wire
+from tests.trading import OFFER
+
+pytestmark = pytest.mark.xdist_group("processes-trouble")
+WIRES = ("rest", "mcp-modern", "a2a-rpc-1.0")
+SECONDS = 120
+LONG = "Do you also translate from Dutch? " * 500
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """A server that may come to harm: no other test is on it."""
+    server = PostgresServer(most_file_bytes=MOST_FILE_BYTES)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def pair(forged: Pair, own_server: PostgresServer) -> Iterator[Pair]:
+    forged.serve(own_server.create("market"))
+    yield forged
+    forged.kill()
+
+
+@pytest.fixture
+async def place(database: str, forged: Pair, tmp_path: Any, request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    if database == "postgres":
+        yield before_postgres(request.getfixturevalue("pair"), request.getfixturevalue("own_server"))
+        return
+    async with before_sqlite(request.getfixturevalue("sqlite_url"), forged.chain, tmp_path) as served:
+        yield served
+
+
+@pytest.fixture
+async def https(place: Place) -> AsyncIterator[list[httpx.AsyncClient]]:
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(httpx.AsyncClient(base_url=url, trust_env=False, timeout=30))
+            for url in place.urls
+        ]
+
+
+async def endure(load: Shared, *troubles: Trouble, inside: Any) -> None:
+    """Trouble after trouble under load; then everything that was begun comes to its end."""
+    async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+        for number in range(CLIENTS):
+            group.create_task(load.client(f"client-{number}"))
+        for trouble in troubles:
+            await load.more(acknowledged=60)
+            async with trouble():
+                await load.more(refused=8)
+                await inside()
+        await load.more(acknowledged=60)
+        load.stopping = True
+
+
+async def nothing_lost(load: Shared, place: Place) -> None:
+    """What was acknowledged is answered alike once more; what stands is that, and nothing of it by halves."""
+    assert await load.losses() == []
+    found = standing(place.database_url)
+    assert half_states(found) == []
+    assert len(found["answers"]) == len({one.key for one in load.acknowledged})
+    assert [job["status"] for job in found["jobs"]] == ["completed"] * load.purchases
+
+
+async def reads_answer(load: Shared, https: list[httpx.AsyncClient]) -> None:
+    listing = load.sold_by("client-0")
+    key = {"X-API-Key": load.party("client-0-buyer").keys["test"]}
+    for http in https:
+        for path in (
+            f"/v1/listings/{listing}?env=test",
+            "/v1/listings?env=test&q=translate",
+            "/v1/agents/me",
+            "/v1/jobs",
+            "/v1/events",
+        ):
+            answer = await http.get(path, headers=key)
+            assert answer.status_code == 200, answer.text
+
+
+async def writes_are_refused(load: Shared, place: Place) -> None:
+    """In each process, over each wire: the same error."""
+    by, to = load.party("client-0-buyer"), load.party("client-1-buyer")
+    for url, name in joined.from_iterable([(url, name) for name in WIRES] for url in place.urls):
+        async with wire(name, url) as call:
+            refusal((await call("start_thread", {"to": to.id, "body": LONG}, by.keys["test"]))["error"])
+
+
+@pytest.mark.parametrize("trouble", ["full", "read_only"])
+async def test_a_database_that_takes_no_writes_is_read_and_refuses_them_clearly_until_it_does(
+    place: Place, https: list[httpx.AsyncClient], forged: Pair, trouble: str
+) -> None:
+    load = Shared.of(forged.chain, https)
+
+    async def inside() -> None:
+        await reads_answer(load, https)
+        await writes_are_refused(load, place)
+
+    await endure(load, getattr(place, trouble), inside=inside)
+    await nothing_lost(load, place)
+    assert not [one for one in standing(place.database_url)["messages"] if one["body"] == LONG]
+
+
+async def test_a_killed_postgresql_loses_no_acknowledged_write_and_both_processes_go_on_with_it(
+    pair: Pair, own_server: PostgresServer
+) -> None:
+    place = before_postgres(pair, own_server)
+    async with AsyncExitStack() as stack:
+        https = [
+            await stack.enter_async_context(httpx.AsyncClient(base_url=url, trust_env=False, timeout=30))
+            for url in place.urls
+        ]
+        load = Shared.of(pair.chain, https)
+        quiet, seller = await load.agent("quiet"), await load.agent("client-0-seller")
+        idle, streamer = (Listener(https[1], one.keys["test"]) for one in (quiet, seller))
+        poller = Listener(https[0], seller.keys["test"])
+        async with asyncio.timeout(SECONDS), Listening(idle.stream(), streamer.stream(), poller.poll()):
+            for one in (idle, streamer):
+                await one.until(lambda heard: heard.opened == 1)
+
+            async def inside() -> None:
+                for http in https:
+                    documented(await http.get("/v1/jobs", headers={"X-API-Key": seller.keys["test"]}))
+                await writes_are_refused(load, place)
+
+            await endure(load, *[partial(killed, own_server)] * 2, inside=inside)
+            await nothing_lost(load, place)
+            events = told(place.database_url, seller.id)
+            for listener in (streamer, poller):
+                await listener.until(lambda heard: heard.last == events[-1])
+                assert listener.heard == events
+            for refused in poller.refusals:
+                documented(refused)
+            await drops_what_the_other_changed(load, https, quiet, idle)
+            for one in (idle, streamer):
+                assert (one.opened, one.refusals) == (1, []), "it lasted through both"
+
+
+async def drops_what_the_other_changed(
+    load: Shared, https: list[httpx.AsyncClient], seller: Agent, told: Listener
+) -> None:
+    """What the first process commits the second hears of, in that order: a listing is stale, then an order came."""
+    listing = await load.write("create_listing", OFFER, "quiet-listing", seller)
+    path, buyer = f"/v1/listings/{listing['id']}", load.party("client-0-buyer").keys["test"]
+    order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
+    for number, title in enumerate(("From now on it listens again", "And now it is told"), 1):
+        await https[1].get(path, params={"env": "test"})  # it is in its memory now
+        changed = await https[0].patch(path, json={"title": title}, headers={"X-API-Key": seller.keys["test"]})
+        ordered = await https[0].post("/v1/jobs", json=order, headers={"X-API-Key": buyer})
+        assert (changed.status_code, ordered.status_code) == (200, 201)
+        await told.until(lambda heard, orders=number: heard.kinds.count("job.created") == orders)
+    assert (await https[1].get(path, params={"env": "test"})).json()["title"] == title

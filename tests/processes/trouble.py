@@ -1,0 +1,130 @@
+"""Databases in trouble, with a market served before them: full, read only, killed. Nothing of it needs root or a mount."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import psycopg
+from psycopg import errors
+
+from server.app import Service
+from server.serve import Server, uvicorn_config
+from server.settings import read_settings
+from storage.sqlite import WRITER
+from storage.store import Store
+from storage.unit import Unavailable
+from tests.databases import PostgresServer
+from tests.processes.pair import Chain, Pair
+
+Trouble = Callable[[], AbstractAsyncContextManager[None]]
+MOST_FILE_BYTES = 17 * 1024 * 1024  # a piece of PostgreSQL's own log has 16, and is not to be what is full
+FILL = """
+INSERT INTO events (agent_id, env, kind, data, created_at)
+SELECT 'nobody', 'test', 'long', repeat('x', %s), created_at FROM (SELECT created_at FROM events LIMIT 1) AS one,
+generate_series(1, 1000)
+"""
+NOT_PAGES, ALL_PAGES = "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 4294967294"  # 1: as many as there are
+
+
+@dataclass(frozen=True)
+class Place:
+    """A market that is served by one process or two, and what can befall its database: lasting while inside."""
+
+    database_url: str
+    urls: list[str]
+    full: Trouble
+    read_only: Trouble
+
+
+@asynccontextmanager
+async def before_sqlite(url: str, chain: Chain, folder: Path) -> AsyncIterator[Place]:
+    """The whole service, in this process: there its connections can be troubled."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+    port = listening.getsockname()[1]
+    settings = read_settings(
+        _env_file=None,
+        data_dir=folder,
+        port=port,
+        database_url=url,
+        signing_seed="11" * 32,
+        key_pepper="22" * 32,
+        test_rpc_url=chain.url,
+        rate_limits=False,
+    )
+    service, ready = Service(settings, chain.url), asyncio.Event()
+    server = Server(uvicorn_config(service, settings), service, ready.set)
+    serving = asyncio.create_task(server.serve([listening]))
+    await asyncio.wait([serving, asyncio.create_task(ready.wait())], return_when=asyncio.FIRST_COMPLETED)
+    assert ready.is_set()
+    full = partial(connected_with, service, NOT_PAGES, ALL_PAGES)
+    read_only = partial(connected_with, service, "PRAGMA query_only = ON", "PRAGMA query_only = OFF")
+    yield Place(url, [f"http://127.0.0.1:{port}"], full, read_only)
+    server.should_exit = True
+    await serving
+
+
+@asynccontextmanager
+async def connected_with(service: Service, words: str, after: str) -> AsyncIterator[None]:
+    """The connection that writes, and every one that is opened in its place, is under these words."""
+    assert service.served is not None
+    store = service.served.market.store
+    with patch("storage.sqlite.WRITER", f"{WRITER} {words};"):
+        await said_to_writer(store, words)
+        yield
+    await said_to_writer(store, after)
+
+
+async def said_to_writer(store: Store, words: str) -> None:
+    """What else was to be committed with them may fail and take them along: then the next connection is a new one."""
+    with suppress(Unavailable):
+        await store.write(lambda tx: tx.cursor.execute(words))
+
+
+def before_postgres(pair: Pair, server: PostgresServer) -> Place:
+    """Two processes, which serve."""
+    urls = [f"http://127.0.0.1:{forge.port}" for forge in pair.forges]
+    return Place(pair.url, urls, partial(full, pair.url), partial(read_only, server.url()))
+
+
+@asynccontextmanager
+async def full(url: str) -> AsyncIterator[None]:
+    """The file of events is as large as a file of this server may be. What fills it is rolled back: nobody ever sees it."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE events SET (autovacuum_enabled = off)")
+    await asyncio.to_thread(fill, url)
+    yield
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM events")
+
+
+def fill(url: str) -> None:
+    for characters in (1500, 60):
+        with suppress(errors.InternalError_), psycopg.connect(url) as connection:
+            while True:
+                connection.execute(FILL, [characters])
+
+
+@asynccontextmanager
+async def read_only(url: str) -> AsyncIterator[None]:
+    """What an operator, a provider or a failover does to a server."""
+    alter = "ALTER SYSTEM SET default_transaction_read_only = {}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        connection.execute(alter.format("on"))
+        connection.execute("SELECT pg_reload_conf()")
+        yield
+        connection.execute(alter.format("off"))
+        connection.execute("SELECT pg_reload_conf()")
+
+
+@asynccontextmanager
+async def killed(server: PostgresServer) -> AsyncIterator[None]:
+    """SIGKILL to every process of the server; at the end it is started again, and recovers."""
+    await asyncio.to_thread(server.kill)
+    yield
+    await asyncio.to_thread(server.start)
