@@ -18,7 +18,7 @@ from tests.faults.standing import half_states, standing
 from tests.market import Agent
 from tests.processes.listening import Listener, Listening, told
 from tests.processes.load import CLIENTS, Shared, documented, refusal
-from tests.processes.pair import Pair
+from tests.processes.pair import Pair, slow_commits
 from tests.processes.trouble import MOST_FILE_BYTES, Place, Trouble, before_postgres, before_sqlite, killed
 from tests.surfaces.wires import wire
 from tests.trading import OFFER
@@ -39,7 +39,10 @@ def own_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def pair(forged: Pair, own_server: PostgresServer) -> Iterator[Pair]:
-    forged.serve(own_server.create("market"))
+    """Two processes. Their commits take time, so that what befalls the database befalls them in the middle of one."""
+    url = own_server.create("market")
+    slow_commits(url)
+    forged.serve(url)
     yield forged
     forged.kill()
 

@@ -11,29 +11,25 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.databases import PostgresServer
 from tests.market import Agent
 from tests.processes.listening import Listener, Listening, told
-from tests.processes.pair import Pair
+from tests.processes.pair import Pair, slow_commits
 from tests.receiver import Receiver, verified
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-together")
 WRITERS, ROUNDS = 8, 3
 WORK = {"output": {"english": "good day"}}
-SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, in which another may commit first
 BY_CLOCK = {"free": "completed", "priced": "expired"}
 
 
 @pytest.fixture
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
     url = postgres.create("together")
-    with psycopg.connect(url, autocommit=True) as connection:
-        for setting in SLOW_COMMITS:
-            connection.execute(f"ALTER DATABASE together SET {setting}")
+    slow_commits(url)
     forged.serve(
         url,
         allow_private_networks=True,
