@@ -25,7 +25,6 @@ STANDING = """
 SELECT count(DISTINCT application_name) FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE %s
 """
-SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, in which anything else may come
 
 
 class Chain(OwnChain):
@@ -151,11 +150,3 @@ class Pair:
             async with asyncio.timeout(20):
                 while await (await looker.execute(STANDING, [waiting])).fetchone() != (2,):
                     pass
-
-
-def slow_commits(url: str) -> None:
-    """Whoever connects to this database from now on takes its time at each COMMIT."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        name = sql.Identifier(connection.info.dbname)
-        for setting in SLOW_COMMITS:
-            connection.execute(sql.SQL("ALTER DATABASE {} SET ").format(name) + sql.SQL(setting))

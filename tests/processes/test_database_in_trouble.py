@@ -18,8 +18,16 @@ from tests.faults.standing import half_states, standing
 from tests.market import Agent
 from tests.processes.listening import Listener, Listening, told
 from tests.processes.load import CLIENTS, Shared, documented, refusal
-from tests.processes.pair import Pair, slow_commits
-from tests.processes.trouble import MOST_FILE_BYTES, Place, Trouble, before_postgres, before_sqlite, killed
+from tests.processes.pair import Pair
+from tests.processes.trouble import (
+    MOST_FILE_BYTES,
+    Place,
+    Trouble,
+    before_postgres,
+    before_sqlite,
+    killed,
+    slow_commits,
+)
 from tests.surfaces.wires import wire
 from tests.trading import OFFER
 

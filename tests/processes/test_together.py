@@ -11,31 +11,38 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.databases import PostgresServer
 from tests.market import Agent
 from tests.processes.listening import Listener, Listening, told
-from tests.processes.pair import Pair, slow_commits
+from tests.processes.pair import Pair
 from tests.receiver import Receiver, verified
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-together")
 WRITERS, ROUNDS = 8, 3
 WORK = {"output": {"english": "good day"}}
+LATE = """
+CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_sleep(random() * 0.01); RETURN NULL; END $$;
+CREATE TRIGGER lingers AFTER INSERT ON events EXECUTE FUNCTION linger();
+"""  # an event has its number some while before it is committed: another might be committed first
 BY_CLOCK = {"free": "completed", "priced": "expired"}
 
 
 @pytest.fixture
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
     url = postgres.create("together")
-    slow_commits(url)
     forged.serve(
         url,
         allow_private_networks=True,
         payment_window_seconds_test=1,
         review_window_seconds_test=1,
     )
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(LATE)
     yield forged
     forged.kill()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, sql
 
 from server.app import Service
 from server.serve import Server, uvicorn_config
@@ -28,6 +28,7 @@ INSERT INTO events (agent_id, env, kind, data, created_at)
 SELECT 'nobody', 'test', 'long', repeat('x', %s), created_at FROM (SELECT created_at FROM events LIMIT 1) AS one,
 generate_series(1, 1000)
 """
+SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, before anybody is told
 NOT_PAGES, ALL_PAGES = "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 4294967294"  # 1: as many as there are
 
 
@@ -128,3 +129,11 @@ async def killed(server: PostgresServer) -> AsyncIterator[None]:
     await asyncio.to_thread(server.kill)
     yield
     await asyncio.to_thread(server.start)
+
+
+def slow_commits(url: str) -> None:
+    """Whoever connects to this database from now on takes its time at each COMMIT."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        for setting in SLOW_COMMITS:
+            connection.execute(sql.SQL("ALTER DATABASE {} SET ").format(name) + sql.SQL(setting))
