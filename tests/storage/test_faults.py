@@ -7,6 +7,7 @@ from functools import partial
 
 import psycopg
 import pytest
+from psycopg import errors
 from sqlalchemy import func, select, text
 
 from storage.postgres import Postgres
@@ -311,3 +312,11 @@ async def test_an_idle_reader_keeps_no_old_rows_from_being_cleaned_up(postgres_u
                 break
             admin.rollback()
         assert admin.execute(holding).fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    "trouble", [errors.DiskFull, errors.ReadOnlySqlTransaction, errors.AdminShutdown, errors.CannotConnectNow]
+)
+def test_what_ails_postgresql_is_an_outage_and_no_fault_of_the_unit(trouble: type[psycopg.Error]) -> None:
+    verdict = Postgres("postgresql://nobody@/nowhere").verdict(trouble("not now"))
+    assert (type(verdict), str(verdict)) == (Unavailable, "not now")
