@@ -205,6 +205,8 @@ async def test_a_stream_outlasts_a_database_that_does_not_answer_and_misses_noth
         await take(opened, 1)
         with monkeypatch.context() as outage:
             outage.setattr(market.store, "look", no_answer)
+            while market.store.waiting:  # noqa: ASYNC110 - a look from before; the store has no event for it
+                await asyncio.sleep(0)
             await tell(market, agent, 1)
             assert [frame["event"] for frame in await take(opened, 1)] == ["heartbeat"]
         market.store.wake()  # as a store does that hears its database again
