@@ -87,13 +87,16 @@ def migrate(data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def doctor(data_dir: DataDir = None) -> None:
+def doctor(
+    data_dir: DataDir = None,
+    recompute: Annotated[bool, typer.Option("--recompute", help="make every stored count and sum again")] = False,
+) -> None:
     """Check settings, database, secrets and chains; exit 1 if anything is wrong."""
     from server.doctor import examine
 
     found = settings(data_dir=data_dir)
     with sentences():
-        raise typer.Exit(asyncio.run(examine(found)))
+        raise typer.Exit(asyncio.run(examine(found, recompute)))
 
 
 @app.command()

@@ -6,29 +6,33 @@ from server.app import make_world
 from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from storage.open import open_store
+from storage.store import Store
 from storage.unit import StorageError
 from tools.ports import Env
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
+from tools.steps.recompute import recompute
+
+PATIENCE_SECONDS = 600.0  # a listing has any number of jobs, a thread any number of messages
 
 
-async def examine(settings: Settings) -> int:
-    """Print one line for each finding; 0 when all is well, else 1."""
+async def examine(settings: Settings, recomputing: bool = False) -> int:
+    """Print one line for each finding; 0 when all is well, else 1. `recomputing` makes every aggregate again."""
     worst = 0
-    async for well, sentence in _findings(settings):
+    async for well, sentence in _findings(settings, recomputing):
         print(("ok    " if well else "WRONG ") + sentence)
         worst = max(worst, int(not well))
     return worst
 
 
-async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
+async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tuple[bool, str]]:
     if settings.database_file is not None and not settings.database_file.exists():
         yield False, f"database: {settings.database_file} is not there; `emporion serve` makes it"
         return
     secrets = read_secrets(settings)
     yield True, f"settings: {', '.join(sorted(settings.model_fields_set)) or 'none set'}"
     try:
-        store = open_store(settings.database)
+        store = open_store(settings.database, scan_seconds=PATIENCE_SECONDS)
     except StorageError as error:
         yield False, f"database: {error}"
         return
@@ -40,12 +44,22 @@ async def _findings(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
             yield True, "secrets and service name: the ones this database was made with"
         except BadSettings as bad:
             yield False, str(bad)
-        drift = await drifted_listings(store)
-        yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
+        async for finding in _recomputed(store) if recomputing else _figures(store):
+            yield finding
     finally:
         store.close()
     async for finding in _chains(settings, secrets.pepper):
         yield finding
+
+
+async def _figures(store: Store) -> AsyncIterator[tuple[bool, str]]:
+    drift = await drifted_listings(store)
+    yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
+
+
+async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
+    async for drift in recompute(store):
+        yield not drift.keys, f"recomputed: {drift}"
 
 
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:

@@ -5,12 +5,12 @@ from pathlib import Path
 from storage.migrate import upgrade
 from storage.postgres import Postgres, PostgresStore
 from storage.sqlite import SQLite, SQLiteStore
-from storage.store import Store
+from storage.store import SCAN_SECONDS, Store
 
 SQLITE = "sqlite:///"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, scan_seconds: float = SCAN_SECONDS) -> Store:
     """The store behind `url`, its tables brought up to date under the database's own lock; else Unavailable."""
     database = open_database(url)
     try:
@@ -18,7 +18,7 @@ def open_store(url: str) -> Store:
     except BaseException:
         database.close()
         raise
-    return serve(database)
+    return serve(database, scan_seconds)
 
 
 def open_database(url: str) -> SQLite | Postgres:
@@ -31,6 +31,8 @@ def open_database(url: str) -> SQLite | Postgres:
     return SQLite(Path(path))
 
 
-def serve(database: SQLite | Postgres) -> Store:
+def serve(database: SQLite | Postgres, scan_seconds: float = SCAN_SECONDS) -> Store:
     """The threads and the door before a database whose tables stand."""
-    return SQLiteStore(database) if isinstance(database, SQLite) else PostgresStore(database)
+    if isinstance(database, SQLite):
+        return SQLiteStore(database, scan_seconds=scan_seconds)
+    return PostgresStore(database, scan_seconds=scan_seconds)

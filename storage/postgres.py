@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from storage.store import EVERYBODY, Database, Store
+from storage.store import EVERYBODY, SCAN_SECONDS, Database, Store
 from storage.unit import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # a COMMIT waits its turn among those that notify
@@ -97,7 +97,7 @@ class PostgresStore(Store):
 
     cached_seconds = 1.0  # a notification may be lost with its connection: then a cached row is believed no longer
 
-    def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
+    def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.hearing = self.loop.create_task(self._hear(database.address))
 

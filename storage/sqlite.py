@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from storage.store import Database, Store
+from storage.store import SCAN_SECONDS, Database, Store
 from storage.unit import Conflict, Cursor, TooSlow, Tx, Unavailable
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class SQLite(Database):
 class SQLiteStore(Store):
     """A store whose quick reads run on the event loop itself: a thread costs more than the read."""
 
-    def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
+    def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.inline: Tx | None = None
         self.driver_error: type[Exception] = database.module.Error

@@ -26,6 +26,7 @@ Probe = Callable[[Literal["before", "after"], Sequence[str]], None]
 Listener = Callable[[frozenset[str]], None]  # whom a commit told something; EVERYBODY where that is not known
 Dropper = Callable[[Sequence[str]], None]
 EVERYBODY = frozenset({"*"})
+SCAN_SECONDS = 2.0  # what a scan may take that somebody waits for
 
 
 class Database(ABC):
@@ -111,7 +112,7 @@ class Store:
 
     cached_seconds: float | None = None  # how long a cached row may be believed unasked; None: until it is dropped
 
-    def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = 2.0) -> None:
+    def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         self.database, self.most_waiting, self.scan_seconds = database, most_waiting, scan_seconds
         self.loop = asyncio.get_running_loop()
         self.waiting = 0

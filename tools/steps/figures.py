@@ -39,7 +39,7 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
         return
     listing = _locked(tx, job.listing_id)
     kept = tx.get(ResultRow, job.id)
-    old = Result() if kept is None else _result_in(kept)
+    old = Result() if kept is None else result_in(kept)
     new = result_of(
         ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at),
         [Transfer(one.kind, one.status, one.amount, one.payer_address) for one in settlements],
@@ -73,14 +73,24 @@ def has_drifted(tx: Tx, listing_id: str) -> bool:
     return [row.stats, row.graduated, row.rating_sum, row.timed_jobs] != _from_rows(tx, listing_id)
 
 
+def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
+    """What each closed job of a listing came to, from the jobs and settlements themselves."""
+    transfers = defaultdict[str, list[Transfer]](list)
+    for job_id, *transfer in tx.all(transfers_of_listing, listing_id=listing_id):
+        transfers[job_id].append(Transfer(*transfer))
+    jobs = tx.all(closed_of_listing, listing_id=listing_id)
+    return {job_id: result_of(ClosedJob(*job), transfers[job_id]) for job_id, *job in jobs}
+
+
+def result_in(row: ResultRow) -> Result:
+    """What a job came to as it was counted."""
+    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds)
+
+
 def _locked(tx: Tx, listing_id: str) -> ListingRow:
     row = tx.get(ListingRow, listing_id, lock=True)
     assert row is not None
     return row
-
-
-def _result_in(row: ResultRow) -> Result:
-    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds)
 
 
 def _tally_in(row: ListingRow) -> Tally:
@@ -138,11 +148,7 @@ def _stats(tally: Tally, median_seconds: int | None) -> str:
 
 def _from_rows(tx: Tx, listing_id: str) -> list[object]:
     """The stored columns as they are to be, from the jobs, settlements and reviews themselves."""
-    transfers = defaultdict[str, list[Transfer]](list)
-    for job_id, *transfer in tx.all(transfers_of_listing, listing_id=listing_id):
-        transfers[job_id].append(Transfer(*transfer))
-    jobs = tx.all(closed_of_listing, listing_id=listing_id)
-    results = [result_of(ClosedJob(*job), transfers[job_id]) for job_id, *job in jobs]
+    results = results_from_jobs(tx, listing_id).values()
     tally = tallied(results, tx.all(ratings_of_listing, listing_id=listing_id))
     turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
     median = turnarounds[middle(tally.timed)] if turnarounds else None

@@ -1,0 +1,216 @@
+"""What `emporion doctor --recompute` makes again: nothing differs after a trade, and whatever is spoilt is named."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from sqlalchemy import delete, select, update
+
+from server.doctor import examine
+from server.settings import read_settings
+from server.world.chain import JsonRpcChain
+from storage.open import open_database, serve
+from storage.query import Query
+from storage.rows import Row, metadata
+from storage.store import Store
+from storage.tables import DocumentRow, OpenRefundRow
+from tests.chain.evm import Evm
+from tests.databases import close
+from tests.market import TestMarket
+from tests.trading import PRICE, Trade
+from tools.ports import Chain, Env
+from tools.steps.recompute import AGGREGATES, Aggregate, recompute
+
+SECRETS = {"signing_seed": "11" * 32, "key_pepper": "22" * 32}
+
+
+async def busy_market(trade: Trade) -> None:
+    """A row in every table that repeats what others say: trades that ended each way, talk, memory."""
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("revealed", seller, buyer)
+    await trade.market.call("request_revision", by=buyer, job_id=job["id"], message="Good day, please.")
+    await trade.deliver(seller, job, {"english": "Good day."})
+    await trade.market.call("accept_job", by=buyer, job_id=job["id"])
+    await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4)
+    await trade.market.call("post_message", by=seller, thread_id=job["thread_id"], body="Thank you.")
+    owing = await trade.failed(seller, buyer)
+    returned = await trade.failed(seller, buyer)
+    assert (await trade.give_back(seller, buyer, returned))["refund_due"] is False
+    assert (await trade.seen(seller, owing))["refund_due"] is True
+    said = await trade.market.call("start_thread", by=buyer, to=seller.handle, body="Do you translate poems?")
+    await trade.market.call("mark_thread_read", by=seller, thread_id=said["thread"]["id"])
+    await trade.market.call("put_memory", by=buyer, key="notes/u", value={"words": ["ü", 1]})
+
+
+async def differing(store: Store) -> dict[str, list[str]]:
+    return {drift.aggregate.table: drift.keys async for drift in recompute(store) if drift.keys}
+
+
+async def test_nothing_differs_after_every_way_a_trade_can_go(trade: Trade) -> None:
+    await busy_market(trade)
+    assert await differing(trade.market.store) == {}
+    kept = [await rows_of(trade.market.store, aggregate) for aggregate in AGGREGATES]
+    assert all(kept), "each aggregate had something to compare"
+
+
+async def test_what_is_spoilt_is_named_whatever_it_is(trade: Trade) -> None:
+    await busy_market(trade)
+    store, unnoticed = trade.market.store, []
+    for aggregate in AGGREGATES:
+        for column in aggregate.columns:
+            rows = await rows_of(store, aggregate)
+            await store.write(lambda tx, a=aggregate, c=column, r=rows[0]: spoil(tx, a, c, r))  # type: ignore[misc]
+            if name_of(aggregate, rows[0]) not in (await differing(store)).get(aggregate.table, []):
+                unnoticed.append(f"{aggregate.table}.{column}")
+            await store.write(lambda tx, a=aggregate, r=rows: put_back(tx, a, r))  # type: ignore[misc]
+            assert await differing(store) == {}
+    assert unnoticed == []
+
+
+async def test_a_row_that_is_missing_is_named(trade: Trade) -> None:
+    await busy_market(trade)
+    store, unnoticed = trade.market.store, []
+    for aggregate in AGGREGATES:
+        rows = await rows_of(store, aggregate)
+        if aggregate.table in ("job_results", "listing_payers", "mailboxes", "open_refunds", "job_deliveries"):
+            await store.write(lambda tx, a=aggregate: tx.run(Query(delete(table_of(a)))))  # type: ignore[misc]
+            # a job that shows a delivery no row tells of is the job's own drift
+            place = "jobs" if aggregate.table == "job_deliveries" else aggregate.table
+            if name_of(aggregate, rows[0]) not in (await differing(store)).get(place, []):
+                unnoticed.append(aggregate.table)
+            await store.write(lambda tx, a=aggregate, r=rows: put_back(tx, a, r))  # type: ignore[misc]
+    assert unnoticed == []
+    assert await differing(store) == {}
+
+
+async def test_a_second_page_is_read_too(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.steps.recompute.PAGE", 1)
+    await busy_market(trade)
+    assert await differing(trade.market.store) == {}
+    document = Query[None](update(DocumentRow.__table__).values(text="null"))
+    await trade.market.store.write(lambda tx: tx.run(document))
+    assert len((await differing(trade.market.store))["job_deliveries"]) == 1
+
+
+async def test_a_refund_and_then_another_stray_payment_leave_no_drift(trade: Trade) -> None:
+    """A refund covers stray payments first: one that comes later gives the listing back what it was counted less."""
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    for returned_minor in (PRICE + 100_000, None):
+        stray = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)
+        await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
+        if returned_minor:
+            await trade.give_back(seller, buyer, job, returned_minor)
+        assert await differing(trade.market.store) == {}
+
+
+@pytest.fixture
+async def closed_market(database_url: str, chain_process: Evm) -> str:
+    """The URL of a database in which was traded, and which nobody has open."""
+    store = serve(open_database(database_url))
+    chains: dict[Env, Chain] = {}
+    market = TestMarket(store, chains)
+    reader = JsonRpcChain(chain_process.url, chain_process.chain_id, monotonic=market.clock.monotonic)
+    chains[Env.TEST] = reader
+    market.clock.at = datetime.fromtimestamp(chain_process.now() + 1, market.clock.at.tzinfo)
+    await busy_market(Trade(market, chain_process))
+    await reader.close()
+    await close(store)
+    return database_url
+
+
+async def test_the_doctor_recomputes_when_asked_and_says_what_differs(
+    closed_market: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = read_settings(_env_file=None, database_url=closed_market, data_dir=tmp_path / "data", **SECRETS)
+    assert await examine(settings, recomputing=True) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "recomputed: " in line]
+    assert lines == [f"ok    recomputed: {one.table} ({', '.join(one.columns)}): 0 differ" for one in AGGREGATES]
+    named = await spoil_mailbox(closed_market)
+    assert await examine(settings) == 0, "the cheap check looks at listings alone"
+    capsys.readouterr()
+    assert await examine(settings, recomputing=True) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WRONG")]
+    assert wrong == [f"WRONG recomputed: mailboxes (unread): 1 differ: {named}"]
+
+
+@pytest.mark.parametrize("database", ["sqlite"])
+async def test_the_command_line_recomputes_and_ends_with_1_where_something_differs(
+    closed_market: str, tmp_path: Path
+) -> None:
+    named = await spoil_mailbox(closed_market)
+    ended = doctor(closed_market, tmp_path / "data")
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert f"WRONG recomputed: mailboxes (unread): 1 differ: {named}" in ended.stdout.splitlines()
+
+
+def doctor(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
+    given = {"EMPORION_DATABASE_URL": url, "EMPORION_DATA_DIR": str(folder)}
+    given |= {f"EMPORION_{name.upper()}": value for name, value in SECRETS.items()}
+    command = [sys.executable, "-m", "server", "doctor", "--recompute"]
+    return subprocess.run(command, env=clean | given, capture_output=True, text=True, timeout=60, check=False)
+
+
+async def spoil_mailbox(url: str) -> str:
+    """Count what an agent has not read wrong; whose mailbox it is, as the doctor names it."""
+    store = serve(open_database(url))
+    mailboxes = next(one for one in AGGREGATES if one.table == "mailboxes")
+    rows = await rows_of(store, mailboxes)
+    await store.write(lambda tx: spoil(tx, mailboxes, "unread", rows[0]))
+    await close(store)
+    return name_of(mailboxes, rows[0])
+
+
+def table_of(aggregate: Aggregate) -> Any:
+    return metadata.tables[aggregate.table]
+
+
+async def rows_of(store: Store, aggregate: Aggregate) -> Sequence[Row]:
+    """The rows of an aggregate's table; those that say something come first."""
+    found: list[Row] = await store.look(lambda tx: tx.all(Query(select(table_of(aggregate)))))
+
+    def fullness(row: Row) -> int:
+        return sum(value not in (None, 0, "", False) for value in row.__dict__.values())
+
+    return sorted(found, key=fullness, reverse=True)
+
+
+def name_of(aggregate: Aggregate, row: Row) -> str:
+    """How the doctor names a row."""
+    values = [str(row.__dict__[column]) for column in row.__key__]
+    return values[0] if aggregate.table == "job_deliveries" else " ".join(values)
+
+
+def spoil(tx: Any, aggregate: Aggregate, column: str, row: Row) -> None:
+    """Give one column of one row another value; a row that says all by its key is taken away."""
+    table = table_of(aggregate)
+    here = [table.c[key] == row.__dict__[key] for key in row.__key__]
+    if aggregate.table == OpenRefundRow.__table__.name:
+        tx.run(Query(delete(table).where(*here)))
+    else:
+        tx.run(Query(update(table).where(*here).values({column: other(row.__dict__[column])})))
+
+
+def put_back(tx: Any, aggregate: Aggregate, rows: Sequence[Row]) -> None:
+    tx.run(Query(delete(table_of(aggregate))))
+    for row in rows:
+        tx.add(row)
+
+
+def other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1000
+    if isinstance(value, datetime):
+        return value + timedelta(seconds=1)
+    if isinstance(value, str) and value.startswith("{"):
+        return orjson.dumps(orjson.loads(value) | {"jobs_failed": 99}).decode()
+    return f"{value or ''}x"

@@ -1,0 +1,84 @@
+"""Every number a table keeps is either made again by `emporion doctor --recompute` or said here to be no aggregate."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import BigInteger, Boolean
+
+from storage.rows import metadata
+from storage.tables import EventRow
+from tools.steps.recompute import AGGREGATES
+
+NUMBERED = "numbers its rows"
+AGREED = "agreed or asked for by an agent, or copied from there when it was"
+SEEN = "as a chain or a receiver showed it"
+PLACE = "a place in an order, not how many there are"
+LIMIT = "bounds what comes next; what it counts is not kept"
+NO_AGGREGATES = {
+    "agents.auth_epoch": LIMIT,
+    "agents.evaluator": AGREED,
+    "agents.first_party": AGREED,
+    "agents.trust_tier": "kept once it was earned, whatever the rows say later",
+    "agent_search.newest": PLACE,
+    "agent_search.seq": NUMBERED,
+    "answers.sealed": "says how the body is kept",
+    "answers.status": "of the answer that is kept",
+    "events.id": NUMBERED,
+    "job_events.id": NUMBERED,
+    "jobs.first_party": AGREED,
+    "jobs.head_at_order": SEEN,
+    "jobs.max_revisions": AGREED,
+    "jobs.price": AGREED,
+    "jobs.quoted_price": AGREED,
+    "jobs.turnaround_seconds": AGREED,
+    "jobs.accept_timeout_seconds": AGREED,
+    "jobs.units": AGREED,
+    "listing_search.cheapest": PLACE,
+    "listing_search.newest": PLACE,
+    "listing_search.rank": PLACE,
+    "listing_search.seq": NUMBERED,
+    "listings.accept_timeout_seconds": AGREED,
+    "listings.first_party": AGREED,
+    "listings.max_open_jobs": AGREED,
+    "listings.price": AGREED,
+    "listings.turnaround_seconds": AGREED,
+    "rate_windows.count": LIMIT,
+    "reviews.job_value": AGREED,
+    "reviews.machine_generated": AGREED,
+    "reviews.rating": AGREED,
+    "schedules.interval_seconds": AGREED,
+    "schedules.max_runs": AGREED,
+    "schedules.run_count": LIMIT,  # the events it said are forgotten after 90 days
+    "settlements.amount": SEEN,
+    "settlements.block_number": SEEN,
+    "settlements.expected_amount": "what was owed when the transfer was recorded; what came later changes it no more",
+    "threads.read_a": PLACE,
+    "threads.read_b": PLACE,
+    "threads.run": LIMIT,  # ended by steps of a job and by notes too, which messages alone do not tell
+    "webhook_deliveries.attempt": LIMIT,
+    "webhook_deliveries.event_number": PLACE,
+    "webhook_deliveries.last_status_code": SEEN,
+    "webhook_fanout.event_number": PLACE,
+    "webhooks.failures": LIMIT,  # forgotten when its agent says so, and so are deliveries after 30 days
+    "webhooks.since": PLACE,
+}
+
+
+def test_a_number_that_is_kept_is_made_again_or_said_to_be_no_aggregate() -> None:
+    made = {f"{one.table}.{column}" for one in AGGREGATES for column in one.columns}
+    assert sorted(made & set(NO_AGGREGATES)) == []
+    assert sorted(set(numbers()) - made - set(NO_AGGREGATES)) == [], "new: name it in AGGREGATES, or say why not here"
+    assert sorted(set(NO_AGGREGATES) - set(numbers())) == [], "gone"
+
+
+def test_the_table_of_aggregates_names_columns_there_are() -> None:
+    known = {f"{table.name}.{column.key}" for table in metadata.tables.values() for column in table.columns}
+    assert EventRow.__table__.name in metadata.tables
+    assert [name for one in AGGREGATES for name in one.columns if f"{one.table}.{name}" not in known] == []
+
+
+def numbers() -> Iterator[str]:
+    """The columns of whole numbers and of yes or no, without times; `version` guards a row and counts nothing."""
+    for table in metadata.tables.values():
+        for column in table.columns:
+            if type(column.type) in (BigInteger, Boolean) and column.key != "version":
+                yield f"{table.name}.{column.key}"
