@@ -31,6 +31,7 @@ from tools.registry import operation
 from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status
 from tools.rules.lifecycle import Actor, JobMove, clocked, payment_move
 from tools.rules.transfers import Verdict
+from tools.steps.figures import recount
 from tools.steps.jobs import (
     JobRef,
     SeenJob,
@@ -162,6 +163,7 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
         say_what_is_due(ctx, facts, after)
+        recount(ctx.tx, after.row, after.settlements)  # refunds cover stray payments first
         return job_record(ctx, after) if facts.is_paid else _orphaned(ctx, after, row)
     if verdict.amount_minor < owed:
         row = record_transfer(
