@@ -1,0 +1,254 @@
+"""Plausible arguments for every operation: of a caller, from what the walk knows, made first where there is nothing yet."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from tests.market import Agent
+from tests.trading import OFFER
+from tests.walk.moves import MAKES, Attempt, reach
+from tests.walk.walk import Pick, Walk, usual
+
+Given = dict[str, Any]
+URL = "https://hooks.example/in"
+TEXTS = ["Do you take longer texts?", "guten Tag", "A key of mine: as_test_" + "k" * 40]
+SMALL = {"limit": 2}
+
+
+async def things(walk: Walk, agent: Agent, kind: str) -> list[str]:
+    """The ids of what this agent has of a kind; one is made where there is none and none is refused."""
+    known = walk.known[kind, agent.id]
+    if not known:
+        operation, given, found = MADE[kind]
+        answer = await walk.do(operation, agent, **given(walk, agent))
+        if not answer.refused:
+            known.append(found(orjson.loads(answer.body)))
+    return [*known, "gone_" + "0" * 26]
+
+
+def other(walk: Walk, agent: Agent) -> Agent:
+    return next(one for one in reversed(walk.agents) if one is not agent and one.id not in walk.gone)
+
+
+MADE: dict[str, tuple[str, Callable[[Walk, Agent], Given], Callable[[Any], str]]] = {
+    "thread": (
+        "start_thread", lambda walk, agent: {"to": other(walk, agent).id, "body": TEXTS[0]}, lambda made: made["thread"]["id"],
+    ),
+    "hook": ("create_webhook", lambda *_: {"url": URL, "event_types": ["*"]}, lambda made: made["id"]),
+    "schedule": (
+        "create_schedule", lambda *_: {"in_seconds": 60, "interval_seconds": 60, "max_runs": 3}, lambda made: made["id"],
+    ),
+    "memory": ("put_memory", lambda *_: {"key": "notes/a:1", "value": {"a": [1, 2.5, None]}}, lambda made: made["key"]),
+    "key": ("create_api_key", lambda *_: {"env": "test", "scopes": ["read"]}, lambda made: made["id"]),
+    "listing": ("create_listing", lambda *_: OFFER, lambda made: made["id"]),
+}  # fmt: skip
+
+
+def with_one(kind: str, name: str, *ends: str, **more: list[Any]) -> "Make":
+    """Arguments that name one thing of the caller's; `more` are chosen from. `ends`: the operation ends the thing."""
+
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        one = pick(await things(walk, agent, kind))
+        if ends and one in walk.known[kind, agent.id]:
+            walk.known[kind, agent.id].remove(one)
+        return {name: one, **{key: pick(values) for key, values in more.items()}}
+
+    return make
+
+
+def with_any(**more: list[Any]) -> "Make":
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        chosen = {key: pick(values) for key, values in more.items()}
+        return {key: value for key, value in chosen.items() if value is not None}
+
+    return make
+
+
+def with_job(**more: list[Any]) -> "Make":
+    """A job of the caller's where there is one."""
+
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        own = [job_id for job_id, parties in walk.jobs.items() if agent in parties]
+        return {"job_id": pick([*reversed(own), *walk.jobs]), **{key: pick(values) for key, values in more.items()}}
+
+    return make
+
+
+def with_agent(name: str, **more: list[Any]) -> "Make":
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        found = pick([one for named in reversed(walk.agents) for one in (named.id, named.handle)])
+        return {name: found, **{key: pick(values) for key, values in more.items()}}
+
+    return make
+
+
+def as_on_job(action: str) -> "Make":
+    """A move of a job, honest or not."""
+
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        own = [job_id for job_id, parties in walk.jobs.items() if agent in parties]
+        if not own:
+            return {"job_id": pick([*walk.jobs])}
+        answer = await walk.do("get_job", agent, job_id=pick([*reversed(own)]))
+        attempt: Attempt = await MAKES[action](walk, agent, orjson.loads(answer.body), pick)
+        return attempt.given
+
+    return make
+
+
+async def after_a_probe(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """Health repeats what the last probe found, and says so where that is long ago."""
+    await walk.work("probe")
+    return {}
+
+
+async def a_message_read(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    thread = pick(await things(walk, agent, "thread"))
+    answer = await walk.do("list_messages", agent, thread_id=thread)
+    written = [] if answer.refused else [one["id"] for one in orjson.loads(answer.body)["data"]]
+    return {"thread_id": thread, "up_to_message_id": pick([*written, None])}
+
+
+async def a_delivery(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """One that the sender has made at least one attempt for."""
+    hook = pick(await things(walk, agent, "hook"))
+    await walk.do("test_webhook", agent, webhook_id=hook)
+    await walk.work("send")
+    answer = await walk.do("list_webhook_deliveries", agent, webhook_id=hook)
+    made = [] if answer.refused else [one["id"] for one in orjson.loads(answer.body)["data"]]
+    return {"webhook_id": hook, "delivery_id": pick([*made, "dlv_none"])}
+
+
+async def a_signed_receipt(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    given = await with_job()(walk, agent, pick)
+    answer = await walk.do("get_receipt", agent, **given)
+    return {"signature": {}} if answer.refused else orjson.loads(answer.body)
+
+
+async def a_wallet(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """The one bound again, or another, proven by the agent's key."""
+    return walk.binding(agent, pick([agent.wallet, walk.ground.spares[walk.agents.index(agent)]]))
+
+
+async def a_departure(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """Of a guest, and seldom of the caller."""
+    if pick([0, 1, 2, 3]) == 3:
+        walk.gone.add(agent.id)
+        return {"confirm": agent.handle}
+    guest = await walk.market.register("Guest")
+    return {"by": guest, "confirm": pick([guest.handle, "wrong"])}
+
+
+async def an_order(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """Of a listing of the walk's own: what comes of it can be followed."""
+    return {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
+
+
+Make = Callable[[Walk, Agent, Pick], Awaitable[Given]]
+PLAUSIBLE: dict[str, Make] = {
+    "get_health": after_a_probe,
+    "get_changelog": with_any(),
+    "get_payments_info": with_any(env=["test", "live"]),
+    "report_support": with_any(message=["It does not answer.", "No"], contact=[None, "ada@example.com"]),
+    "register_agent": with_any(name=["Gus", ""], tags=[None, ["a"]]),
+    "get_me": with_any(),
+    "get_agent": with_agent("agent_id"),
+    "update_me": with_any(description=["Poems.", None], endpoints=[None, {"webhook_url": URL}, {"webhook_url": None}]),
+    "delete_me": a_departure,
+    "list_api_keys": with_any(**{key: [value] for key, value in SMALL.items()}),
+    "create_api_key": with_any(env=["test", "live", "moon"], scopes=[["read"], ["*"]], expires_in_days=[None, 1]),
+    "revoke_api_key": with_one("key", "key_id", "ends"),
+    "search_agents": with_any(q=["bo", None], limit=[20, 1]),
+    "list_reviews": with_agent("agent_id", env=["test", "live"]),
+    "set_wallet_address": a_wallet,
+    "get_listing": with_one("listing", "listing_id", env=["test"]),
+    "search_listings": with_any(env=["test"], q=[None, "translate"], sort=["relevance", "cheapest", "rating"]),
+    "create_listing": with_any(**{key: [value] for key, value in OFFER.items()}, max_open_jobs=[10, 1]),
+    "update_listing": with_one("listing", "listing_id", status=["active", "paused"], turnaround_seconds=[60, 3600]),
+    "archive_listing": with_one("listing", "listing_id", "ends"),
+    "list_my_listings": with_any(status=[None, "archived"]),
+    "create_job": an_order,
+    "get_job": with_job(),
+    "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered"]),
+    "list_job_events": with_job(limit=[20, 1]),
+    "get_delivery": with_job(revision=[0, 1, 2]),
+    "get_receipt": with_job(),
+    "list_settlements": with_any(limit=[20, 1]),
+    "verify_receipt": a_signed_receipt,
+    "get_platform_keys": with_any(),
+    "get_inbox": with_any(),
+    "start_thread": with_agent("to", body=TEXTS),
+    "list_threads": with_any(kind=[None, "job", "direct"]),
+    "get_thread": with_one("thread", "thread_id"),
+    "list_messages": with_one("thread", "thread_id", order=["asc", "desc"], limit=[20, 1]),
+    "post_message": with_one("thread", "thread_id", body=TEXTS),
+    "mark_thread_read": a_message_read,
+    "list_events": with_any(types=[None, ["job.*"]], limit=[20, 1]),
+    "stream_events": with_any(types=[None, ["job.*"]]),
+    "create_webhook": with_any(url=[URL, "https://127.0.0.1/"], event_types=[["*"], ["job.*"]]),
+    "list_webhooks": with_any(),
+    "get_webhook": with_one("hook", "webhook_id"),
+    "update_webhook": with_one("hook", "webhook_id", status=["active", "disabled"]),
+    "delete_webhook": with_one("hook", "webhook_id", "ends"),
+    "list_webhook_deliveries": with_one("hook", "webhook_id"),
+    "test_webhook": with_one("hook", "webhook_id"),
+    "redeliver_webhook": a_delivery,
+    "create_schedule": with_any(in_seconds=[0, 60], interval_seconds=[None, 60], payload=[None, {"a": 1}]),
+    "list_schedules": with_any(status=[None, "done"]),
+    "get_schedule": with_one("schedule", "schedule_id"),
+    "update_schedule": with_one("schedule", "schedule_id", status=["paused", "active"]),
+    "delete_schedule": with_one("schedule", "schedule_id", "ends"),
+    "put_memory": with_any(key=["notes/a:1", "b", "c d"], value=[1, "two"], ttl_seconds=[None, 60], if_version=[None, 1]),
+    "get_memory": with_one("memory", "key"),
+    "list_memory": with_any(prefix=[None, "notes/"]),
+    "delete_memory": with_one("memory", "key", "ends"),
+    **{name: as_on_job(action) for name, action in {
+        "accept_job": "accept", "deliver_job": "deliver", "review_job": "review", "decline_job": "decline",
+        "quote_job": "quote", "accept_quote": "accept_quote", "request_revision": "request_revision",
+        "cancel_job": "cancel", "dispute_job": "dispute", "pay_job": "pay", "refund_job": "refund",
+    }.items()},
+}  # fmt: skip
+
+
+async def call(walk: Walk, operation: str, agent: Agent, pick: Pick = usual) -> None:
+    """Call an operation with plausible arguments; what an order makes, the walk follows."""
+    given = await PLAUSIBLE[operation](walk, agent, pick)
+    by = given.pop("by", agent)
+    answer = await walk.do(operation, by, **given)
+    if answer.refused:
+        return
+    if operation == "create_job":
+        made = orjson.loads(answer.body)
+        walk.took(made["id"], agent, made["seller"]["id"])
+    if operation == "set_wallet_address":
+        agent.wallet = next(one for one in walk.ground.everybody if one.address == given["address"])
+
+
+STANDS: dict[str, tuple[str, str]] = {
+    "accept_job": ("open", "seller"),
+    "accept_quote": ("quoted", "buyer"),
+    "cancel_job": ("open", "buyer"),
+    "create_job": ("open", "buyer"),
+    "decline_job": ("quote requested", "seller"),
+    "deliver_job": ("under revision", "seller"),
+    "dispute_job": ("revealed", "buyer"),
+    "get_delivery": ("revealed", "buyer"),
+    "get_receipt": ("paid first", "seller"),
+    "pay_job": ("sealed", "buyer"),
+    "quote_job": ("quote requested", "seller"),
+    "refund_job": ("owing", "seller"),
+    "request_revision": ("revealed", "buyer"),
+    "review_job": ("completed", "buyer"),
+}
+"""Where a job must stand, and whose call it must be, for the usual call to succeed; all others succeed by the first seller."""
+
+
+async def call_as_usual(walk: Walk, operation: str) -> None:
+    """The usual call of an operation, on a job that stands where it must."""
+    place, role = STANDS.get(operation, ("", ""))
+    if place:
+        job_id = await reach(walk, place, walk.buyers[0])
+        assert job_id, "the seller takes no more jobs"
+        buyer, seller = walk.jobs[job_id]
+    await call(walk, operation, (buyer if role == "buyer" else seller) if place else walk.sellers[0])

@@ -1,0 +1,119 @@
+"""Random walks: hypothesis chooses who does what, what goes wrong and how time passes, and shortens what it finds."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from tests.market import Agent
+from tests.walk import arguments, moves
+from tests.walk.ground import TROUBLES, Ground
+from tests.walk.walk import begun
+from tools.catalogue import CATALOGUE
+
+SECONDS = (1, 59, 61, 301, 601, 901, 1_801, 3_601, 7_300, 86_401, 3 * 86_400, 91 * 86_400)
+MONEY = ("sealed", "awaiting payment", "owing")  # where somebody has to send something
+STEPS = ("all", "sweep", "tell", "fire", "send", "wind down", "keep house", "probe", "write touches", "index")
+
+
+class Market(RuleBasedStateMachine):
+    """One walk. What a step draws is shown with it; the first of several choices is the usual one."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__()
+        self.ground, self.broken = ground, False
+        self.walk = ground.run(begun(ground))
+
+    @initialize(places=st.lists(st.sampled_from(sorted(moves.PATHS)), min_size=1, max_size=4))
+    def some_jobs_are_under_way(self, places: list[str]) -> None:
+        for number, place in enumerate(places):
+            self.take(moves.reach(self.walk, place, self.walk.buyers[number % 2]))
+
+    @rule(data=st.data(), operations=st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=2, max_size=8))
+    def somebody_calls(self, data: Any, operations: list[str]) -> None:
+        for operation in operations:
+            agent = self.one_of(self.here(), data)
+            self.take(arguments.call(self.walk, operation, agent, self.pick(data)))
+
+    @rule(data=st.data())
+    def a_buyer_orders(self, data: Any) -> None:
+        buyer = self.one_of(self.here()[-3:], data)
+        self.take(self.walk.order(buyer, data.draw(st.integers(0, len(self.walk.listings) - 1), "listing")))
+
+    @rule(data=st.data())
+    def a_party_does_what_it_can(self, data: Any) -> None:
+        self._try(data, st.sampled_from)
+
+    @rule(data=st.data())
+    def both_parties_go_on(self, data: Any) -> None:
+        for _ in range(3):
+            self._try(data, st.sampled_from)
+
+    @rule(data=st.data(), action=st.sampled_from(sorted(moves.MAKES)))
+    def a_party_tries_anything(self, data: Any, action: str) -> None:
+        self._try(data, lambda _: st.just(action))
+
+    @rule(data=st.data(), place=st.sampled_from(MONEY), trouble=st.sampled_from(TROUBLES))
+    def money_moves_while_the_chain_fails(self, data: Any, place: str, trouble: str) -> None:
+        buyers = [agent for agent in self.here() if agent in self.walk.buyers]
+        if buyers and not self.walk.gone & {agent.id for agent in self.walk.sellers}:
+            self.take(moves.move_money(self.walk, place, self.one_of(buyers, data), trouble, self.pick(data)))
+
+    @rule(seconds=st.sampled_from(SECONDS))
+    def time_passes(self, seconds: int) -> None:
+        self.walk.market.pass_seconds(seconds)
+
+    @rule(step=st.sampled_from(STEPS))
+    def workers_work(self, step: str) -> None:
+        self.take(self.walk.work(step))
+
+    @rule(trouble=st.sampled_from(TROUBLES))
+    def the_chain_fails(self, trouble: str) -> None:
+        self.walk.troubles.begin(trouble)
+
+    @rule()
+    def the_chain_is_well(self) -> None:
+        self.walk.troubles.end()
+
+    @rule(status=st.sampled_from([200, 500, 410, 0]))
+    def receivers_answer(self, status: int) -> None:
+        self.walk.receivers.status = status
+
+    def teardown(self) -> None:
+        try:
+            if not self.broken:
+                self.take(self.walk.read_everything())
+                self.take(self.walk.watch.at_the_end())
+        finally:
+            self.ground.run(self.walk.end())
+
+    def take(self, step: Any) -> Any:
+        """Run a step; after one that failed nothing more is asked."""
+        try:
+            return self.ground.run(step)
+        except BaseException:
+            self.broken = True
+            raise
+
+    def here(self) -> list[Agent]:
+        """Those who have not left; the stranger does not leave before the others."""
+        walk = self.walk
+        return [agent for agent in walk.agents if agent.id not in walk.gone] or [walk.stranger]
+
+    def one_of(self, agents: list[Agent], data: Any) -> Agent:
+        handle = data.draw(st.sampled_from([agent.handle for agent in agents]), "who")
+        return next(agent for agent in agents if agent.handle == handle)
+
+    def pick(self, data: Any) -> Any:
+        return lambda choices: data.draw(st.sampled_from(choices))
+
+    def _try(self, data: Any, among: Any) -> None:
+        walk = self.walk
+        job_id = data.draw(st.sampled_from([*reversed(walk.jobs)]), "job")
+        parties = [agent for agent in walk.jobs[job_id] if agent.id not in walk.gone]
+        if not parties:
+            return
+        agent = self.one_of(parties, data)
+        job = self.take(walk.succeed("get_job", agent, job_id=job_id))
+        action = data.draw(among(job["available_actions"] or sorted(moves.MAKES)), "action")
+        self.take(moves.attempt(walk, job_id, agent, action, self.pick(data)))

@@ -1,0 +1,191 @@
+"""What a party of a job can try, as words of available_actions; and what must come of it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import orjson
+
+from tests.market import Agent
+from tests.trading import PRICE
+from tests.walk.walk import Pick, Walk, usual
+from tools.answers import Answer
+
+Json = dict[str, Any]
+NOT_NOW = {"invalid_transition", "job_not_payable", "nothing_to_refund", "job_not_settled", "not_found", "forbidden"}
+UNKNOWN = "0x" + "ab" * 32
+BEFORE_WORK = {"open", "quote_requested", "quoted", "awaiting_payment"}
+PATHS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "open": (0, ()),
+    "in_progress": (0, ("seller accept",)),
+    "sealed": (0, ("seller accept", "seller deliver")),
+    "revealed": (0, ("seller accept", "seller deliver", "buyer pay")),
+    "under revision": (0, ("seller accept", "seller deliver", "buyer pay", "buyer request_revision")),
+    "completed": (0, ("seller accept", "seller deliver", "buyer pay", "buyer accept")),
+    "awaiting payment": (1, ("seller accept",)),
+    "paid first": (1, ("seller accept", "buyer pay")),
+    "owing": (1, ("seller accept", "buyer pay", "seller cancel")),
+    "quote requested": (2, ()),
+    "quoted": (4, ("seller quote",)),
+    "free": (3, ("seller accept", "seller deliver")),
+}
+
+
+class Attempt(NamedTuple):
+    """A call, and whether nothing but the job's state can refuse it."""
+
+    operation: str
+    given: Json
+    honest: bool = True
+
+
+Make = Callable[[Walk, Agent, Json, Pick], Awaitable[Attempt]]
+
+
+async def reach(walk: Walk, place: str, buyer: Agent) -> str | None:
+    """A new job of this buyer at one of PATHS, by usual steps; its id. None where its seller takes no more jobs."""
+    listing, steps = PATHS[place]
+    job_id = await walk.order(buyer, listing)
+    for step in steps if job_id else ():
+        role, action = step.split()
+        await attempt(walk, job_id, walk.jobs[job_id][role == "seller"], action, usual)
+    return job_id
+
+
+async def attempt(walk: Walk, job_id: str, agent: Agent, action: str, pick: Pick) -> None:
+    """Try an action on a job; available_actions says beforehand whether it can be done."""
+    job = await walk.succeed("get_job", agent, job_id=job_id)
+    made = await MAKES[action](walk, agent, job, pick)
+    before = await walk.succeed("get_job", agent, job_id=job_id)
+    at, well = walk.market.clock.now(), not walk.troubles.any
+    answer = await walk.do(made.operation, agent, **made.given)
+    if walk.market.clock.now() == at:
+        after = await walk.succeed("get_job", agent, job_id=job_id)
+        judge(action, before, after, answer, sure=made.honest and well)
+
+
+async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: Pick) -> None:
+    """Prove a transfer while the chain fails, and once more when it is well: by then an honest one counts."""
+    walk.troubles.end()
+    job_id = await reach(walk, place, buyer)
+    if job_id is None:
+        return
+    seller = walk.jobs[job_id][1]
+    agent, action = (seller, "refund") if place == "owing" else (buyer, "pay")
+    job = await walk.succeed("get_job", agent, job_id=job_id)
+    assert action in job["available_actions"], job
+    late = trouble == "reorganised"  # the transfer is mined first, in a block that goes
+    if not late:
+        walk.troubles.begin(trouble)
+    made, at = await MAKES[action](walk, agent, job, pick), walk.market.clock.now()
+    if late:
+        walk.troubles.begin(trouble)
+    first = await walk.do(made.operation, agent, **made.given)
+    walk.troubles.end()
+    again = await walk.do(made.operation, agent, **made.given)
+    if made.honest and walk.market.clock.now() == at:
+        assert again.refused == late, (action, place, trouble, first.body, again.body)
+
+
+def judge(action: str, before: Json, after: Json, answer: Answer, *, sure: bool) -> None:
+    said = (action, before["role"], before["status"], before["available_actions"], answer.status, answer.body)
+    code = answer.error["code"] if answer.error else None
+    if code == "invalid_transition":
+        assert answer.error is not None
+        assert answer.error["details"]["available_actions"] == before["available_actions"], said
+    if action in before["available_actions"]:
+        assert code not in NOT_NOW, said
+        assert code is None or not sure, said
+        return
+    declines = action == "cancel" and before["role"] == "seller" and before["status"] in BEFORE_WORK
+    assert after["status"] == ("declined" if declines else before["status"]), said
+    if not declines and action not in ("pay", "refund", "message", "review"):  # transfers and talk are always kept
+        assert {**after, "thread_id": ""} == {**before, "thread_id": ""}, said
+
+
+async def _plain(walk: Walk, agent: Agent, job: Json, action: str, **given: Any) -> Attempt:
+    operation = {"accept_quote": action, "request_revision": action}.get(action, f"{action}_job")
+    return Attempt(operation, {"job_id": job["id"], **given})
+
+
+async def accept(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "accept")
+
+
+async def accept_quote(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "accept_quote")
+
+
+async def decline(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "decline", reason=pick([None, "Too long for me."]))
+
+
+async def cancel(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "cancel", reason=pick([None, "No longer."]))
+
+
+async def quote(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "quote", price=pick([PRICE, 0, 1, 10**8]), message=pick([None, "By hand."]))
+
+
+async def request_revision(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "request_revision", message="Warmer, please.")
+
+
+async def dispute(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "dispute", reason="It is not what was promised.")
+
+
+async def review(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return await _plain(walk, agent, job, "review", rating=pick([5, 4, 1]), comment=pick([None, "As promised."]))
+
+
+async def message(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    """After ten messages in a row without an answer there is a pause: that may refuse it."""
+    return Attempt("post_message", {"thread_id": job["thread_id"], "body": "How is it going?"}, honest=False)
+
+
+async def deliver(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    preview = pick([None, "The first lines."])
+    if pick([False, False, False, True]):
+        wrong = {"englisch": walk.secret(job["id"])}
+        return Attempt("deliver_job", {"job_id": job["id"], "output": wrong, "preview": preview}, honest=False)
+    output = {"english": walk.secret(job["id"])}
+    return await _plain(walk, agent, job, "deliver", output=output, preview=preview, message=pick([None, "Done."]))
+
+
+async def pay(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    """By a transfer as the terms say it, or one that is too small, too large, somebody else's, unknown, or used before."""
+    terms = await walk.do("pay_job", agent, job_id=job["id"])
+    asked = orjson.loads(terms.body)
+    payee, amount = asked.get("pay_to") or walk.jobs[job["id"]][1].wallet.address, asked.get("amount") or PRICE
+    kind = pick(["exact", "exact", "over", "short", "by another", "to another", "unknown", "known", "terms"])
+    if kind == "terms":
+        return Attempt("pay_job", {"job_id": job["id"]}, honest=False)
+    return _transferred(walk, "pay_job", job, kind, agent, payee, amount, pick)
+
+
+async def refund(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    payee, amount = walk.jobs[job["id"]][0].wallet.address, job["refund_expected"] or PRICE
+    kind = pick(["exact", "exact", "over", "short", "by another", "unknown", "known"])
+    return _transferred(walk, "refund_job", job, kind, agent, payee, amount, pick)
+
+
+def _transferred(
+    walk: Walk, operation: str, job: Json, kind: str, agent: Agent, payee: str, amount_minor: int, pick: Pick
+) -> Attempt:
+    if kind in ("unknown", "known"):
+        sent = pick([*walk.sent]) if kind == "known" and walk.sent else UNKNOWN
+        return Attempt(operation, {"job_id": job["id"], "transaction": sent}, honest=False)
+    payer = walk.stranger if kind == "by another" else agent
+    payee = walk.stranger.wallet.address if kind == "to another" else payee
+    sent = walk.transfer(payer, payee, {"short": 1, "over": 2 * amount_minor}.get(kind, amount_minor))
+    right = kind == "exact" or (kind == "over" and operation == "pay_job")
+    return Attempt(operation, {"job_id": job["id"], "transaction": sent}, right)
+
+
+MAKES: dict[str, Make] = {
+    made.__name__: made
+    for made in (
+        accept, decline, quote, accept_quote, deliver, pay, cancel, request_revision, dispute, review, refund, message,
+    )
+}  # fmt: skip

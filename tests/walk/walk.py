@@ -1,0 +1,193 @@
+"""One walk: five agents on a fresh market, what they know of it, and the steps they take."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import orjson
+from eth_account.signers.local import LocalAccount
+from nacl.signing import SigningKey
+
+from server.sender import Sender
+from server.world.chain import JsonRpcChain
+from storage.open import open_database, serve
+from tests.chain.evm import pack
+from tests.databases import close
+from tests.market import Agent, TestMarket
+from tests.trading import OFFER, binding
+from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
+from tests.walk.watch import Watch
+from tools.answers import Answer
+from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
+from tools.ports import Chain, Env
+
+GAS = 100_000  # enough for a transfer
+V = TypeVar("V")
+Pick = Callable[[Sequence[Any]], Any]  # chooses; what is honest and usual stands first
+QUOTED = {name: value for name, value in OFFER.items() if name != "price"} | {"pricing_model": "quote"}
+OFFERS = (OFFER, OFFER | {"payment": "upfront"}, QUOTED, OFFER | {"price": 0}, QUOTED | {"payment": "upfront"})
+
+
+def usual(choices: Sequence[V]) -> V:
+    return choices[0]
+
+
+async def begun(ground: Ground) -> "Walk":
+    """A new walk, its agents there and their listings offered."""
+    walk = Walk(ground)
+    await walk.begin()
+    return walk
+
+
+class Walk:
+    """`do` is the only way in; it watches every answer."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground, self.evm, self.receivers = ground, ground.evm, Receivers()
+        self.store = serve(open_database(ground.fresh()))
+        chains: dict[Env, Chain] = {}
+        self.market = TestMarket(self.store, chains)
+        ground.begin(self.market.clock)
+        self.chain = JsonRpcChain(ground.node.url, ground.evm.chain_id, monotonic=self.market.clock.monotonic)
+        chains[Env.TEST] = self.chain
+        self.market.market.world = replace(self.market.market.world, web=self.receivers)
+        self.sender, self.troubles = Sender(self.market.market), Troubles(ground)
+        self.sent: dict[str, Sent] = {}
+        self.secrets: dict[bytes, str] = {}
+        self.watch = Watch(self.store, self.receivers, self.sent, self.secrets)
+        self.agents: list[Agent] = []
+        self.gone: set[str] = set()
+        self.listings: list[str] = []
+        self.jobs: dict[str, tuple[Agent, Agent]] = {}  # buyer and seller
+        self.known: dict[tuple[str, str], list[str]] = defaultdict(list)  # a kind of thing of an agent: its ids
+
+    async def begin(self) -> None:
+        for name, account in zip(NAMES, self.ground.people, strict=True):
+            agent = await self.market.register(name)
+            agent.wallet = account
+            self.agents.append(agent)
+            if name != "Eve":
+                await self.succeed("set_wallet_address", agent, address=account.address, signature=binding(agent))
+        for number, offer in enumerate(OFFERS):
+            made = await self.succeed("create_listing", self.agents[number % 2], **offer)
+            self.listings.append(made["id"])
+
+    async def end(self) -> None:
+        self.troubles.end()
+        await self.chain.close()
+        await close(self.store)
+
+    @property
+    def sellers(self) -> list[Agent]:
+        return self.agents[:2]
+
+    @property
+    def buyers(self) -> list[Agent]:
+        return self.agents[2:4]
+
+    @property
+    def stranger(self) -> Agent:
+        return self.agents[4]
+
+    async def do(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Answer:
+        """Call an operation, and see that everything still holds."""
+        fails = self.troubles.any
+        if CATALOGUE[operation].streams:
+            answer = await self._listen(operation, agent, given)
+        else:
+            answer = await self.market.answer(operation, given, key=agent and agent.keys["test"])
+        self.ground.succeeded[operation] += answer.status < 300
+        await self.watch.answered(operation, agent and agent.id, answer, chain_fails=fails)
+        return answer
+
+    async def succeed(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Any:
+        """The record; AssertionError for a refusal: what cannot be refused whatever went before."""
+        answer = await self.do(operation, agent, **given)
+        assert not answer.refused, (operation, answer.body)
+        return orjson.loads(answer.body)
+
+    async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Answer:
+        """The first frame of a stream as an answer."""
+        came = Approach(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
+        opened = await self.market.market.stream(CATALOGUE[operation], given, came)
+        if isinstance(opened, Answer):
+            return opened
+        frame = await anext(opened)
+        await opened.aclose()
+        return Answer(200, frame.data)
+
+    # -- the chain -------------------------------------------------------------------------------------------------
+
+    def transfer(self, payer: Agent, payee: str, amount_minor: int) -> str:
+        """Send USDC; the transaction's hash. No two are the same transaction, also where a branch forgot the first."""
+        data = pack("transfer(address,uint256)", payee, amount_minor)
+        sent = self.evm.send(payer.wallet, self.evm.usdc, data, gas=GAS + len(self.sent))
+        self.sent[sent] = Sent(payer.wallet.address.lower(), payee.lower(), amount_minor)
+        return sent
+
+    def secret(self, job_id: str) -> str:
+        """A work nobody has seen."""
+        words = f"secret-work-{len(self.secrets)}"
+        self.secrets[words.encode()] = job_id
+        return words
+
+    # -- time and workers ------------------------------------------------------------------------------------------
+
+    async def work(self, step: str) -> None:
+        """A step of the workers, or one after the other; what is done once is not done again."""
+        workers = self.market.workers
+        steps: dict[str, Callable[[], Any]] = {
+            "sweep": workers.sweep, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
+            "wind down": workers.wind_down, "keep house": workers.keep_house, "probe": workers.probe,
+            "write touches": workers.write_touches, "index": workers.index_agents,
+        }  # fmt: skip
+        for name in steps if step == "all" else [step]:
+            await steps[name]()
+            if name in ("sweep", "tell", "fire"):
+                assert await steps[name]() == 0, f"{name} was done twice"
+        await self.watch.after_step()
+
+    async def order(self, buyer: Agent, number: int) -> str | None:
+        """Order from a listing; None where that was refused."""
+        answer = await self.do("create_job", buyer, listing_id=self.listings[number], input={"text": "guten Tag"})
+        if answer.refused:
+            return None
+        job = orjson.loads(answer.body)
+        return self.took(job["id"], buyer, job["seller"]["id"])
+
+    def took(self, job_id: str, buyer: Agent, seller_id: str) -> str:
+        seller = next(agent for agent in self.agents if agent.id == seller_id)
+        self.jobs[job_id] = (buyer, seller)
+        return job_id
+
+    def binding(self, agent: Agent, account: LocalAccount) -> dict[str, str]:
+        """What binds a wallet, also instead of another: signed by it and proven by the agent's key."""
+        text = f"service:wallet:{agent.id}:{account.address.lower()}"
+        proof = SigningKey(agent.seed).sign(text.encode()).signature.hex()
+        signature = binding(replace(agent, wallet=account))
+        return {"address": account.address, "signature": signature, "proof": proof}
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def read_everything(self) -> None:
+        """Whoever must not read a sealed work looks for it wherever it could be."""
+        self.troubles.end()
+        readers = [agent for agent in (*self.buyers, self.stranger) if agent.id not in self.gone]
+        sealed = sorted({job for job in self.secrets.values() if len(self.watch.readers[job]) == 1})
+        for agent in readers:
+            for page in ("list_jobs", "list_events", "list_threads", "list_settlements", "get_inbox"):
+                await self.do(page, agent)
+            for job_id in sealed:
+                await self.look_at(agent, job_id)
+        await self.do("search_listings", None, env="test")
+
+    async def look_at(self, agent: Agent, job_id: str) -> None:
+        for operation in ("get_job", "list_job_events", "get_receipt"):
+            await self.do(operation, agent, job_id=job_id)
+        for revision in range(3):
+            await self.do("get_delivery", agent, job_id=job_id, revision=revision)
+        answer = await self.do("get_job", agent, job_id=job_id)
+        if not answer.refused:
+            await self.do("list_messages", agent, thread_id=orjson.loads(answer.body)["thread_id"])

@@ -1,0 +1,133 @@
+"""What must hold after every step of a walk, whatever was called: read from answers, rows and what was posted."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter
+from sqlalchemy import bindparam, select
+
+from storage.jobs import audit_of
+from storage.query import Query
+from storage.store import Store
+from storage.tables import EventRow, JobEventRow, JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.unit import Tx
+from tests.walk.ground import Receivers, Sent
+from tools.answers import Answer
+from tools.records import eventdata, webhooks
+from tools.rules.jobfacts import JobStatus
+from tools.rules.lifecycle import MOVES, NOTICES, OPENINGS, Actor
+from tools.steps.recompute import recompute
+
+SECRET = re.compile(rb"secret-work-\d+")
+MODELS: dict[str, TypeAdapter[Any]] = {kind: TypeAdapter(model) for kind, model in eventdata.PAYLOADS.items()}
+WHOLE = TypeAdapter(webhooks.WebhookBody)
+TOLD_BY_MOVES = {move.event for move in (*OPENINGS, *MOVES)}
+SAID_BESIDES = {"job.payment_due", "job.payment_partial", "job.payment_orphaned", "job.refund_due", "job.refunded"}
+SAID_BESIDES |= {move.event for move in NOTICES if move.event}
+
+all_jobs = Query(select(JobRow))
+all_settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
+events_after = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id))
+
+
+@dataclass
+class Watch:
+    """The invariants of one walk's market."""
+
+    store: Store
+    receivers: Receivers
+    sent: Mapping[str, Sent]  # by transaction hash: what the walk sent on the chain
+    secrets: Mapping[bytes, str]  # what was delivered, and the job it belongs to
+    last_event: int = 0
+    heard: int = 0  # of what was posted
+    versions: dict[str, int] = field(default_factory=dict)
+    readers: dict[str, set[str]] = field(default_factory=dict)  # job: who may read its work
+    kept: dict[str, int] = field(default_factory=dict)  # job: what came for it and was not sent back, in minor units
+
+    async def answered(self, operation: str, reader: str | None, answer: Answer, *, chain_fails: bool) -> None:
+        """No 500, which an undeclared error is too; 502 only where the chain fails; nothing sealed in it."""
+        assert answer.status < 500 or (answer.status == 502 and chain_fails), (operation, answer.status, answer.body)
+        await self.after_step()
+        self.unsealed(reader, answer.body, operation)
+        if operation == "get_job" and not answer.refused:
+            self._owed(orjson.loads(answer.body))
+
+    async def after_step(self) -> None:
+        await self.store.look(self._rows)
+        for _, body in self.receivers.posted[self.heard :]:
+            self._posting(body)
+        self.heard = len(self.receivers.posted)
+
+    async def at_the_end(self) -> None:
+        await self.after_step()
+        drifted = [str(drift) async for drift in recompute(self.store) if drift.keys]
+        assert drifted == []
+
+    def unsealed(self, reader: str | None, text: bytes, where: str) -> None:
+        """Work is read by its seller, and by its buyer once it is paid for; by nobody else, ever."""
+        for secret in set(SECRET.findall(text)):
+            job_id = self.secrets[secret]
+            assert reader in self.readers[job_id], f"{where} shows {reader} the work of {job_id}: {text[:2000]!r}"
+
+    def _rows(self, tx: Tx) -> None:
+        for event in tx.all(events_after, after=self.last_event):
+            assert event.id > self.last_event
+            self.last_event = event.id
+            MODELS[event.kind].validate_json(event.data, strict=True, extra="forbid")
+        settlements = tx.all(all_settlements)
+        self._transfers(settlements)
+        for row in tx.all(all_jobs):
+            if self.versions.get(row.id) != row.version:
+                self.versions[row.id] = row.version
+                self._moves(row, tx.all(audit_of, job_id=row.id))
+            self._money(row, [one for one in settlements if one.job_id == row.id])
+
+    def _transfers(self, settlements: list[SettlementRow]) -> None:
+        """Every settlement is a transfer that was really sent, of that amount between those two, and counts once."""
+        times = Counter((one.network, one.tx_hash.lower()) for one in settlements)
+        assert [place for place, count in times.items() if count > 1] == []
+        for one in settlements:
+            found = Sent(one.payer_address.lower(), one.pay_to.lower(), one.amount)
+            assert found == self.sent[one.tx_hash], one
+            assert min(one.amount, one.expected_amount + 1) > 0, one
+
+    def _moves(self, row: JobRow, audit: list[JobEventRow]) -> None:
+        """The audit trail walks the lifecycle table from the order to where the job stands, without a gap."""
+        actors = {None: Actor.CLOCK, row.buyer_id: Actor.BUYER, row.seller_id: Actor.SELLER}
+        places: set[JobStatus | None] = {None}
+        for before, one in zip([None, *audit], audit, strict=False):
+            assert before is None or before.created_at <= one.created_at, (row.id, one)
+            event = f"job.{one.type}"
+            if event in TOLD_BY_MOVES:
+                actor = actors[one.actor_id]
+                places = {
+                    move.target
+                    for move in (*OPENINGS, *MOVES)
+                    if (move.event, move.actor) == (event, actor) and move.source in places
+                }
+                assert places, f"{row.id}: no move of the {actor} says {event} after {[part.type for part in audit]}"
+            else:
+                assert event in SAID_BESIDES, (row.id, event)
+        assert JobStatus(row.status) in places, (row.id, row.status, [part.type for part in audit])
+
+    def _money(self, row: JobRow, settlements: list[SettlementRow]) -> None:
+        """From the money that moved alone: who may read the work, and what is left of the money."""
+        payments = [one for one in settlements if one.kind is SettlementKind.PAYMENT]
+        paid_minor = sum(one.amount for one in payments if one.status is not SettlementStatus.ORPHANED)
+        bought = row.price is not None and paid_minor >= row.price
+        self.readers[row.id] = {row.seller_id, row.buyer_id} if bought else {row.seller_id}
+        self.kept[row.id] = 2 * sum(one.amount for one in payments) - sum(one.amount for one in settlements)
+
+    def _owed(self, job: Mapping[str, Any]) -> None:
+        """Nobody owes less than nothing, nor more than what came and was not sent back."""
+        owed = job["refund_expected"]
+        assert owed is None or 0 < owed <= self.kept[job["id"]], job
+
+    def _posting(self, body: bytes) -> None:
+        """A webhook gets a whole event that is its agent's, and nothing that its agent must not read."""
+        told = WHOLE.validate_json(body, extra="forbid")
+        self.unsealed(told.agent_id, body, f"a webhook's {told.type}")
