@@ -83,6 +83,29 @@ async def test_m10_unpaid_work_an_hour_overdue_is_cancelled_as_the_sellers_failu
     assert (listing["stats"]["jobs_failed"], listing["stats"]["jobs_completed"]) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    "place, offered, seconds",
+    [
+        ("open", {"accept_timeout_seconds": 60}, 60),
+        ("awaiting_payment", {"payment": "upfront"}, 900),
+        ("in_progress", {"turnaround_seconds": 60}, 3660),
+        ("delivered", {}, 900),
+        ("revealed", {}, 900),
+    ],
+)
+async def test_a_sweep_that_comes_late_changes_nothing_that_was_shown_before_it(
+    trade: Trade, place: str, offered: dict[str, Any], seconds: int
+) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at(place, seller, buyer, **offered)
+    trade.market.pass_seconds(seconds + 100)
+    shown = [await trade.seen(party, job) for party in (seller, buyer)]
+    assert await trade.market.workers.sweep() == 1
+    assert [await trade.seen(party, job) for party in (seller, buyer)] == shown
+    was_due_at = datetime.fromisoformat(shown[0]["updated_at"])
+    assert (trade.market.clock.now() - was_due_at).total_seconds() == 100
+
+
 @covers("state.job.decided.revival")
 async def test_m5_a_payment_mined_within_an_hour_after_pay_by_brings_the_job_back(trade: Trade) -> None:
     seller, buyer = await trade.parties()

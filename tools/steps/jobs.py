@@ -113,11 +113,13 @@ def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
 
 def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
     """What the clock's move writes beside the status: the same whenever it is written, or only shown."""
+    assert move.deadline is not None
+    changes: dict[str, object] = {"updated_at": getattr(row, move.deadline) + move.grace}
     if move.target is JobStatus.COMPLETED:
-        return {"completed_at": row.review_by}
+        changes["completed_at"] = row.review_by
     if move.target is JobStatus.CANCELLED:
-        return {"cancel_reason": "the delivery deadline passed"}
-    return {}
+        changes["cancel_reason"] = "the delivery deadline passed"
+    return changes
 
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
@@ -172,7 +174,8 @@ def advance(
 
     What it makes due, a payment or a refund, is said too.
     """
-    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value, "updated_at": ctx.now}
+    changes = {"updated_at": ctx.now} | changes
+    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
     moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
     row = ctx.tx.change(seen.row, **changes, **attended(moved, attention_in(seen.row), ctx.now))
     after = replace(seen, row=row)

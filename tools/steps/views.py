@@ -43,7 +43,11 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
     """The fields of the record. What the clock has not written yet is shown as if it had."""
     row, now = seen.row, ctx.now
     facts, move = clocked(seen.facts, now), due(seen.facts, now)
-    shown: dict[str, Any] = {"cancel_reason": row.cancel_reason, "completed_at": row.completed_at}
+    shown: dict[str, Any] = {
+        "cancel_reason": row.cancel_reason,
+        "completed_at": row.completed_at,
+        "updated_at": row.updated_at,
+    }
     shown |= clock_changes(row, move) if move else {}
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
@@ -94,7 +98,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "accepted_at": stamp_or_none(row.accepted_at),
         "delivered_at": stamp_or_none(row.delivered_at),
         "completed_at": stamp_or_none(shown["completed_at"]),
-        "updated_at": stamp(row.updated_at),
+        "updated_at": stamp(shown["updated_at"]),
         "next_steps": _next_steps(ctx, seen, facts, role, actions),
     }
 
