@@ -12,6 +12,8 @@ from tests.walk.walk import begun
 from tools.catalogue import CATALOGUE
 
 SECONDS = (1, 59, 61, 301, 601, 901, 1_801, 3_601, 7_300, 86_401, 3 * 86_400, 91 * 86_400)
+PRICED = ("sealed", "revealed", "completed", "awaiting payment", "paid first", "owing")
+TO_AND_FRO = ("buyer pay", "seller refund", "buyer cancel", "seller cancel")
 MONEY = ("sealed", "awaiting payment", "owing")  # where somebody has to send something
 STEPS = ("all", "sweep", "tell", "fire", "send", "wind down", "keep house", "probe", "write touches", "index")
 
@@ -55,9 +57,21 @@ class Market(RuleBasedStateMachine):
 
     @rule(data=st.data(), place=st.sampled_from(MONEY), trouble=st.sampled_from(TROUBLES))
     def money_moves_while_the_chain_fails(self, data: Any, place: str, trouble: str) -> None:
-        buyers = [agent for agent in self.here() if agent in self.walk.buyers]
-        if buyers and not self.walk.gone & {agent.id for agent in self.walk.sellers}:
-            self.take(moves.move_money(self.walk, place, self.one_of(buyers, data), trouble, self.pick(data)))
+        if not self.walk.gone:
+            buyer = self.one_of(self.walk.buyers, data)
+            self.take(moves.move_money(self.walk, place, buyer, trouble, self.pick(data)))
+
+    @rule(
+        data=st.data(),
+        place=st.sampled_from(PRICED),
+        steps=st.lists(st.sampled_from(TO_AND_FRO), min_size=2, max_size=6),
+    )
+    def money_goes_to_and_fro(self, data: Any, place: str, steps: list[str]) -> None:
+        walk = self.walk
+        job_id = None if walk.gone else self.take(moves.reach(walk, place, walk.buyers[0]))
+        for step in steps if job_id else ():
+            role, action = step.split()
+            self.take(moves.attempt(walk, job_id, walk.jobs[job_id][role == "seller"], action, self.pick(data)))
 
     @rule(seconds=st.sampled_from(SECONDS))
     def time_passes(self, seconds: int) -> None:

@@ -65,7 +65,7 @@ class Watch:
     async def at_the_end(self) -> None:
         await self.after_step()
         drifted = [str(drift) async for drift in recompute(self.store) if drift.keys]
-        assert drifted == []
+        assert not drifted, drifted
 
     def unsealed(self, reader: str | None, text: bytes, where: str) -> None:
         """Work is read by its seller, and by its buyer once it is paid for; by nobody else, ever."""
@@ -75,7 +75,7 @@ class Watch:
 
     def _rows(self, tx: Tx) -> None:
         for event in tx.all(events_after, after=self.last_event):
-            assert event.id > self.last_event
+            assert event.id > self.last_event, event
             self.last_event = event.id
             MODELS[event.kind].validate_json(event.data, strict=True, extra="forbid")
         settlements = tx.all(all_settlements)
@@ -89,7 +89,7 @@ class Watch:
     def _transfers(self, settlements: list[SettlementRow]) -> None:
         """Every settlement is a transfer that was really sent, of that amount between those two, and counts once."""
         times = Counter((one.network, one.tx_hash.lower()) for one in settlements)
-        assert [place for place, count in times.items() if count > 1] == []
+        assert len(times) == len(settlements), [place for place, count in times.items() if count > 1]
         for one in settlements:
             found = Sent(one.payer_address.lower(), one.pay_to.lower(), one.amount)
             assert found == self.sent[one.tx_hash], one
