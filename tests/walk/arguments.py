@@ -1,4 +1,4 @@
-"""Plausible arguments for every operation: of a caller, from what the walk knows, made first where there is nothing yet."""
+"""Plausible arguments for every operation, from what the walk knows; made first where there is nothing yet."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -33,11 +33,13 @@ def other(walk: Walk, agent: Agent) -> Agent:
 
 MADE: dict[str, tuple[str, Callable[[Walk, Agent], Given], Callable[[Any], str]]] = {
     "thread": (
-        "start_thread", lambda walk, agent: {"to": other(walk, agent).id, "body": TEXTS[0]}, lambda made: made["thread"]["id"],
+        "start_thread",
+        lambda walk, agent: {"to": other(walk, agent).id, "body": TEXTS[0]},
+        lambda made: made["thread"]["id"],
     ),
     "hook": ("create_webhook", lambda *_: {"url": URL, "event_types": ["*"]}, lambda made: made["id"]),
     "schedule": (
-        "create_schedule", lambda *_: {"in_seconds": 60, "interval_seconds": 60, "max_runs": 3}, lambda made: made["id"],
+        "create_schedule", lambda *_: {"in_seconds": 60, "interval_seconds": 60}, lambda made: made["id"],
     ),
     "memory": ("put_memory", lambda *_: {"key": "notes/a:1", "value": {"a": [1, 2.5, None]}}, lambda made: made["key"]),
     "key": ("create_api_key", lambda *_: {"env": "test", "scopes": ["read"]}, lambda made: made["id"]),
@@ -199,7 +201,7 @@ PLAUSIBLE: dict[str, Make] = {
     "get_schedule": with_one("schedule", "schedule_id"),
     "update_schedule": with_one("schedule", "schedule_id", status=["paused", "active"]),
     "delete_schedule": with_one("schedule", "schedule_id", "ends"),
-    "put_memory": with_any(key=["notes/a:1", "b", "c d"], value=[1, "two"], ttl_seconds=[None, 60], if_version=[None, 1]),
+    "put_memory": with_any(key=["notes/a:1", "c d"], value=[1, "two"], ttl_seconds=[None, 60], if_version=[None, 1]),
     "get_memory": with_one("memory", "key"),
     "list_memory": with_any(prefix=[None, "notes/"]),
     "delete_memory": with_one("memory", "key", "ends"),
@@ -241,7 +243,7 @@ STANDS: dict[str, tuple[str, str]] = {
     "request_revision": ("revealed", "buyer"),
     "review_job": ("completed", "buyer"),
 }
-"""Where a job must stand, and whose call it must be, for the usual call to succeed; all others succeed by the first seller."""
+"""Where a job must stand, and whose call it must be, to succeed; all others succeed by the first seller."""
 
 
 async def call_as_usual(walk: Walk, operation: str) -> None:

@@ -1,4 +1,4 @@
-"""What walks stand on: one chain behind a node that can fail, its people, a fresh market for each walk, and what it did."""
+"""What walks stand on: one chain behind a node that can fail, its people, and a count of what succeeded."""
 
 import asyncio
 from collections import Counter
@@ -81,7 +81,7 @@ class Troubles:
 
     def __init__(self, ground: Ground) -> None:
         self.ground, self.evm, self.node = ground, ground.evm, ground.node
-        self.any = self.held = self.reorganised = False
+        self.any = self.held = False
         self.began_at = self.evm.head()
 
     def begin(self, name: str) -> None:
@@ -103,9 +103,8 @@ class Troubles:
         self.node.fault(method, self._slow if fault is None else fault, times)
 
     def _reorganise(self) -> None:
-        """The last blocks of this walk go, and a longer branch without what was in them comes."""
-        self.evm.release()
-        self.any, self.reorganised = False, True  # the node is well: it tells the truth about another branch
+        """The last blocks of this walk go; of the longer branch that comes instead the node tells truly."""
+        self.end()
         dropped = min(3, self.evm.head() - self.began_at)
         if dropped:
             self.evm.reorg(str(self.evm.head() - dropped), dropped + 1)

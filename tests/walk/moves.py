@@ -154,7 +154,7 @@ async def deliver(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
 
 
 async def pay(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    """By a transfer as the terms say it, or one that is too small, too large, somebody else's, unknown, or used before."""
+    """By a transfer as the terms say it, or one that is too small, too large, another agent's, unknown or used."""
     terms = await walk.do("pay_job", agent, job_id=job["id"])
     asked = orjson.loads(terms.body)
     payee, amount = asked.get("pay_to") or walk.jobs[job["id"]][1].wallet.address, asked.get("amount") or PRICE

@@ -1,4 +1,4 @@
-"""Random walks over the whole market: whatever is called, however time passes and the chain fails, what must hold holds."""
+"""Random walks over the whole market: whatever is called, however time passes and whatever fails."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def ground(fresh: Callable[[], str]) -> Iterator[Ground]:
 
 
 def test_whatever_happens_what_must_hold_holds(ground: Ground, database: str, request: pytest.FixtureRequest) -> None:
-    """Sealed work stays sealed, a transfer counts once, jobs keep to their table, errors are declared, no count drifts."""
+    """Sealed work stays sealed, a transfer counts once, jobs keep to the table, errors are declared, counts exact."""
     number = int(request.config.getoption("--hypothesis-seed") or int.from_bytes(os.urandom(4)))
     print(f"again with --hypothesis-seed={number}")
     run_state_machine_as_test(
