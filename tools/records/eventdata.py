@@ -1,14 +1,10 @@
 """What events carry in `data`, kind by kind. An event that carries something else is a fault."""
 
 from collections.abc import Mapping
-from typing import (
-    Annotated,
-    Literal,
-    NotRequired,  # pydantic makes no schema of typing's before Python 3.12
-)
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
 
 from tools.records.base import Json
 from tools.records.webhooks import WebhookDisabledData, WebhookTestData
