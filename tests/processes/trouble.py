@@ -26,7 +26,7 @@ MOST_FILE_BYTES = 17 * 1024 * 1024  # a piece of PostgreSQL's own log has 16, an
 FILL = """
 INSERT INTO events (agent_id, env, kind, data, created_at)
 SELECT 'nobody', 'test', 'long', repeat('x', %s), created_at FROM (SELECT created_at FROM events LIMIT 1) AS one,
-generate_series(1, 1000)
+generate_series(1, %s)
 """
 SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, before anybody is told
 NOT_PAGES, ALL_PAGES = "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 4294967294"  # 1: as many as there are
@@ -94,20 +94,28 @@ def before_postgres(pair: Pair, server: PostgresServer) -> Place:
 
 @asynccontextmanager
 async def full(url: str) -> AsyncIterator[None]:
-    """The file of events is as large as a file of this server may be. What fills it is rolled back: nobody ever sees it."""
+    """The file of events is as large as a file of this server may be. What fills it nobody ever sees: it is not committed."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE events SET (autovacuum_enabled = off)")
-    await asyncio.to_thread(fill, url)
-    yield
+    with psycopg.connect(url) as filler:
+        await asyncio.to_thread(fill, filler)
+        yield
+        filler.rollback()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM events")
 
 
-def fill(url: str) -> None:
-    for characters in (1500, 60):
-        with suppress(errors.InternalError_), psycopg.connect(url) as connection:
+def fill(filler: psycopg.Connection) -> None:
+    """As many rows as there is room for, large ones and small ones, in a transaction that stays open.
+
+    Rows that were rolled back would give their room to whoever comes, as soon as somebody reads the page.
+    """
+    filler.execute("SELECT 1")
+    for rows, characters in ((1000, 1500), (50, 60), (1, 60)):
+        with suppress(errors.InternalError_):
             while True:
-                connection.execute(FILL, [characters])
+                with filler.transaction():
+                    filler.execute(FILL, [characters, rows])
 
 
 @asynccontextmanager
