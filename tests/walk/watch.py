@@ -29,6 +29,8 @@ TOLD_BY_MOVES = {move.event for move in (*OPENINGS, *MOVES)}
 SAID_BESIDES = {"job.payment_due", "job.payment_partial", "job.payment_orphaned", "job.refund_due", "job.refunded"}
 SAID_BESIDES |= {move.event for move in NOTICES if move.event}
 
+job_versions = Query(select(JobRow.id, JobRow.version).order_by(JobRow.id))
+settlement_versions = Query(select(SettlementRow.id, SettlementRow.version).order_by(SettlementRow.id))
 all_jobs = Query(select(JobRow))
 all_settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
 events_after = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id))
@@ -44,6 +46,7 @@ class Watch:
     secrets: Mapping[bytes, str]  # what was delivered, and the job it belongs to
     last_event: int = 0
     heard: int = 0  # of what was posted
+    seen: list[Any] = field(default_factory=list)  # the version of each job and settlement at the last look
     versions: dict[str, int] = field(default_factory=dict)
     readers: dict[str, set[str]] = field(default_factory=dict)  # job: who may read its work
     kept: dict[str, int] = field(default_factory=dict)  # job: what came for it and was not sent back, in minor units
@@ -78,6 +81,10 @@ class Watch:
             assert event.id > self.last_event, event
             self.last_event = event.id
             MODELS[event.kind].validate_json(event.data, strict=True, extra="forbid")
+        versions = [*tx.all(job_versions), *tx.all(settlement_versions)]
+        if versions == self.seen:  # nothing was written since the last look: what held still holds
+            return
+        self.seen = versions
         settlements = tx.all(all_settlements)
         self._transfers(settlements)
         for row in tx.all(all_jobs):
