@@ -1,12 +1,13 @@
 """Two processes that fork servers, started once for the tests of this folder, and a chain beside them."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.faults.forge import Forge
 from tests.processes.pair import Chain, Pair
+from tests.trading import Trade
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,10 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield Pair(forges, chain, folder)
         for forge in forges:
             forge.close()
+
+
+@pytest.fixture
+async def trade(pair: Pair) -> AsyncIterator[Trade]:
+    """A trade between agents of what the module's own `pair` serves."""
+    async with pair.trading() as made:
+        yield made

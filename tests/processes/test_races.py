@@ -7,7 +7,7 @@ seed that is printed; who gets the row is the database's.
 import asyncio
 import random  # noqa: TID251 - seeded: the same order can be had again
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -37,12 +37,6 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
     forged.serve(postgres.create("races"))
     yield forged
     forged.kill()
-
-
-@pytest.fixture
-async def trade(pair: Pair) -> AsyncIterator[Trade]:
-    async with pair.trading() as made:
-        yield made
 
 
 async def race(

@@ -6,7 +6,7 @@ first.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -45,12 +45,6 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
         connection.execute(LATE)
     yield forged
     forged.kill()
-
-
-@pytest.fixture
-async def trade(pair: Pair) -> AsyncIterator[Trade]:
-    async with pair.trading() as made:
-        yield made
 
 
 @dataclass
