@@ -43,11 +43,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
     """The fields of the record. What the clock has not written yet is shown as if it had."""
     row, now = seen.row, ctx.now
     facts, move = clocked(seen.facts, now), due(seen.facts, now)
-    shown: dict[str, Any] = {
-        "cancel_reason": row.cancel_reason,
-        "completed_at": row.completed_at,
-        "updated_at": row.updated_at,
-    }
+    shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
     shown |= clock_changes(row, move) if move else {}
     role = seen.role_of(ctx.agent)
     actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
