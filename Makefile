@@ -42,6 +42,7 @@ conformance: .venv/.installed-test
 
 torture: .venv/.installed-test
 	$(PY) -m tests.torture
+	$(PY) -m pytest -q -s tests/walk --hypothesis-seed=$$(date +%s)
 
 lock: .venv/.installed-test  ## pin again what pyproject.toml allows
 	$(PIP) install uv

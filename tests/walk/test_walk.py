@@ -1,6 +1,5 @@
 """Random walks over the whole market: whatever is called, however time passes and whatever fails."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -18,6 +17,7 @@ from tools.catalogue import CATALOGUE
 
 WALKS = {"sqlite": 200, "postgres": 20}
 STEPS = 15
+SEED = 20261121  # what has passed passes again; `make torture` takes other walks each time
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def ground(fresh: Callable[[], str]) -> Iterator[Ground]:
 
 def test_whatever_happens_what_must_hold_holds(ground: Ground, database: str, request: pytest.FixtureRequest) -> None:
     """Sealed work stays sealed, a transfer counts once, jobs keep to the table, errors are declared, counts exact."""
-    number = int(request.config.getoption("--hypothesis-seed") or int.from_bytes(os.urandom(4)))
+    number = int(request.config.getoption("--hypothesis-seed") or SEED)
     print(f"again with --hypothesis-seed={number}")
     run_state_machine_as_test(
         seed(number)(lambda: Market(ground)),
