@@ -140,7 +140,6 @@ async def test_the_doctor_recomputes_when_asked_and_says_what_differs(
     assert wrong == [f"WRONG recomputed: mailboxes (unread): 1 differ: {named}"]
 
 
-@pytest.mark.parametrize("database", ["sqlite"])
 async def test_the_command_line_recomputes_and_ends_with_1_where_something_differs(
     closed_market: str, tmp_path: Path
 ) -> None:
