@@ -34,7 +34,8 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
     try:
         store = open_store(settings.database, scan_seconds=PATIENCE_SECONDS)
     except StorageError as error:
-        yield False, f"database: {error}"
+        alone = "; a SQLite file is examined while no market serves it" if settings.database_file else ""
+        yield False, f"database: {error}{alone}"
         return
     try:
         yield True, f"database: {settings.database_shown} opens and is up to date"

@@ -55,6 +55,23 @@ async def test_a_transfer_in_flight_of_a_declined_job_is_owed_back(trade: Trade)
 
 
 @covers("job.status.quote_requested", "job.status.quoted", "state.job.decided.order_quote", "state.job.decided.quote")
+async def test_who_says_which_price_it_agrees_to_agrees_to_no_other(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.order(buyer, await trade.listing(seller, pricing_model="quote", price=None))
+    for price in (100, 90_000_000):
+        await act(trade, seller, "quote_job", job, price=price)
+    error = await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"], price=100)
+    assert (error["code"], error["message"]) == ("invalid_transition", "the quoted price is 90000000 now, not 100")
+    assert error["details"] == {
+        "quoted_price": 90_000_000,
+        "status": "quoted",
+        "available_actions": ["accept_quote", "cancel", "message"],
+    }
+    assert (await trade.seen(buyer, job))["status"] == "quoted"
+    agreed = await act(trade, buyer, "accept_quote", job, price=90_000_000)
+    assert (agreed["status"], agreed["price"]) == ("in_progress", 90_000_000)
+
+
 @covers("open.quote", "event.kind.job.quoted", "event.kind.job.quote_accepted", "route.jobs.accept_quote")
 @covers("pricing_model.quote", "state.job.quoted.accept_quote")
 async def test_a_price_is_quoted_and_agreed(trade: Trade) -> None:

@@ -128,7 +128,7 @@ def test_an_operation_without_an_example_shows_the_arguments_it_needs() -> None:
 def test_an_operation_of_rest_alone_is_on_no_card(market: Market) -> None:
     there = replace(CATALOGUE["pay_echo"], name="admin_thing", toolset="admin", surfaces=frozenset({Surface.REST}))
     cards = [make(market.house, [*CATALOGUE.values(), there]) for make in (public_card, extended_card)]
-    assert "admin" not in orjson.dumps(cards).decode()
+    assert "admin_thing" not in orjson.dumps(cards).decode()
     assert [skill["id"] for skill in cards[1]["skills"]] == [
         op.name for op in CATALOGUE.values() if Surface.A2A in op.surfaces
     ]

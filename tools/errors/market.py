@@ -165,7 +165,7 @@ class JobNotSettled(WrongState):
     """Only a completed or resolved job can be reviewed."""
 
     code = "job_not_settled"
-    usual_hint = "Wait until the job is completed; get_job shows what it waits for."
+    usual_hint = "get_job shows its status, and in waiting_on whether it can still be completed."
 
 
 class AlreadyReviewed(TakenAlready):

@@ -63,8 +63,8 @@ class CreateApiKey(Arguments):
 def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
     """Make another API key, for one environment; `key` is shown this once.
 
-    Give a key that leaves your hands only the scopes it needs and an end. A key cannot make one that may do more than
-    itself. End it with revoke_api_key.
+    Give a key that leaves your hands only the scopes it needs (most need read too) and an end. No key gives scopes it lacks;
+    one with admin:self manages the keys of both environments. End it with revoke_api_key.
     """
     agent = acting_agent(ctx)
     own = ctx.caller.scopes

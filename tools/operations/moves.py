@@ -14,7 +14,7 @@ from tools.registry import operation
 from tools.rules.lifecycle import already
 from tools.rules.pricing import MOST_PRICE
 from tools.steps.agreeing import agreed
-from tools.steps.jobs import JobRef, SeenJob, advance, allow, in_seconds, mine, post_note
+from tools.steps.jobs import JobRef, SeenJob, advance, allow, in_seconds, mine, post_note, standing
 from tools.steps.screening import private_text
 from tools.steps.views import job_record
 
@@ -82,6 +82,15 @@ def quote_job(ctx: Context, offer: QuoteJob) -> Job:
     return job_record(ctx, done)
 
 
+class AcceptQuote(JobRef):
+    price: int | None = Field(
+        None,
+        ge=0,
+        le=MOST_PRICE,
+        description="the quoted_price you agree to, minor units; refused if another stands now",
+    )
+
+
 @operation(
     "POST /v1/jobs/{job_id}/accept_quote",
     action="accept_quote",
@@ -90,15 +99,23 @@ def quote_job(ctx: Context, offer: QuoteJob) -> Job:
     idempotent=True,
     toolset="buying",
 )
-def accept_quote(ctx: Context, ref: JobRef) -> Job:
+def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
     """Agree to the quoted price: the work begins (on_delivery, or free), or you pay first (upfront).
 
-    The price no longer changes from here on. Next: wait for the delivery, or pay_job.
+    Send the price you have read: the seller may quote anew until you agree, not after. Next: wait for the delivery, or pay_job.
     """
-    seen = mine(ctx, ref.job_id)
+    seen = mine(ctx, said.job_id)
     if already(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "accept_quote")
+    quoted = seen.row.quoted_price
+    if said.price not in (None, quoted):
+        raise InvalidTransition(
+            f"the quoted price is {quoted} now, not {said.price}",
+            hint="Read quoted_price and quote_message again; accept_quote agrees, cancel_job says no.",
+            quoted_price=quoted,
+            **standing(ctx, seen),
+        )
     return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
 
 
@@ -187,6 +204,7 @@ def dispute_job(ctx: Context, said: DisputeJob) -> Job:
     """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
 
     Ask for a revision first where one is left. A verdict for you, or a split, obliges the seller to send money back.
+    In this version no panel sits yet: the job stays disputed until one does.
     """
     private_text(said.reason, "reason")
     seen = mine(ctx, said.job_id)

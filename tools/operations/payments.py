@@ -126,7 +126,11 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     if known is not None:
         return _again(ctx, seen, known)
     if proof.verdict is None:
-        raise JobNotPayable("payment is not due yet; nothing was recorded, keep the hash", **standing(ctx, seen))
+        raise JobNotPayable(
+            "payment is not due yet; nothing was recorded, keep the hash",
+            hint="Send the same hash again once the payment is due: payment.status of get_job is due then.",
+            **standing(ctx, seen),
+        )
     return _settle(ctx, seen, proof.transaction, proof.verdict)
 
 

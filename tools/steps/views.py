@@ -183,7 +183,6 @@ _WHY = {
     "accept_quote": "Agree to the quoted price.",
     "request_revision": "Ask for changes.",
     "dispute": "Have the delivery judged.",
-    "refund": "Send back what is owed.",
     "message": "Write to the other party.",
 }
 
@@ -192,7 +191,10 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     waiting = waiting_on(facts, ctx.now)
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
-    found = [step(by_action[action], _WHY[action], deadline=until, **_place_of(action, seen.row)) for action in actions]
+    found = [
+        step(by_action[action], _why(ctx, seen, facts, action), deadline=until, **_asked(action, seen.row))
+        for action in actions
+    ]
     if not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
         found.append(step("get_job", "See whether the other party has acted.", job_id=seen.row.id))
     if facts.is_paid:
@@ -200,6 +202,16 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     return steps(*found)
 
 
-def _place_of(action: str, row: JobRow) -> dict[str, str]:
+def _why(ctx: Context, seen: SeenJob, facts: JobFacts, action: str) -> str:
+    if action != "refund":
+        return _WHY[action]
+    paid = _latest(ctx, seen, SettlementKind.PAYMENT)
+    payer = paid.payer_address if paid else "the wallet that paid"
+    return f"Send {refund_expected(facts)} USDC minor units to {payer}, then call with the transaction hash."
+
+
+def _asked(action: str, row: JobRow) -> dict[str, str]:
     """What an action's call names: messages go to the thread, everything else to the job."""
-    return {"thread_id": row.thread_id} if action == "message" else {"job_id": row.id}
+    if action == "message":
+        return {"thread_id": row.thread_id}
+    return {"job_id": row.id} | ({"transaction": "<0x and 64 hex>"} if action == "refund" else {})
