@@ -2,6 +2,8 @@
 
 from hashlib import sha256
 
+import orjson
+
 from tools.answers import Answer
 from tools.rates import Quota
 
@@ -11,6 +13,11 @@ Headers = list[tuple[bytes, bytes]]
 def etag(body: bytes) -> bytes:
     """A strong validator over the bytes answered: 96 bits of their SHA-256, which processors have instructions for."""
     return b'"' + sha256(body, usedforsecurity=False).hexdigest()[:24].encode() + b'"'
+
+
+def version_tag(body: bytes) -> bytes:
+    """The validator of what is written by version: If-Match takes it back as it stands."""
+    return b'"%d"' % orjson.loads(body)["version"]
 
 
 def matches(given: bytes, tag: bytes) -> bool:

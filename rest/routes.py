@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from rest.arguments import arguments_of
-from rest.headers import Headers, etag, matches, of_answer
+from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import head_of_stream, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -64,6 +64,9 @@ class Table:
         return next((found for head, found in self.open.items() if parts[: len(head)] == head != parts), None)
 
 
+VERSIONED = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
+
+
 class Rest:
     """The facade. `approach_of` reads who calls from the request; everything else is the door's."""
 
@@ -81,19 +84,19 @@ class Rest:
             return
         except MarketError as error:
             answer = self.market.refuse_stranger(error, approach)
-            await self._send(scope, send, answer, _allow(error))
+            await self._send(scope, send, answer, _allow(error), etag)
             return
         if op.streams:
             opened = await self.market.stream(op, resumed(scope, given), approach)
             if isinstance(opened, Answer):
-                await self._send(scope, send, opened, [])
+                await self._send(scope, send, opened, [], etag)
             elif scope["method"] == "HEAD":
                 await head_of_stream(opened, send)
             else:
                 await send_stream(opened, receive, send)
             return
         answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
-        await self._send(scope, send, answer, [])
+        await self._send(scope, send, answer, [], version_tag if op.path in VERSIONED else etag)
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
@@ -110,13 +113,15 @@ class Rest:
         values = (*parts[:last], "/".join(parts[last:]))
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
-    async def _send(self, scope: Scope, send: Send, answer: Answer, more: Headers) -> None:
+    async def _send(
+        self, scope: Scope, send: Send, answer: Answer, more: Headers, tag_of: Callable[[bytes], bytes]
+    ) -> None:
         headers = [*of_answer(answer), *more]
         body = answer.body
         if answer.error is not None and not answer.refused:  # terms: they stand beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
-            tag = etag(body)
+            tag = tag_of(body)
             headers.append((b"etag", tag))
             known = dict(scope["headers"]).get(b"if-none-match")
             if known is not None and matches(known, tag):

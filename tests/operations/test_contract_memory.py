@@ -233,7 +233,12 @@ async def test_if_match_says_the_version_over_http(market: TestMarket) -> None:
         assert (await write('"0"'))[1]["error"]["code"] == "version_conflict"
         assert (await write(str(version)))[1]["version"] == version + 1
         assert (await write(f'"{version + 1}"', if_version=version + 1))[0] == 200
-        for match, body in (("*", {}), ('W/"1"', {}), ('"abc"', {}), (f'"{version + 2}"', {"if_version": version})):
+        key = {"X-API-Key": ada.keys["test"]}
+        tag = (await http.get("/v1/memory/a/b", headers=key)).headers["etag"]
+        assert tag == f'"{version + 2}"', "what a read calls its ETag is what If-Match takes"
+        assert (await http.get("/v1/memory/a/b", headers=key | {"If-None-Match": tag})).status_code == 304
+        assert (await write(tag))[1]["version"] == version + 3
+        for match, body in (("*", {}), ('W/"1"', {}), ('"abc"', {}), (f'"{version + 3}"', {"if_version": version})):
             status, refused = await write(match, **body)
             assert (status, refused["error"]["param"]) == (400, "If-Match")
         other = await http.get("/v1/memory/a/b", headers={"X-API-Key": ada.keys["test"], "If-Match": '"x"'})
