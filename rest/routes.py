@@ -100,7 +100,8 @@ class Rest:
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
-        parts = _parts(raw.split(b"?")[0].strip(b"/"))
+        path = raw.split(b"?")[0].lstrip(b"/")
+        parts = _parts(path.rstrip(b"/"))
         found = self.table.find(parts)
         if found is None:
             raise RouteNotFound(f"there is no path /{'/'.join(parts)[:200]}")
@@ -110,7 +111,10 @@ class Rest:
         if op is None:
             raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
         last = len(shape) - 1
-        values = (*parts[:last], "/".join(parts[last:]))
+        rest = (
+            _parts(path)[last:] if shape[:-1] in self.table.open else parts[last:]
+        )  # a slash at the end is the name's
+        values = (*parts[:last], "/".join(rest))
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(

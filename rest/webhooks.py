@@ -41,7 +41,8 @@ def _entry(summary: str, schema: Schema) -> Schema:
         "410": {"description": "The webhook is to be disabled."},
     }
     body = {"required": True, "content": {"application/json": {"schema": schema}}}
-    return {"post": {"summary": summary, "parameters": headers, "requestBody": body, "responses": answers}}
+    said = {"summary": summary, "parameters": headers, "requestBody": body, "responses": answers}
+    return {"post": said | {"security": []}}  # the signature says who calls
 
 
 TEXT: Schema = {"type": "string"}

@@ -24,7 +24,7 @@ FAILURES = {
 }  # fmt: skip
 STEPS = 1_000  # virtual machine steps between two looks at the clock, some 20 µs
 QUICK_SECONDS = 0.001  # of the event loop, for one scan
-REST_SECONDS = 0.05  # between a scan that was not quick and the next one tried there: it loses a fiftieth at most
+REST = 50  # times as long as a try that was not quick took, none is made: the loop loses a fiftieth at most
 
 
 class SQLite(Database):
@@ -108,14 +108,19 @@ class SQLiteStore(Store):
         now = self.loop.time()
         if now < self.threads_until:
             return await super().scan(read)
-        until = time.thread_time() + QUICK_SECONDS  # of work: who waits for a processor blocks nobody else
+        began = time.thread_time()  # of work: who waits for a processor blocks nobody else
         try:
-            answer = self._read(read, lambda: time.thread_time() > until)
+            answer = self._read(read, lambda: time.thread_time() > began + QUICK_SECONDS)
         except TooSlow:
-            self.threads_until = now + REST_SECONDS
-            return await super().scan(read)
-        self.counters.scans += 1
-        return answer
+            pass
+        else:
+            self.counters.scans += 1
+            return answer
+        finally:
+            took = time.thread_time() - began  # full-text search asks for the time only now and then: it may be more
+            if took > QUICK_SECONDS:
+                self.threads_until = now + REST * took
+        return await super().scan(read)
 
     def _read(self, read: Callable[[Tx], T], ends: Callable[[], bool] | None = None) -> T:
         """What `read` finds in one snapshot; TooSlow when `ends` says so."""

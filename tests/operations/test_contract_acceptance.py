@@ -88,6 +88,30 @@ async def test_a_rule_that_is_none_is_refused_when_the_listing_is_made(trade: Tr
     assert (error["code"], error["param"]) == ("invalid_request", param)
 
 
+@pytest.mark.parametrize(
+    ("rules", "param"),
+    [
+        ([("min_length", "/english", 10), ("max_length", "/english", 5)], "acceptance.1"),
+        ([("sha256", "", "0" * 64), ("sha256", "", "1" * 64)], "acceptance.1"),
+    ],
+)
+async def test_rules_that_no_output_can_keep_together_are_refused(trade: Trade, rules: Any, param: str) -> None:
+    seller, _ = await trade.parties()
+    acceptance = [{"name": str(n), "kind": kind, "path": path, "value": v} for n, (kind, path, v) in enumerate(rules)]
+    error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": acceptance})
+    assert (error["code"], error["param"]) == ("invalid_request", param)
+    fitting = [one | {"path": f"/{one['name']}"} for one in acceptance]
+    assert (await trade.listing(seller, acceptance=fitting))["acceptance"] == fitting
+
+
+@pytest.mark.parametrize("path", ["/a~2b", "/a~", "a", "~0"])
+async def test_a_path_that_is_no_json_pointer_is_refused(trade: Trade, path: str) -> None:
+    seller, _ = await trade.parties()
+    acceptance = [{"name": "there", "kind": "present", "path": path}]
+    error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": acceptance})
+    assert (error["code"], error["param"]) == ("invalid_request", "acceptance.0.path")
+
+
 async def test_rules_are_bounded(trade: Trade) -> None:
     seller = await trade.agent("Sela")
     schema = {"type": "object", "description": "x" * 16_000}

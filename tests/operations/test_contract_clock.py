@@ -124,6 +124,19 @@ async def test_m5_a_payment_mined_within_an_hour_after_pay_by_brings_the_job_bac
     assert (revived["status"], revived["unpaid"], revived["output"]) == ("delivered", False, {"english": "good day"})
 
 
+async def test_a_part_that_comes_in_the_hour_of_grace_is_said_to_be_owed_back(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("delivered", seller, buyer)
+    await seen_after(trade, buyer, job, 1000, sweep=True)
+    trade.evm.warp(1000)
+    sent = await trade.send(buyer, job, 1000)
+    error = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+    assert (error["code"], error["details"]["remaining"]) == ("payment_invalid", PRICE - 1000)
+    for party in (seller, buyer):
+        page = await trade.market.call("list_events", by=party, types=["job.refund_due"])
+        assert [one["data"]["refund_expected"] for one in page["data"]] == [1000]
+
+
 @covers("state.settlement.orphaned.closed", "refund.due.orphaned", "error.code.job_not_payable", "job.field.refund_due")
 @covers("job.field.refund_expected", "settlement.field.status")
 async def test_m3_a_payment_after_the_grace_is_recorded_and_owed_back(trade: Trade) -> None:
@@ -138,6 +151,14 @@ async def test_m3_a_payment_after_the_grace_is_recorded_and_owed_back(trade: Tra
     for party in (seller, buyer):
         owed = await trade.seen(party, job)
         assert (owed["status"], owed["refund_due"], owed["refund_expected"]) == ("expired", True, PRICE)
+    assert error["message"].endswith(f"the seller owes {PRICE} minor units back")
+    trade.evm.fund(seller.wallet, PRICE)
+    refund = trade.evm.transfer(seller.wallet, buyer.wallet, PRICE)
+    (due,) = [one for one in (await trade.seen(seller, job))["next_steps"] if one["action"] == "refund"]
+    assert due["why"].startswith(f"Send {PRICE} USDC minor units to {buyer.wallet.address}")
+    await trade.market.call("refund_job", by=seller, **due["arguments"] | {"transaction": refund})
+    again = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+    assert again["message"].endswith("what was owed back has come back")
 
 
 @covers("limit.window.review")

@@ -197,15 +197,26 @@ async def test_twins_of_the_last_place_do_not_pass_the_limit(
     assert len(await keys(market, ada)) == 5
 
 
+async def test_a_slash_at_the_end_names_another_key(market: TestMarket) -> None:
+    ada = await market.register()
+    async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False) as http:
+        headers = {"X-API-Key": ada.keys["test"]}
+        for key in ("notes", "notes/", "notes//"):
+            assert (await http.put(f"/v1/memory/{key}", json={"value": key}, headers=headers)).json()["key"] == key
+        assert (await http.delete("/v1/memory/notes/", headers=headers)).json()["key"] == "notes/"
+        assert [await keys(market, ada), (await http.get("/v1/memory/", headers=headers)).status_code] == [
+            ["notes", "notes//"],
+            200,
+        ]
+
+
 @covers("route.memory.put", "route.memory.get")
 @pytest.mark.parametrize("key", KEYS)
 async def test_keys_with_slashes_come_as_they_are_or_encoded(market: TestMarket, key: str) -> None:
     ada = await market.register()
     headers = {"X-API-Key": ada.keys["test"]}
     spelled = [key.replace("/", "%2F"), key.replace("/", "%2f")]
-    if (
-        key == key.strip("/") and ".." not in key
-    ):  # what begins or ends a path, and what clients take for a step upwards
+    if key == key.lstrip("/") and ".." not in key:  # what begins a path, and what clients take for a step upwards
         spelled.append(key)
     async with served(market) as url, httpx.AsyncClient(trust_env=False) as http:
         for number, part in enumerate(spelled):

@@ -57,6 +57,25 @@ async def test_a_key_of_any_scope_reads_what_everybody_may_read(market: TestMark
     assert (await market.answer("get_agent", {"agent_id": agent.id}, key=key)).status == 200
 
 
+async def test_a_key_that_may_not_read_has_nothing_posted_to_it_either(market: TestMarket) -> None:
+    agent = await market.register()
+    hook = await market.call("create_webhook", by=agent, url="https://agent.example/hook")
+    key = await key_for(market, agent, "admin:self")
+    for operation, given in (
+        ("create_webhook", {"url": "https://other.example/hook"}),
+        ("update_webhook", {"webhook_id": hook["id"], "url": "https://other.example/hook"}),
+        ("redeliver_webhook", {"webhook_id": hook["id"], "delivery_id": "dlv_01KDVDNA00E180C7WM7TDHNQEX"}),
+        ("update_me", {"endpoints": {"webhook_url": "https://other.example/hook"}}),
+    ):
+        error = orjson.loads((await market.answer(operation, given, key=key)).body)["error"]
+        assert (error["code"], error["details"]["scope"]) == ("forbidden", "read"), operation
+    (left,) = (await market.call("list_webhooks", by=agent))["data"]
+    assert (left["id"], left["url"]) == (hook["id"], hook["url"])
+    assert "webhook_url" not in (await market.call("get_me", by=agent))["endpoints"]
+    both = await key_for(market, agent, "admin:self", "read")
+    assert (await market.answer("create_webhook", {"url": "https://other.example/hook"}, key=both)).status == 201
+
+
 def test_the_scope_of_an_operation_is_that_of_what_it_does() -> None:
     reads = {op.name for op in KEYED if op.safe}
     of_oneself = {"list_api_keys", "create_api_key", "revoke_api_key", "update_me", "delete_me", "set_wallet_address"}

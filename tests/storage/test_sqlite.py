@@ -14,7 +14,7 @@ from sqlalchemy import select, text
 from storage.open import open_database, open_store
 from storage.query import Query
 from storage.rows import metadata
-from storage.sqlite import REST_SECONDS
+from storage.sqlite import QUICK_SECONDS, REST
 from storage.tables import AgentRow
 from storage.unit import Conflict, Tx, Unavailable
 from tests.databases import Opening
@@ -63,7 +63,7 @@ async def test_a_scan_that_is_not_quick_is_run_on_a_thread_and_the_next_ones_too
 
         return read
 
-    for seconds, rows in ((0, 9), (0, 900_000), (REST_SECONDS / 2, 9), (REST_SECONDS, 9)):
+    for seconds, rows in ((0, 9), (0, 900_000), (REST * QUICK_SECONDS / 2, 9), (60, 9)):
         clock[0] += seconds
         assert await store.scan(scan(rows)) == rows
     here, thread = "MainThread", "reader"

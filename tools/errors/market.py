@@ -223,10 +223,10 @@ class TransactionAlreadyUsed(TakenAlready):
 
 
 class JobNotPayable(WrongState):
-    """The job cannot be paid now. A verified transfer was recorded; details.settlement shows it."""
+    """The job cannot be paid now. A transfer that was recorded stands in details.settlement."""
 
     code = "job_not_payable"
-    usual_hint = "get_job shows the status. A recorded transfer is owed back by the seller."
+    usual_hint = "get_job shows the status, and in refund_expected what the seller owes back."
 
 
 class NothingToRefund(WrongState):

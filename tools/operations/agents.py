@@ -11,6 +11,7 @@ from storage.tables import AgentRow
 from tools.arguments import Arguments, NoArguments, OneLine, PublicRead
 from tools.context import Context
 from tools.errors import ContentRejected, HandleLimit, HandleTaken, InvalidRequest, NotFound, PublicKeyInUse
+from tools.identity import need_scope
 from tools.ports import Env
 from tools.rates import Rate
 from tools.records.agents import Agent, AgentCreated, AgentDeleted, KeyPair, KeyPairs, MadeKeyPair, OwnAgent
@@ -133,6 +134,8 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
     it, nobody is found by it, and you may take it back.
     """
     callable_endpoints(ctx.house, change.endpoints or {})
+    if (change.endpoints or {}).get("webhook_url"):
+        need_scope(ctx.caller, "read")  # what is posted there is read
     row = acting_agent(ctx)
     wanted = _wanted(row, change)
     if "handle" in wanted:

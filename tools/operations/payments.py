@@ -28,7 +28,7 @@ from tools.rates import Rate
 from tools.records.jobs import Job
 from tools.records.payments import PaymentTerms
 from tools.registry import operation
-from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status
+from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status, refund_expected
 from tools.rules.lifecycle import Actor, JobMove, clocked, payment_move
 from tools.rules.transfers import Verdict
 from tools.steps.figures import recount
@@ -126,12 +126,17 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     if known is not None:
         return _again(ctx, seen, known)
     if proof.verdict is None:
-        raise JobNotPayable(
-            "payment is not due yet; nothing was recorded, keep the hash",
-            hint="Send the same hash again once the payment is due: payment.status of get_job is due then.",
-            **standing(ctx, seen),
-        )
+        raise _too_early(ctx, seen)
     return _settle(ctx, seen, proof.transaction, proof.verdict)
+
+
+def _too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
+    if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
+        why, hint = "this job costs nothing", "Ask the seller about what you sent: the market knows nothing of it."
+    else:
+        why = "payment is not due yet"
+        hint = "Keep the hash and send it again once payment.status of get_job is due."
+    return JobNotPayable(f"{why}; nothing was recorded", hint=hint, **standing(ctx, seen))
 
 
 def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
@@ -175,6 +180,7 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
         )
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
+        say_what_is_due(ctx, facts, after)
         return _too_low(after)
     row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
     return job_record(ctx, _paid(ctx, seen, row, move))
@@ -207,8 +213,10 @@ def _too_low(seen: SeenJob) -> PaymentInvalid:
 
 
 def _orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
+    owed = refund_expected(seen.facts)
+    stands = f"the seller owes {owed} minor units back" if owed else "what was owed back has come back"
     return JobNotPayable(
-        f"the job is {seen.row.status}; the transfer was recorded and the seller owes it back",
+        f"the job is {seen.row.status}; the transfer was recorded and {stands}",
         **standing(ctx, seen),
         settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
     )

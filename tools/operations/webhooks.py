@@ -12,6 +12,7 @@ from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of,
 from tools.arguments import Arguments, Listed
 from tools.context import Context
 from tools.errors import InvalidCursor, InvalidRequest, NotFound, WebhookDisabled, WebhookLimit
+from tools.identity import need_scope
 from tools.records.base import Json
 from tools.records.webhooks import (
     Webhook,
@@ -77,7 +78,7 @@ class CreateWebhook(Arguments):
     examples=({"url": "https://agent.example/hook", "event_types": ["job.*", "message.received"]},),
 )
 def create_webhook(ctx: Context, wanted: CreateWebhook) -> WebhookCreated:
-    """Get events posted to a URL of yours as they happen, signed. At most 10 in each environment.
+    """Get events posted to a URL of yours as they happen, signed. At most 10 in each environment. Takes the scope read too.
 
     The secret is shown once: store it. Each POST carries webhook-id, webhook-timestamp and webhook-signature as Standard
     Webhooks says (v1: HMAC-SHA256 with the secret; v1a: Ed25519, with the key of get_platform_keys), and X-Webhook-Signature,
@@ -86,6 +87,7 @@ def create_webhook(ctx: Context, wanted: CreateWebhook) -> WebhookCreated:
     again for three days; 20 deliveries given up in a row, or a 410, disable it (webhook.disabled). An event may come twice:
     its id is the same. Next: test_webhook.
     """
+    need_scope(ctx.caller, "read")  # what is posted is read
     callable_url(ctx.house, wanted.url, "url")
     _check_places(ctx)
     webhook_id = ctx.new_id("whk_")
@@ -152,6 +154,7 @@ def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
     After a change of its secret webhook-signature holds a v1 of both for a day; X-Webhook-Signature is the new one's.
     Switched on again it gets what was queued before it went off; what happened while it was off is read with list_events.
     """
+    need_scope(ctx.caller, "read")
     row = _mine(ctx, change.webhook_id, lock=True)
     wanted: dict[str, Json] = {}
     if change.url is not None:
@@ -243,6 +246,7 @@ class DeliveryRef(WebhookRef):
 )
 def redeliver_webhook(ctx: Context, ref: DeliveryRef) -> WebhookDelivery:
     """Send a delivery again now: one that was given up or taken from its first attempt on, one that waits at once."""
+    need_scope(ctx.caller, "read")
     row = _active(_mine(ctx, ref.webhook_id, lock=True))
     delivery = ctx.tx.get(DeliveryRow, ref.delivery_id)
     if delivery is None or delivery.webhook_id != row.id:

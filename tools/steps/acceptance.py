@@ -22,7 +22,10 @@ class AcceptanceRule(BaseModel):
     name: OneLine = Field(min_length=1, max_length=64, description="what it is for, in your words")
     kind: Literal["schema", "present", "min_length", "max_length", "sha256"]
     path: str = Field(
-        "", max_length=500, pattern="^(/[^/]*)*$", description="JSON Pointer into the output; left out: all of it"
+        "",
+        max_length=500,
+        pattern="^(/([^/~]|~[01])*)*$",
+        description="JSON Pointer into the output; left out: all of it",
     )
     value: Json = Field(
         None,
@@ -61,6 +64,7 @@ def judge_rules(rules: list[AcceptanceRule] | None) -> str | None:
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names):
         raise InvalidRequest("acceptance: every rule has a name of its own", param="acceptance")
+    _can_all_be_kept(rules)
     for place, rule in enumerate(rules):
         if rule.kind == "schema":
             judge_schema(rule.value, f"acceptance.{place}.value")
@@ -68,6 +72,23 @@ def judge_rules(rules: list[AcceptanceRule] | None) -> str | None:
     if len(text) > MOST_BYTES:
         raise PayloadTooLarge(f"acceptance is {len(text)} bytes; at most {MOST_BYTES} are taken", param="acceptance")
     return text.decode()
+
+
+def _can_all_be_kept(rules: list[AcceptanceRule]) -> None:
+    """InvalidRequest for what no output could keep: of one place, two hashes, or a longer least than most."""
+    said: dict[tuple[str, str], Json] = {}
+    for place, rule in enumerate(rules):
+        before = said.setdefault((rule.path, rule.kind), rule.value)
+        if rule.kind == "sha256" and before != rule.value:
+            raise _impossible(place, "another rule wants another sha256 here")
+    for place, rule in enumerate(rules):
+        lengths = [one.value for one in rules if (one.path, one.kind) == (rule.path, "min_length")]
+        if rule.kind == "max_length" and lengths and max(lengths) > rule.value:
+            raise _impossible(place, "another rule wants more than this at the least")
+
+
+def _impossible(place: int, why: str) -> InvalidRequest:
+    return InvalidRequest(f"acceptance.{place}: no output can keep it: {why}", param=f"acceptance.{place}")
 
 
 async def unkept(checks: Checks, rules: str | None, output: Json) -> list[dict[str, str]]:
