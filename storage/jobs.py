@@ -81,6 +81,19 @@ unfinished_of = Query(
     .select_from(JobRow.__table__)
     .where(JobRow.buyer_id == bindparam("buyer_id"), JobRow.env == bindparam("env"), _in(JobRow.status, UNFINISHED))
 )
+_LAPSED = (JobRow.accept_by, JobRow.pay_by, JobRow.deliver_by, JobRow.review_by)
+lapsed_places = Query(
+    select(JobRow)
+    .where(
+        or_(JobRow.listing_id == bindparam("listing_id"), JobRow.buyer_id == bindparam("buyer_id")),
+        JobRow.env == bindparam("env"),
+        _in(JobRow.status, UNFINISHED),
+        or_(*(deadline <= bindparam("until") for deadline in _LAPSED)),
+    )
+    .order_by(JobRow.id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
+)
 
 
 @cache

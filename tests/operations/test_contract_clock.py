@@ -124,6 +124,25 @@ async def test_m5_a_payment_mined_within_an_hour_after_pay_by_brings_the_job_bac
     assert (revived["status"], revived["unpaid"], revived["output"]) == ("delivered", False, {"english": "good day"})
 
 
+async def test_a_place_is_free_and_a_status_over_from_the_deadline_on_though_no_sweep_has_run(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, max_open_jobs=1)
+    job = await trade.order(buyer, listing)
+    order = {"listing_id": listing["id"], "input": {"text": "x"}}
+    trade.market.pass_seconds(599)
+    assert (await trade.market.refusal("create_job", by=buyer, **order))["code"] == "seller_busy"
+    trade.market.pass_seconds(1)
+    assert (await trade.market.call("list_jobs", by=buyer, status="open"))["data"] == []
+    later = await trade.order(buyer, listing)
+    page = await trade.market.call("list_jobs", by=buyer)
+    assert [(one["id"], one["status"]) for one in page["data"]] == [(later["id"], "open"), (job["id"], "expired")]
+    assert [one["id"] for one in (await trade.market.call("list_jobs", by=buyer, status="expired"))["data"]] == [
+        job["id"]
+    ]
+    history = await trade.market.call("list_job_events", by=seller, job_id=job["id"])
+    assert [one["type"] for one in history["data"]] == ["created", "expired"], "written once"
+
+
 async def test_a_part_that_comes_in_the_hour_of_grace_is_said_to_be_owed_back(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)

@@ -9,11 +9,8 @@ from pydantic import Field
 from storage.jobs import (
     deliveries_of_jobs,
     jobs_of,
-    places_taken,
-    places_taken_by,
     reviews_of_jobs,
     settlements_of_jobs,
-    unfinished_of,
 )
 from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadKind, WalletRow
 from storage.unit import Tx
@@ -38,6 +35,7 @@ from tools.records.jobs import STATUSES, Job, JobCreated, JobPage
 from tools.registry import operation
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
 from tools.rules.lifecycle import opening
+from tools.steps.capacity import take_place
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, attentive, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
@@ -104,7 +102,7 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
     if listing.input_schema != judged.input_schema:
         raise GatherAgain
     seller = _active_seller(ctx, listing)
-    _check_capacity(ctx, listing)
+    take_place(ctx, listing)
     given = order.units if "units" in order.model_fields_set else None
     units = ordered_units(listing, given, order.input)
     draft = JobFacts(
@@ -147,7 +145,7 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     page = filled(Job(**job_fields(ctx, seen, who)) for seen in _see_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
-        data=page,
+        data=[one for one in page if asked.status in (None, one.status)],  # the clock may be ahead of the sweep
         has_more=more,
         next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )
@@ -194,22 +192,6 @@ def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
     if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
         raise FirstPartySelfDealing("two agents of the operator do not trade on live")
     return seller
-
-
-def _check_capacity(ctx: Context, listing: ListingRow) -> None:
-    taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
-    if taken >= listing.max_open_jobs:
-        raise SellerBusy(f"all {listing.max_open_jobs} places of this listing are taken", retry_after_seconds=60)
-    held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
-    share = (listing.max_open_jobs + 1) // 2
-    if held >= share:
-        raise SellerBusy(
-            f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
-        )
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # a buyer's jobs are counted one order at a time
-    unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
-    if unfinished >= most:
-        raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
 
 
 def _new_job(

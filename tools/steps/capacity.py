@@ -1,0 +1,43 @@
+"""Places: how many unfinished jobs a listing and a buyer may hold, judged by the clock whether or not a sweep has run."""
+
+from storage.jobs import lapsed_places, places_taken, places_taken_by, unfinished_of
+from storage.tables import AgentRow, ListingRow
+from tools.context import Context
+from tools.errors import JobLimit, SellerBusy
+from tools.steps.jobs import run_clock, see
+
+MOST_LAPSED = 200  # moved on for one order; the sweep takes the rest
+
+
+def take_place(ctx: Context, listing: ListingRow) -> None:
+    """Refuse an order for which the listing, or its buyer, has no place; what holds one beyond its time gives it up first."""
+    try:
+        _judge(ctx, listing)
+    except (SellerBusy, JobLimit):
+        if not _move_on(ctx, listing):
+            raise
+        _judge(ctx, listing)
+
+
+def _judge(ctx: Context, listing: ListingRow) -> None:
+    taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
+    if taken >= listing.max_open_jobs:
+        raise SellerBusy(f"all {listing.max_open_jobs} places of this listing are taken", retry_after_seconds=60)
+    held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
+    share = (listing.max_open_jobs + 1) // 2
+    if held >= share:
+        raise SellerBusy(
+            f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
+        )
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # a buyer's jobs are counted one order at a time
+    unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
+    if unfinished >= most:
+        raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
+
+
+def _move_on(ctx: Context, listing: ListingRow) -> int:
+    """Write the clock's moves that are due on the jobs that hold these places; how many there were."""
+    rows = ctx.tx.all(
+        lapsed_places, listing_id=listing.id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MOST_LAPSED
+    )
+    return sum(run_clock(ctx, see(ctx.tx, row)).row is not row for row in rows)
