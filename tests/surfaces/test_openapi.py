@@ -36,6 +36,10 @@ def entry(op: Operation) -> Any:
     return DOCUMENT["paths"][op.path][op.method.lower()]
 
 
+def test_every_webhook_says_that_no_credentials_come_with_it() -> None:
+    assert {name: one["post"]["security"] for name, one in DOCUMENT["webhooks"].items() if one["post"]["security"]} == {}
+
+
 def test_every_operation_served_over_rest_stands_under_its_own_name() -> None:
     stands = {
         (described["operationId"], method.upper(), path)
