@@ -53,7 +53,9 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
     kinds, found = _kinds(op), dict[str, Json]()
     for name, value in pairs:
         if name in found:
-            raise InvalidRequest(f"{name} is given twice", param=name[:64])
+            raise InvalidRequest(
+                f"{name} is given twice", param=name[:64], hint="Send it once; a list is written with commas."
+            )
         found[name] = kinds.get(name, str)(value)
     return found
 

@@ -110,13 +110,17 @@ class Settings(BaseSettings):
     def _secrets_for_many(self) -> "Settings":
         shared = not self.database.startswith(SQLITE)
         if shared and not (self.signing_seed and self.key_pepper):
-            raise ValueError("DATABASE_URL is not SQLite: set SIGNING_SEED and KEY_PEPPER too, alike in every process")
+            raise ValueError(
+                "DATABASE_URL is not SQLite: set EMPORION_SIGNING_SEED and EMPORION_KEY_PEPPER too, alike in every process"
+            )
         return self
 
     @model_validator(mode="after")
     def _named_where_it_listens_everywhere(self) -> "Settings":
         if self.host in EVERYWHERE and self.base_url is None:
-            raise ValueError("HOST is every address of this machine: set BASE_URL to the one that agents use")
+            raise ValueError(
+                "HOST is every address of this machine: set EMPORION_BASE_URL to the one that agents use"
+            )
         return self
 
     @property

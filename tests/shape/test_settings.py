@@ -52,7 +52,7 @@ def test_o7_no_limit_is_guessed_from_what_is_no_number(name: str, text: str, mon
 
 
 def test_several_processes_need_secrets_that_are_given() -> None:
-    with pytest.raises(BadSettings, match="SIGNING_SEED and KEY_PEPPER"):
+    with pytest.raises(BadSettings, match="EMPORION_SIGNING_SEED and EMPORION_KEY_PEPPER"):
         settings(database_url="postgresql://host/market")
 
 
@@ -88,7 +88,7 @@ async def test_a_database_keeps_the_name_it_was_signed_with(store: Store) -> Non
     [
         ("EMPORION_SANDBOX_PROT", "1", "did you mean EMPORION_SANDBOX_PORT"),
         ("EMPORION_TRUSTED_PROXIES", "nonsense", "EMPORION_TRUSTED_PROXIES"),
-        ("EMPORION_HOST", "0.0.0.0", "set BASE_URL"),
+        ("EMPORION_HOST", "0.0.0.0", "set EMPORION_BASE_URL"),
     ],
 )
 def test_a_setting_that_would_do_nothing_stops_the_start(

@@ -37,7 +37,9 @@ def entry(op: Operation) -> Any:
 
 
 def test_every_webhook_says_that_no_credentials_come_with_it() -> None:
-    assert {name: one["post"]["security"] for name, one in DOCUMENT["webhooks"].items() if one["post"]["security"]} == {}
+    assert {
+        name: one["post"]["security"] for name, one in DOCUMENT["webhooks"].items() if one["post"]["security"]
+    } == {}
 
 
 def test_every_operation_served_over_rest_stands_under_its_own_name() -> None:

@@ -135,5 +135,5 @@ async def _filled(outside: Outside, hits: Sequence[Hit]) -> tuple[list[Shown], i
 
 def _nothing(asked: SearchListings, env: Env) -> str:
     other = ", or env=test for the test market" if env is Env.LIVE else ""
-    wanted = asked.q or asked.category or "this"
+    wanted = asked.q or asked.category or asked.tag or asked.seller or "this"
     return f"Nothing on offer for {wanted[:80]!r} in {env}. Use fewer words or filters{other}."
