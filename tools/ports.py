@@ -80,8 +80,11 @@ class ChecksBusy(Exception):
 class Checks(Protocol):
     """Checks of documents that may take long, in a process that can be stopped."""
 
-    async def violations(self, schema: str, value: Any) -> Sequence[Violation]:
-        """What is wrong with a document. Raises CheckTooLong and ChecksBusy."""
+    async def violations(self, schema: str, value: Any, *, by: str) -> Sequence[Violation]:
+        """What is wrong with a document of agent `by`. Raises CheckTooLong, and ChecksBusy where too many of `by` wait."""
+
+    async def unkept(self, rules: str, output: Any, *, by: str) -> Sequence[tuple[str, str]]:
+        """The name of each acceptance rule that an output does not keep, with why; raises the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""One process that checks documents against schemas, and can be killed: reads [schema, document] from its standard input, answers there.
+"""Checks documents in a process that can be killed: reads [kind, schema or rules, document] from standard input, answers there.
 
-A message is four bytes of length (big-endian) and JSON; the answer is [[path, message], …], empty for a valid document. A check
-that takes more than CPU_SECONDS of this process's own time ends the process by SIGVTALRM, whatever the machine does beside it.
+A message is four bytes of length (big-endian) and JSON; the answer is [[path or rule, message], …], empty for a good document. A
+check that takes more than CPU_SECONDS of its process's own time ends that process by SIGVTALRM, whatever the machine does beside
+it. The checks run in a fork: its parent holds all code loaded, answers DIED for a fork that has ended, and forks the next at once.
 """
 
 import contextlib
+import os
 import resource
 import signal
 import sys
@@ -12,10 +14,13 @@ from typing import BinaryIO
 
 import orjson
 
+from tools.errors.base import Json
+from tools.rules.acceptance import failures, rules_in
 from tools.rules.schemas import compiled
 
 CPU_SECONDS = 0.25
 MOST_MEMORY = 1 << 30
+DIED = b"\xff" * 4
 
 
 def serve(asked: BinaryIO, answered: BinaryIO) -> None:
@@ -25,14 +30,29 @@ def serve(asked: BinaryIO, answered: BinaryIO) -> None:
     with contextlib.suppress(ValueError, OSError):  # a system without this limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     while head := asked.read(4):
-        schema, value = orjson.loads(asked.read(int.from_bytes(head)))
+        text = asked.read(int.from_bytes(head))
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
-        found = compiled(schema).violations(value)
+        text = orjson.dumps(faults(*orjson.loads(text)))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        text = orjson.dumps([[one.path, one.message] for one in found])
         answered.write(len(text).to_bytes(4) + text)
         answered.flush()
 
 
-if __name__ == "__main__":
+def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
+    if kind == "acceptance":
+        return [(one.rule.name, one.message) for one in failures(rules_in(held_to), value)]
+    return [(one.path, one.message) for one in compiled(held_to).violations(value)]
+
+
+def main() -> None:
+    while fork := os.fork():
+        _, status = os.waitpid(fork, 0)
+        if status == 0:  # standard input has ended
+            return
+        sys.stdout.buffer.write(DIED)
+        sys.stdout.buffer.flush()
     serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
-"""Checks that may take long, in processes of their own: one that takes too long is killed, and nobody else waits for it."""
+"""Checks that may take long, in processes of their own: one that takes too long is killed, and no other agent waits for it."""
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,12 +13,14 @@ from select import POLLIN, poll
 
 import orjson
 
+from server.world.checker import DIED
+from server.world.turns import Turns
 from tools.errors.base import Json
-from tools.ports import ChecksBusy, CheckTooLong
+from tools.ports import CheckTooLong
 from tools.rules.schemas import Violation
 
 PROCESSES = 2
-MOST_WAITING = 64
+WAITING_EACH, MOST_WAITING = 16, 256  # of one agent, and of all
 WALL_SECONDS, START_SECONDS = (
     1.0,
     10.0,
@@ -25,80 +28,99 @@ WALL_SECONDS, START_SECONDS = (
 
 
 class CheckPool:
-    """A few processes, each started when first needed and anew after a kill."""
+    """A few processes, each started when first needed; the agents take turns."""
 
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
         self.local = threading.local()  # one process for each thread
         self.children: set[Child] = set()
-        self.waiting = 0
+        self.turns = Turns(PROCESSES, WAITING_EACH, MOST_WAITING)
         self.killed = 0
+        self.closed = False
 
-    async def violations(self, schema: str, value: Json) -> Sequence[Violation]:
-        """What is wrong with a document. CheckTooLong past its time, ChecksBusy when too many wait."""
-        if self.waiting >= MOST_WAITING:
-            raise ChecksBusy
-        self.waiting += 1
-        try:
-            text = orjson.dumps([schema, value])
-            answer = await asyncio.get_running_loop().run_in_executor(self.threads, self._ask, text)
-        finally:
-            self.waiting -= 1
-        return [Violation(path, message) for path, message in orjson.loads(answer)]
+    async def violations(self, schema: str, value: Json, *, by: str) -> Sequence[Violation]:
+        """What is wrong with a document. CheckTooLong past its time, ChecksBusy when too many of this agent's wait."""
+        return [Violation(path, message) for path, message in await self._faults("schema", schema, value, by)]
+
+    async def unkept(self, rules: str, output: Json, *, by: str) -> Sequence[tuple[str, str]]:
+        """The acceptance rules an output does not keep, each with why; CheckTooLong and ChecksBusy likewise."""
+        return [(name, message) for name, message in await self._faults("acceptance", rules, output, by)]
 
     def close(self) -> None:
+        self.closed = True
         for child in tuple(self.children):
             child.kill()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self, text: bytes) -> bytes:
+    async def _faults(self, kind: str, held_to: str, value: Json, by: str) -> list[list[str]]:
+        await self.turns.take(by)
+        asked = asyncio.get_running_loop().run_in_executor(self.threads, self._ask, kind, held_to, value)
+        asked.add_done_callback(lambda _: self.turns.give_back(by))
+        answer = await asyncio.shield(asked)  # a caller who leaves keeps the turn until the process is free
+        if answer is None:
+            raise CheckTooLong
+        found: list[list[str]] = orjson.loads(answer)
+        return found
+
+    def _ask(self, kind: str, held_to: str, value: Json) -> bytes | None:
         child: Child | None = getattr(self.local, "child", None)
         if child is None or child.process.poll() is not None:
-            child = self.local.child = Child()
-            self.children.add(child)
-        answer = child.ask(text, WALL_SECONDS)
+            child = self._start(instead_of=child)
+        answer = child.ask(orjson.dumps([kind, held_to, value]), WALL_SECONDS)
         if answer is None:
-            child.kill()
-            self.children.discard(child)
-            self.local.child = None
             self.killed += 1
-            raise CheckTooLong
+        if child.is_lost and not self.closed:
+            self._start(instead_of=child)  # at once: it is warm when the next document comes
         return answer
+
+    def _start(self, instead_of: "Child | None") -> "Child":
+        if instead_of is not None:
+            instead_of.kill()
+            self.children.discard(instead_of)
+        child = self.local.child = Child()
+        self.children.add(child)
+        return child
 
 
 class Child:
-    """A running checker."""
+    """A running checker. It stays when it has killed a check by itself; `is_lost` when it no longer answers."""
 
     def __init__(self) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "server.world.checker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, bufsize=0, process_group=0,
         )  # fmt: skip
         self.ready = False
+        self.is_lost = False
         self.poll = poll()
         if self.process.stdout is not None:
             self.poll.register(self.process.stdout, POLLIN)
 
     def ask(self, text: bytes, seconds: float) -> bytes | None:
-        """The answer; None where none comes in time, or the process ended. The first waits for the start beside."""
-        assert self.process.stdin is not None
+        """The answer; None where none comes in time, or the check was killed. The first waits for the start beside."""
         until = time.monotonic() + seconds + (0 if self.ready else START_SECONDS)
-        try:
-            self.process.stdin.write(len(text).to_bytes(4) + text)
-        except BrokenPipeError:
-            return None
-        head = self._read(4, until)
-        answer = None if head is None else self._read(int.from_bytes(head), until)
-        self.ready = self.ready or answer is not None
+        head = self._read(4, until) if self._write(len(text).to_bytes(4) + text) else None
+        answer = None if head is None or head == DIED else self._read(int.from_bytes(head), until)
+        self.is_lost = answer is None and head != DIED
+        self.ready = self.ready or not self.is_lost
         return answer
 
     def kill(self) -> None:
-        self.process.kill()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
+
+    def _write(self, text: bytes) -> bool:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(text)
+        except BrokenPipeError:
+            return False
+        return True
 
     def _read(self, count: int, until: float) -> bytes | None:
         assert self.process.stdout is not None

@@ -76,7 +76,7 @@ class ContentRejected(ValidationFailed):
 
 
 class SchemaTooExpensive(ValidationFailed):
-    """Checking this document against the schema may take longer than 250 ms."""
+    """Checking this document against the schema or the acceptance rules takes longer than 250 ms."""
 
     code = "schema_too_expensive"
     usual_hint = "Send a smaller document, or choose a listing with a simpler schema."

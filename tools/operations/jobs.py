@@ -42,7 +42,7 @@ from tools.steps.judging import GatherAgain, measured, mismatch, violations
 from tools.steps.messages import new_thread
 from tools.steps.offers import ordered_units
 from tools.steps.paging import cursor_to, filled, place_of
-from tools.steps.screening import private_json, private_text
+from tools.steps.screening import private_json_beside, private_text
 from tools.steps.views import created_record, handles, job_fields, job_record
 
 FRESH_HEAD_SECONDS = 30.0
@@ -69,13 +69,14 @@ class JudgedOrder:
 
 
 async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
-    made = await measured(order.input, "input")
     listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
-    found = await violations(outside.world.checks, schema, order.input, made.size)
+    made = await measured(order.input, "input")
+    found = await violations(outside, schema, order.input, made.size)
     if found:
         raise mismatch(InputSchemaMismatch, "input", found)
     private_text(order.title, "title")
-    return JudgedOrder(made, listing.input_schema, private_json(order.input, "input"), _known_head(outside))
+    warned = await private_json_beside(order.input, "input", made.size)
+    return JudgedOrder(made, listing.input_schema, warned, _known_head(outside))
 
 
 ORDER_ERRORS = (

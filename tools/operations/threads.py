@@ -18,11 +18,10 @@ from tools.steps.agents import find_agent
 from tools.steps.judging import json_text
 from tools.steps.messages import Words, new_thread, other_in, read_up_to, sides, write
 from tools.steps.paging import cursor_to, filled, place_of
-from tools.steps.screening import private_json, private_text
+from tools.steps.screening import LONG, private_json, private_text
 from tools.steps.threads import find_thread, message_records, thread_records
 
 MOST_DATA = 32_768
-LONG = 4_000  # characters from which screening leaves the event loop
 AFTER_ALL, BEFORE_ALL = "8", 0  # no id begins so high: behind the newest thread; before the first message
 
 

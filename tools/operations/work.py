@@ -7,6 +7,7 @@ import orjson
 from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
+from storage.unit import Tx
 from tools.context import Context, Outside
 from tools.errors import (
     AcceptanceFailed,
@@ -23,7 +24,7 @@ from tools.errors import (
 from tools.records.base import Json
 from tools.records.jobs import Job, Review
 from tools.registry import operation
-from tools.rules.lifecycle import Actor, already
+from tools.rules.lifecycle import Actor, allowed, already
 from tools.steps.acceptance import unkept
 from tools.steps.agreeing import agreed, payment_falls_due
 from tools.steps.documents import Document, keep_document, text_of
@@ -40,9 +41,9 @@ from tools.steps.jobs import (
     mine,
     post_note,
 )
-from tools.steps.judging import MOST_PREVIEW, measured, mismatch, violations
+from tools.steps.judging import MOST_PREVIEW, GatherAgain, measured, mismatch, violations
 from tools.steps.reviews import review_record
-from tools.steps.screening import private_json, private_text
+from tools.steps.screening import private_json_beside, private_text
 from tools.steps.views import handles, job_record
 
 
@@ -82,25 +83,28 @@ class DeliverJob(JobRef):
 
 @dataclass(frozen=True, slots=True)
 class JudgedDelivery:
-    """A delivery in canonical form, checked against the schema frozen on the job."""
+    """A delivery in canonical form, held against the schema and the rules frozen on the job."""
 
     output: Document
     preview: Document | None
     warnings: list[str]
 
 
-async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
-    seen = await outside.store.look(lambda tx: find_mine(tx, work.job_id, outside.caller.agent, outside.env))
-    schema = await outside.store.look(lambda tx: text_of(tx, seen.row.output_schema))
+async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery | Document | None:
+    """Where the job takes no delivery by the caller nothing is judged: the work that was delivered before, or None."""
+    seen, schema = await outside.store.look(lambda tx: _job_and_schema(tx, work.job_id, outside))
+    if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
+        return None if seen.row.output is None else await measured(work.output, "output")
     output = await measured(work.output, "output")
     preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
-    found = await violations(outside.world.checks, schema, work.output, output.size)
+    found = await violations(outside, schema, work.output, output.size)
     if found:
         raise mismatch(OutputSchemaMismatch, "output", found)
-    broken = await unkept(outside.world.checks, seen.row.acceptance, work.output)
+    broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
     if broken:
         raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
-    warned = private_json(work.output, "output") + private_json(work.preview, "preview")
+    warned = await private_json_beside(work.output, "output", output.size)
+    warned += await private_json_beside(work.preview, "preview", preview.size if preview else 0)
     private_text(work.message, "message")
     return JudgedDelivery(output, preview, sorted(set(warned)))
 
@@ -122,17 +126,20 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery:
     ),
     toolset="selling",
 )
-def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery) -> Job:
+def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees its hash, size and
     preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
     """
     seen = mine(ctx, work.job_id)
-    same = seen.row.output == judged.output.hash
+    output = judged.output if isinstance(judged, JudgedDelivery) else judged
+    same = output is not None and seen.row.output == output.hash
     if already(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "deliver")
+    if not isinstance(judged, JudgedDelivery):
+        raise GatherAgain
     keep_document(ctx.tx, judged.output)
     preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
     ctx.tx.add(
@@ -216,6 +223,11 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
     if role is Actor.BUYER:
         count_rating(ctx.tx, row.listing_id, row.rating)
     return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
+
+
+def _job_and_schema(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None]:
+    seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
+    return seen, text_of(tx, seen.row.output_schema)
 
 
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:

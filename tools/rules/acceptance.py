@@ -1,15 +1,18 @@
 """Acceptance rules: what an output must hold before it counts as delivered, checked by the market while nobody else can read it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, Literal
 
-from tools.rules.canonical import canonical
+import orjson
+
+from tools.rules.canonical import canonical, sha256_hex
+from tools.rules.schemas import compiled, is_heavy
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
 MOST_RULES, MOST_BYTES = 16, 16_384
+MOST_HASHED = 32_768  # bytes: about 10 ms where every number is spelled the slow way
 _MISSING = object()
 
 
@@ -55,17 +58,45 @@ def is_missing(value: Json) -> bool:
     return value is _MISSING
 
 
+def rules_in(text: str) -> list[Rule]:
+    """The rules of the JSON text they are kept as."""
+    return [Rule(**one) for one in orjson.loads(text)]
+
+
 def failures(rules: Sequence[Rule], output: Json) -> list[Failure]:
-    """Every rule but those of kind `schema` that the output does not keep; a rule about a value that is not there fails."""
+    """Every rule the output does not keep, those of kind `schema` last; a rule about a value that is not there fails."""
+    hashes: dict[str, str] = {}
     found = []
     for rule in rules:
-        why = _why(rule, at(output, rule.path))
+        value = at(output, rule.path)
+        if rule.kind == "sha256" and not is_missing(value) and rule.path not in hashes:
+            hashes[rule.path] = sha256_hex(canonical(value))
+        why = _why(rule, value, hashes)
         if why is not None:
             found.append(Failure(rule, why))
-    return found
+    return found + [fault for rule in rules if rule.kind == "schema" for fault in _schema_faults(rule, output)]
 
 
-def _why(rule: Rule, value: Json) -> str | None:
+def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
+    """Whether `failures` may hold the interpreter for long: then it belongs in a process that can be stopped."""
+    hashed = {rule.path for rule in rules if rule.kind == "sha256"}
+    schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
+    return len(hashed) * output_bytes > MOST_HASHED or any(
+        is_heavy(one, output_bytes * len(schemas)) for one in schemas
+    )
+
+
+def _schema_faults(rule: Rule, output: Json) -> Iterator[Failure]:
+    value = at(output, rule.path)
+    found = () if is_missing(value) else compiled(_text(rule)).violations(value)
+    return (Failure(rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in found)
+
+
+def _text(rule: Rule) -> str:
+    return orjson.dumps(rule.value).decode()
+
+
+def _why(rule: Rule, value: Json, hashes: Mapping[str, str]) -> str | None:
     if is_missing(value):
         return f"nothing is at {rule.path or 'the top'}"
     if rule.kind in ("min_length", "max_length"):
@@ -75,6 +106,6 @@ def _why(rule: Rule, value: Json) -> str | None:
             return f"is {len(value)} long, at least {rule.value} is wanted"
         if rule.kind == "max_length" and len(value) > rule.value:
             return f"is {len(value)} long, at most {rule.value} is wanted"
-    if rule.kind == "sha256" and sha256(canonical(value)).hexdigest() != rule.value:
+    if rule.kind == "sha256" and hashes[rule.path] != rule.value:
         return "its RFC 8785 form has another sha256"
     return None

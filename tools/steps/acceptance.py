@@ -6,11 +6,11 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tools.arguments import OneLine
+from tools.context import Outside
 from tools.errors import InvalidRequest, PayloadTooLarge
-from tools.ports import Checks
 from tools.records.base import Json
-from tools.rules.acceptance import MOST_BYTES, MOST_RULES, Rule, at, failures, is_missing
-from tools.steps.judging import judge_schema, violations
+from tools.rules.acceptance import MOST_BYTES, MOST_RULES, Rule, failures, is_costly, rules_in
+from tools.steps.judging import in_time, judge_schema
 
 HEX64 = "0123456789abcdef"
 
@@ -91,19 +91,18 @@ def _impossible(place: int, why: str) -> InvalidRequest:
     return InvalidRequest(f"acceptance.{place}: no output can keep it: {why}", param=f"acceptance.{place}")
 
 
-async def unkept(checks: Checks, rules: str | None, output: Json) -> list[dict[str, str]]:
-    """Every rule an output does not keep, as violations."""
+async def unkept(outside: Outside, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
+    """Every rule an output of `size` bytes does not keep, as violations."""
     if rules is None:
         return []
-    read = [Rule(**one) for one in orjson.loads(rules)]
-    found = [_violation(one.rule, one.message) for one in failures(read, output)]
-    for rule in read:
-        value = at(output, rule.path)
-        if rule.kind == "schema" and not is_missing(value):
-            schema, size = orjson.dumps(rule.value).decode(), len(orjson.dumps(value))
-            wrong = await violations(checks, schema, value, size)
-            found += [_violation(rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in wrong]
-    return found
+    read = rules_in(rules)
+    if not is_costly(read, size):
+        return [_violation(one.rule, one.message) for one in failures(read, output)]
+    named = {rule.name: rule for rule in read}
+    asked = outside.world.checks.unkept(rules, output, by=outside.caller.agent)
+    return [
+        _violation(named[name], why) for name, why in await in_time(asked, "holding this output to the job's rules")
+    ]
 
 
 def checks_of(rules: str | None, delivered: bool) -> list[dict[str, Any]] | None:

@@ -1,13 +1,15 @@
 """Schemas and documents, judged before the unit of work opens: work that grows with the input never holds a lock."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
 
 import orjson
 
+from tools.context import Outside
 from tools.errors import InvalidRequest, MarketError, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.errors.base import Json
-from tools.ports import Checks, ChecksBusy, CheckTooLong
+from tools.ports import ChecksBusy, CheckTooLong
 from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy
 from tools.steps.documents import Document, document
 
@@ -15,6 +17,8 @@ MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MOST_EXAMPLE = 65_536
 MOST_PREVIEW = 4_096
 LARGE = 32_768  # bytes from which work leaves the event loop
+
+T = TypeVar("T")
 
 
 class GatherAgain(Exception):
@@ -36,12 +40,12 @@ def judge_schema(schema: Json, param: str) -> Document | None:
     return document(schema, param)
 
 
-async def judge_example(checks: Checks, example: Json, param: str, schema: Document | None) -> str | None:
+async def judge_example(outside: Outside, example: Json, param: str, schema: Document | None) -> str | None:
     """An example as JSON text; it must satisfy its schema."""
     if example is None:
         return None
     made = await measured(example, param, MOST_EXAMPLE)
-    found = await violations(checks, schema.text.decode() if schema else None, example, made.size)
+    found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
     if found:
         raise mismatch(InvalidRequest, param, found)
     return made.text.decode()
@@ -66,18 +70,24 @@ def json_text(value: Json, param: str, most: int) -> str:
     return text.decode()
 
 
-async def violations(checks: Checks, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+async def violations(outside: Outside, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
     """What is wrong with a document, at most 20 faults; what may take long is checked in a process that can be stopped."""
     if schema is None:
         return ()
     if not is_heavy(schema, size):
         return compiled(schema).violations(value)
+    asked = outside.world.checks.violations(schema, value, by=outside.caller.agent)
+    return await in_time(asked, "checking this document against its schema")
+
+
+async def in_time(asked: Awaitable[T], what: str) -> T:
+    """What a check in a process that can be stopped answers; SchemaTooExpensive and TooBusy where it does not."""
     try:
-        return await checks.violations(schema, value)
+        return await asked
     except CheckTooLong:
-        raise SchemaTooExpensive("checking this document against its schema takes too long") from None
+        raise SchemaTooExpensive(f"{what} takes too long") from None
     except ChecksBusy:
-        raise TooBusy("too many documents are waiting to be checked", retry_after_seconds=2) from None
+        raise TooBusy("too many documents of yours are waiting to be checked", retry_after_seconds=2) from None
 
 
 def mismatch(error: type[MarketError], param: str, found: Sequence[Violation]) -> MarketError:

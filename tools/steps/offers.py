@@ -17,7 +17,7 @@ from tools.steps.acceptance import AcceptanceRules, judge_rules
 from tools.steps.documents import Document, text_of
 from tools.steps.judging import judge_example, judge_schema
 from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag
-from tools.steps.screening import public_words
+from tools.steps.screening import public_words_beside
 
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
 JUDGED = ("example_input", "example_output", "input_schema", "output_schema")
@@ -95,6 +95,31 @@ class UpdateListing(Offer):
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """The schema and the example of a listing's input, or of its output."""
+
+    schema: Document | None
+    example: str | None
+
+    @property
+    def size(self) -> int:
+        return (self.schema.size if self.schema else 0) + len(self.example or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """A listing as it stands, before an offer changes it."""
+
+    version: int | None
+    said: dict[str, Json]
+    input: Side
+    output: Side
+
+
+NOTHING = Old(None, {}, Side(None, None), Side(None, None))
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedOffer:
     """A listing's prices, schemas and examples, admitted and checked against one another."""
 
@@ -112,22 +137,22 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     """Judge what an offer says of schemas and examples; what it leaves out is taken from the listing it changes."""
     named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
     said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
-    version = None
+    old = NOTHING
     if isinstance(offer, UpdateListing):
-        version, old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
-        said = {**_still_fitting(old, said), **said}
-    pricing, checks = _priced(said), outside.world.checks
-    input_schema = judge_schema(said.get("input_schema"), "input_schema")
-    output_schema = judge_schema(said.get("output_schema"), "output_schema")
+        old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
+        said = {**_still_fitting(old.said, said), **said}
+    pricing = _priced(said)
+    asked = await _judge_side(outside, offer, "input", old.input)
+    given = await _judge_side(outside, offer, "output", old.output)
     return JudgedOffer(
         pricing,
         judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else said.get("acceptance"),
-        input_schema,
-        output_schema,
-        await judge_example(checks, said.get("example_input"), "example_input", input_schema),
-        await judge_example(checks, said.get("example_output"), "example_output", output_schema),
-        public_words(said),
-        version,
+        asked.schema,
+        given.schema,
+        asked.example,
+        given.example,
+        await public_words_beside(said, asked.size + given.size),
+        old.version,
     )
 
 
@@ -145,6 +170,18 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
     if (listing.price or 0) * units > MOST_PRICE:
         raise InvalidRequest(f"price times units is above {MOST_PRICE} minor units", param="units")
     return units
+
+
+async def _judge_side(outside: Outside, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:
+    """The schema and the example of one side. What is said is judged; an example also where only its schema changes."""
+    schema_name, example_name = f"{name}_schema", f"example_{name}"
+    said = offer.model_fields_set
+    if not said & {schema_name, example_name}:
+        return old
+    schema = judge_schema(getattr(offer, schema_name), schema_name) if schema_name in said else old.schema
+    kept = None if old.example is None else orjson.loads(old.example)
+    example = getattr(offer, example_name) if example_name in said else kept
+    return Side(schema, await judge_example(outside, example, example_name, schema))
 
 
 def _still_fitting(old: dict[str, Json], said: dict[str, Json]) -> dict[str, Json]:
@@ -175,13 +212,14 @@ def _priced(said: dict[str, Json]) -> dict[str, Any]:
     }
 
 
-def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json]]:
+def _old(tx: Tx, listing_id: str, outside: Outside) -> Old:
     row = tx.get(ListingRow, listing_id)
     if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
         raise NotFound("you have no such listing", param="listing_id")
+    sides = _side(tx, row.input_schema, row.example_input), _side(tx, row.output_schema, row.example_output)
     texts = {
-        "input_schema": text_of(tx, row.input_schema),
-        "output_schema": text_of(tx, row.output_schema),
+        "input_schema": sides[0].schema.text if sides[0].schema else None,
+        "output_schema": sides[1].schema.text if sides[1].schema else None,
         "example_input": row.example_input,
         "example_output": row.example_output,
     }
@@ -192,4 +230,10 @@ def _old(tx: Tx, listing_id: str, outside: Outside) -> tuple[int, dict[str, Json
         "category": row.category,
         "tags": orjson.loads(row.tags),
     }
-    return row.version, read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}
+    said = read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}
+    return Old(row.version, said, *sides)
+
+
+def _side(tx: Tx, schema: str | None, example: str | None) -> Side:
+    text = text_of(tx, schema)
+    return Side(None if schema is None or text is None else Document(schema, text.encode()), example)

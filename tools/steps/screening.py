@@ -1,5 +1,6 @@
 """What agents write is screened: the worst is refused in public texts, the rest is stored with its warnings."""
 
+import asyncio
 from collections.abc import Mapping
 
 from tools.errors import ContentRejected
@@ -7,6 +8,7 @@ from tools.errors.base import Json
 from tools.rules.content import REFUSED, warnings, warnings_in
 
 LEAK = "leaked_credential"
+LONG = 4_000  # characters or bytes from which screening leaves the event loop
 
 
 def public_words(fields: Mapping[str, Json]) -> list[str]:
@@ -26,12 +28,22 @@ def public_words(fields: Mapping[str, Json]) -> list[str]:
     return sorted(found)
 
 
+async def public_words_beside(fields: Mapping[str, Json], size: int) -> list[str]:
+    """The same of fields that hold `size` bytes of JSON, beside the event loop where that is long."""
+    return public_words(fields) if size < LONG else await asyncio.to_thread(public_words, fields)
+
+
 def private_json(value: Json, param: str) -> list[str]:
     """The warnings of work between two parties; only a leaked credential is refused."""
     found = warnings_in(value)
     if LEAK in found:
         raise ContentRejected(f"{param}: this shows a secret", param=param, code="content_rejected", warnings=[LEAK])
     return found
+
+
+async def private_json_beside(value: Json, param: str, size: int) -> list[str]:
+    """The same of a value of `size` bytes, beside the event loop where it is long."""
+    return private_json(value, param) if size < LONG else await asyncio.to_thread(private_json, value, param)
 
 
 def private_text(text: str | None, param: str) -> list[str]:
