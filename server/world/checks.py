@@ -20,7 +20,7 @@ from tools.ports import CheckTooLong
 from tools.rules.schemas import Violation
 
 PROCESSES = 2
-WAITING_EACH, MOST_WAITING = 16, 256  # of one agent, and of all
+WAITING_EACH, MOST_WAITING = 8, 64  # of one agent, and of all
 WALL_SECONDS, START_SECONDS = (
     1.0,
     10.0,

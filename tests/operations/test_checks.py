@@ -245,7 +245,14 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
     judged = []
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
+    measure = tools.steps.judging.measured
+
+    async def measured(value: Any, *given: Any) -> Any:
+        judged.append(value)
+        return await measure(value, *given)
+
     monkeypatch.setattr(tools.steps.judging, "admit", lambda schema: judged.append(schema))
+    monkeypatch.setattr(tools.steps.judging, "measured", measured)
 
     async def change(**given: Any) -> Any:
         judged.clear()
@@ -257,9 +264,10 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
     assert {name: renamed[name] for name in parts} == {name: listing[name] for name in parts}
     other = TEXT | {"title": "other"}
     changed = await change(input_schema=other)
-    assert judged == [other]
+    assert judged == [other, listing["example_input"]]
     assert {name: changed[name] for name in parts} == {name: listing[name] for name in parts} | {"input_schema": other}
+    judged.clear()
     refused = await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], output_schema=TEXT)
-    assert (refused["param"], judged) == ("example_output", [other, TEXT]), "what stays must fit what is new"
+    assert (refused["param"], judged) == ("example_output", [TEXT, listing["example_output"]]), "what stays must fit"
     bare = await change(example_input=None)
     assert (judged, bare["example_input"], bare["input_schema"]) == ([], None, other)
