@@ -118,9 +118,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _named_where_it_listens_everywhere(self) -> "Settings":
         if self.host in EVERYWHERE and self.base_url is None:
-            raise ValueError(
-                "HOST is every address of this machine: set EMPORION_BASE_URL to the one that agents use"
-            )
+            raise ValueError("HOST is every address of this machine: set EMPORION_BASE_URL to the one that agents use")
         return self
 
     @property
