@@ -13,7 +13,7 @@ from tools.context import Outside
 from tools.errors import InvalidRequest, NotFound
 from tools.records.base import Json
 from tools.rules.pricing import MOST_PRICE, UnitRule, pricing_faults, units_of
-from tools.steps.acceptance import AcceptanceRules, judge_rules
+from tools.steps.acceptance import AcceptanceRules, judge_rules, unkept
 from tools.steps.documents import Document, text_of
 from tools.steps.judging import judge_example, judge_schema
 from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag
@@ -142,11 +142,15 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
         old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
         said = {**_still_fitting(old.said, said), **said}
     pricing = _priced(said)
+    acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else said.get("acceptance")
+    said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
     asked = await _judge_side(outside, offer, "input", old.input)
     given = await _judge_side(outside, offer, "output", old.output)
+    if offer.model_fields_set & {"acceptance", "example_output"}:
+        await _keeps_own_rules(outside, acceptance, given.example)
     return JudgedOffer(
         pricing,
-        judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else said.get("acceptance"),
+        acceptance,
         asked.schema,
         given.schema,
         asked.example,
@@ -170,6 +174,17 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
     if (listing.price or 0) * units > MOST_PRICE:
         raise InvalidRequest(f"price times units is above {MOST_PRICE} minor units", param="units")
     return units
+
+
+async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: str | None) -> None:
+    """InvalidRequest for an example that would be refused as a delivery."""
+    broken = await unkept(outside, acceptance, orjson.loads(example), len(example)) if example else []
+    if broken:
+        raise InvalidRequest(
+            f"example_output breaks an acceptance rule: {broken[0]['message']}",
+            param="example_output",
+            violations=broken,
+        )
 
 
 async def _judge_side(outside: Outside, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:

@@ -117,7 +117,7 @@ async def _(trade: Trade) -> Any:
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     rule = {"name": "long", "kind": "min_length", "path": "/english", "value": 99}
-    job = await trade.job_at("in_progress", seller, buyer, acceptance=[rule])
+    job = await trade.job_at("in_progress", seller, buyer, acceptance=[rule], example_output=None)
     return await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output={"english": "short"})
 
 
