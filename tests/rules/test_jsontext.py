@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tools.rules import jsontext
 from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, MalformedJson, check_tree, integral, parse
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "json_parsing.json").read_text())["cases"]
@@ -118,7 +119,7 @@ def test_what_two_readers_could_understand_differently_is_refused_with_its_path(
         (b"[-Infinity]", "The JSON text is malformed at line 1, column "),
         (b"[1e400]", "The JSON text is malformed at line 1, column "),
         (b'"a\0"', "The JSON text is malformed at line 1, column "),
-        (nested(100_000), "The JSON text is malformed at line 1, column "),
+        (nested(2_000), "The JSON text is malformed at line 1, column "),
     ],
 )
 def test_what_is_no_json_text_is_called_malformed(raw: bytes, message: str) -> None:
@@ -296,3 +297,43 @@ def test_a5_the_largest_bodies_are_judged_quickly() -> None:
             seconds.append(time.thread_time() - started)
         print(f"{name}: {len(raw)} bytes, {min(seconds) * 1e3:.1f} ms, {refusal or 'taken'}")
         assert (refusal is None) == (name in bodies)
+
+
+def nodes(tree: Any) -> int:
+    members = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else None
+    return 0 if members is None else 1 + sum(map(nodes, members))
+
+
+@settings(deadline=None)
+@given(TREES, st.booleans(), st.integers(0, 12))
+def test_objects_and_lists_are_counted_as_they_are_whatever_stands_in_texts(
+    tree: Any, ascii_only: bool, bound: int
+) -> None:
+    tree = [tree, '\\"[{', {'["': "\\"}]
+    raw = json.dumps(tree, ensure_ascii=ascii_only).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsontext, "MAX_CONTAINERS", bound)
+        refusal = verdict(raw)
+    assert (refusal is None) == (nodes(tree) <= bound)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a":[' + b",".join([b"[]"] * 340_000) + b"]}",
+        b"[" + b'{"a":' * 60_000,
+        b'["\\\\"' + b',{"]":"\\""}' * 60_000 + b"]",
+    ],
+    ids=["lists", "open objects", "texts between them"],
+)
+def test_a_text_of_too_many_objects_and_lists_is_refused_before_any_is_made(
+    raw: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[bytes]()
+    monkeypatch.setattr(jsontext, "_read", read.append)
+    assert (verdict(raw), read) == (f"The text holds more than {jsontext.MAX_CONTAINERS} objects and lists.", [])
+
+
+def test_a_text_full_of_brackets_is_one_text() -> None:
+    text = '[{"\\' * 100_000
+    assert parse(json.dumps({"a": text, "b": ["[", text]}).encode()) == {"a": text, "b": ["[", text]}

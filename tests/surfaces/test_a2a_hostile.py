@@ -83,7 +83,7 @@ async def test_a_text_that_is_no_json_is_a_parse_error_under_its_id_where_it_has
 
 
 @pytest.mark.parametrize(
-    "body", [b"\xef\xbb\xbf{}", b'{"a":"\xff"}', b"{}{}", b"[" * 100_000, b'{"a":' * 100_000], ids=repr
+    "body", [b"\xef\xbb\xbf{}", b'{"a":"\xff"}', b"{}{}", b"[" * 2_000, b'{"a":' * 2_000], ids=repr
 )
 @pytest.mark.parametrize("form", FORMS)
 async def test_bytes_that_are_no_json_text_are_a_parse_error(market: Market, form: str, body: bytes) -> None:

@@ -28,6 +28,9 @@ _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
 _KEY_SHOWN = 64
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+_NOT_QUOTES = bytes(
+    code for code in range(256) if code not in b'"[{'
+)  # what opens a container, or starts or ends a string
 
 
 class BadJson(ValueError):
@@ -50,9 +53,9 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, anything after the value. A number written with a fraction
     or an exponent is an integer too when RFC 8785 spells it as one: 1e17 is the same document as 100000000000000000.
     """
-    value = _read(raw)
-    if _holds_too_many(raw):
+    if _holds_too_many(raw):  # before the tree is built: building it is what costs
         raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
+    value = _read(raw)
     shapes = raw.translate(_DIGIT_SHAPES)
     if _may_hold_large_number(shapes):
         ordinary = _shallow_with_small_numbers(value, max_depth)
@@ -109,11 +112,12 @@ def next_level(level: list[Any]) -> list[Any]:
 
 
 def _holds_too_many(raw: bytes) -> bool:
-    """Walking a tree costs by its objects and lists; brackets in strings are none."""
+    """Building and walking a tree costs by its objects and lists; brackets in strings are none."""
     if raw.count(b"{") + raw.count(b"[") <= MAX_CONTAINERS:
         return False
-    bare = _STRING.sub(b"", raw)
-    return bare.count(b"{") + bare.count(b"[") > MAX_CONTAINERS
+    quotes = raw.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _NOT_QUOTES).replace(b'""', b"")
+    bare = b"".join(quotes.split(b'"')[::2])
+    return len(bare) > MAX_CONTAINERS
 
 
 def _read(raw: bytes) -> Json:
