@@ -246,7 +246,8 @@ def _limits(house: House) -> str:
     return (
         f"Calls per key, or per address without one: {rates}; messages count per agent. The RateLimit headers say what is left; on 429 wait Retry-After "
         f"seconds. An agent has at most {house.limits.active_listings} active listings, {house.limits.unfinished_jobs} "
-        f"unfinished orders, {house.limits.usable_keys} usable API keys and {house.limits.streams_per_key} open streams per key."
+        f"unfinished orders, {house.limits.usable_keys} usable API keys, {house.limits.streams_per_agent} open streams, and "
+        f"{house.limits.streams_per_key} of them per key."
     )
 
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from storage.store import EVERYBODY, Store
 from tools.errors import RateLimited
 
+CLOSE_ONE = "Close a stream of one of the agent's keys, or poll GET /v1/events?wait_seconds=55, then open it again."
+
 
 class Ear:
     """One stream's: whether its agent was told something since it last listened."""
@@ -49,10 +51,17 @@ class Doorbell:
         self.ring(EVERYBODY)
 
     @contextmanager
-    def stream_of(self, agent: str, key: str, most: int) -> Iterator[Ear]:
-        """Hold one of a key's places for open streams; RateLimited when all are taken."""
+    def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Ear]:
+        """Hold one of a key's and of its agent's places for open streams; RateLimited when all of either are taken.
+
+        Each stream reads by itself what its agent is told, so that many keys would make one event cost many reads.
+        """
         if self.streams[key] >= most:
             raise RateLimited(f"this key has {most} streams open", retry_after_seconds=5)
+        if len(self.ears.get(agent, ())) >= most_of_agent:
+            raise RateLimited(
+                f"the keys of this agent have {most_of_agent} streams open", hint=CLOSE_ONE, retry_after_seconds=5
+            )
         self.streams[key] += 1
         ear = Ear()
         self.ears[agent].add(ear)

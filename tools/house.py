@@ -41,6 +41,7 @@ class Limits:
     kept_listings: int = 500  # active or paused
     unfinished_jobs: int = 100
     streams_per_key: int = 5
+    streams_per_agent: int = 20
     webhooks: int = 10
     usable_keys: int = 100
     former_handles: int = 10

@@ -3,7 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -117,6 +118,23 @@ async def test_a_key_has_five_streams_and_gets_its_place_back(running: tuple[Tes
                 break
             await asyncio.sleep(0.01)
         async with stream(http, agent) as opened:
+            assert (await take(opened, 1))[0]["event"] == "ready"
+
+
+async def test_an_agent_has_twenty_streams_whatever_its_keys(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
+    market, http = running
+    agent, other = await market.register("Ada"), await market.register("Bo")
+    made = [(await market.call("create_api_key", by=agent, env="test"))["key"] for _ in range(4)]
+    async with AsyncExitStack() as held:
+        for key in (agent.keys["test"], *made[:3]):
+            for _ in range(5):
+                await held.enter_async_context(stream(http, replace(agent, keys={"test": key})))
+        for key in (agent.keys["live"], made[3]):
+            refused = await http.get("/v1/events/stream", headers={"X-API-Key": key})
+            error = refused.json()["error"]
+            assert (refused.status_code, error["code"], refused.headers["retry-after"]) == (429, "rate_limited", "5")
+            assert ("20 streams" in error["message"], "/v1/events?wait_seconds" in error["hint"]) == (True, True)
+        async with stream(http, other) as opened:
             assert (await take(opened, 1))[0]["event"] == "ready"
 
 

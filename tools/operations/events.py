@@ -81,12 +81,13 @@ class StreamEvents(Arguments):
 async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
     """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
 
-    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key.
+    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
     """
     after = await _newest(outside) if asked.since is None else _number(asked.since)
     _kinds(asked.types)
-    most = outside.house.limits.streams_per_key
-    place = outside.bell.stream_of(outside.caller.agent, outside.caller.key_id or "", most)
+    most = outside.house.limits
+    key = outside.caller.key_id or ""
+    place = outside.bell.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
     return _frames(outside, asked, after, place, place.__enter__())
 
 
