@@ -18,7 +18,7 @@ WORDS = {"true": True, "false": False}
 
 def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes) -> dict[str, Json]:
     """What the caller sent, as one object. Unknown names are left in: the door refuses them by name."""
-    sent = _from_query(op, query) if op.method in ("GET", "HEAD") else _from_body(query, body)
+    sent = _from_query(op, query) if op.method in ("GET", "HEAD") else _from_body(body)
     both = sorted(set(sent) & set(path))
     if both:
         raise InvalidRequest(f"{both[0]} stands in the path already", param=both[0])
@@ -26,10 +26,14 @@ def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes)
     return {**sent, **{name: kinds.get(name, str)(value) for name, value in path.items()}}
 
 
-def _from_body(query: bytes, body: bytes) -> dict[str, Json]:
-    if query:
+def refuse_query(op: Operation, query: bytes) -> None:
+    """Refuse a query where arguments come in the body."""
+    if query and op.method not in ("GET", "HEAD"):
         name = query.split(b"=")[0].decode("latin-1")[:64]
         raise InvalidRequest(f"{name}: unknown query parameter", param=name, hint="Send arguments in the JSON body.")
+
+
+def _from_body(body: bytes) -> dict[str, Json]:
     if not body.strip():
         return {}
     try:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from rest.arguments import arguments_of
+from rest.arguments import arguments_of, refuse_query
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import head_of_stream, send_stream
 from tools.answers import Answer
@@ -78,8 +79,8 @@ class Rest:
         approach = self.approach_of(scope, Surface.REST)
         try:
             op, path = self._route(scope)
-            body = await read_body(receive)
-            given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
+            given = partial(given_in, op, path, scope, await read_body(receive))
+            refuse_query(op, scope["query_string"])
         except ClientGone:
             return
         except MarketError as error:
@@ -87,7 +88,7 @@ class Rest:
             await self._send(scope, send, answer, _allow(error), etag)
             return
         if op.streams:
-            opened = await self.market.stream(op, resumed(scope, given), approach)
+            opened = await self.market.stream(op, given, approach)
             if isinstance(opened, Answer):
                 await self._send(scope, send, opened, [], etag)
             elif scope["method"] == "HEAD":
@@ -156,6 +157,12 @@ async def reply(
     described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
     await send({"type": "http.response.body", "body": b"" if headless else body})
+
+
+def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:
+    """What a request gives its operation. The door asks for it once the caller is admitted: reading a body is what costs."""
+    given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
+    return resumed(scope, given) if op.streams else given
 
 
 def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:

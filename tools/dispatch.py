@@ -3,11 +3,11 @@
 authorise -> rate token -> validate -> replay a kept answer or gather -> ONE unit of work -> answer.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import structlog
 
@@ -45,6 +45,8 @@ from tools.touches import Touches
 READ_LINES = 50  # a second, in the log
 GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
 
+Given: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json]]"
+
 log = structlog.get_logger("emporion.door")
 
 
@@ -57,8 +59,11 @@ class Market:
         self.bell, self.touches, self.notes = Doorbell(store), Touches(), Notes()
         self.operations = frozenset(CATALOGUE)
 
-    async def call(self, op: Operation, given: dict[str, Json], approach: Approach, key: str | None = None) -> Answer:
-        """Run an operation for whoever approaches; a record or an error, never an exception."""
+    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+        """Run an operation for whoever approaches; a record or an error, never an exception.
+
+        What is `given` may be a function that reads it, for only those who are admitted and within their window.
+        """
         quota: Quota | None = None
         caller: Caller | None = None
         try:
@@ -83,10 +88,9 @@ class Market:
         record = error.record(approach.request_id, self.house.docs_url)
         return Answer(error.status, encode({"error": record}), record, error)
 
-    async def stream(
-        self, op: Operation, given: dict[str, Json], approach: Approach
-    ) -> AsyncGenerator[Any, None] | Answer:
+    async def stream(self, op: Operation, given: Given, approach: Approach) -> AsyncGenerator[Any, None] | Answer:
         """Open a streaming operation: its records as they come, or the Answer that refuses it."""
+        caller: Caller | None = None
         try:
             caller, quota = await self._admit(op, approach)
             refuse_beyond(quota)
@@ -94,7 +98,7 @@ class Market:
             opened: AsyncGenerator[Any, None] = await op.run(self._outside(arguments, caller), arguments)
             return opened
         except MarketError as error:
-            return self._refused(op, error, approach)
+            return self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
         except StorageError as error:
             return self.refuse(busy(error), approach)
 
@@ -141,9 +145,7 @@ class Market:
         error = too_many(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
 
-    async def _farewell(
-        self, op: Operation, given: dict[str, Json], approach: Approach, key: str, refused: Answer
-    ) -> Answer:
+    async def _farewell(self, op: Operation, given: Given, approach: Approach, key: str, refused: Answer) -> Answer:
         """The answer kept for a call that ended the key it came with, when that very call is repeated; else the refusal."""
         with suppress(MarketError, StorageError):
             caller = await former_caller(approach, self.store, self.shelf, self.house)
@@ -156,7 +158,9 @@ class Market:
             return refused if kept is None else kept.with_quota(refused.quota)
         return refused
 
-    def _arguments(self, op: Operation, given: dict[str, Json]) -> Arguments:
+    def _arguments(self, op: Operation, given: Given) -> Arguments:
+        if callable(given):
+            given = given()
         if not _plain(given):
             try:
                 check_tree(given)
@@ -164,7 +168,7 @@ class Market:
                 raise MalformedJson(str(bad), param=bad.path or None) from None
         return read_arguments(op.input, given)
 
-    async def _perform(self, op: Operation, given: dict[str, Json], caller: Caller, key: str | None) -> Answer:
+    async def _perform(self, op: Operation, given: Given, caller: Caller, key: str | None) -> Answer:
         arguments = self._arguments(op, given)
         outside = self._outside(arguments, caller)
         if op.outside:

@@ -6,10 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
+import rest.arguments
 from storage.store import Store
 from tests.market import TestMarket
 from tests.surfaces.test_knocks import ACCEPT, META, RPC
 from tests.surfaces.wires import served
+from tools.catalogue import CATALOGUE
+from tools.rates import ALLOWANCES, Rate
+from tools.rules import jsontext
 from tools.rules.jsontext import read_leniently
 
 CALL = {"name": "get_payments_info", "arguments": {"env": "test"}, "_meta": META}
@@ -92,6 +96,57 @@ async def test_one_mcp_call_has_one_idempotency_key(http: httpx.AsyncClient) -> 
 def test_a_refused_text_is_not_read_again_when_it_is_large(raw: bytes) -> None:
     with pytest.raises(ValueError, match="too large"):
         read_leniently(raw)
+
+
+MANY = b'{"a":[' + b",".join([b"[]"] * 340_000) + b"]}"
+OVER_A2A = b'{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"data":{"tool":"get_health","arguments":%s}}]}}'
+IN_RPC = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}'
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/v1/receipts/verify", MANY),
+        ("/mcp", IN_RPC % (b"tools/call", b'{"name":"get_health","arguments":%s}' % MANY)),
+        ("/a2a", IN_RPC % (b"SendMessage", OVER_A2A % MANY)),
+        ("/a2a/message:send", OVER_A2A % MANY),
+    ],
+)
+async def test_a_body_of_too_many_lists_is_refused_on_every_wire_before_any_list_is_made(
+    http: httpx.AsyncClient, path: str, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[bytes]()
+    monkeypatch.setattr(jsontext, "_read", read.append)
+    answer = await http.post(path, content=body, headers=ACCEPT | {"A2A-Version": "1.0"})
+    assert ("objects and lists" in answer.text, read) == (True, [])
+
+
+@pytest.mark.parametrize("name", [op.name for op in CATALOGUE.values() if op.auth == "key" and op.method != "GET"])
+async def test_without_a_key_no_body_is_read_over_rest(
+    http: httpx.AsyncClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[bytes]()
+    monkeypatch.setattr(rest.arguments, "parse", read.append)
+    op = CATALOGUE[name]
+    for headers in ({}, {"X-API-Key": "as_test_" + "x" * 43}):
+        answer = await http.request(op.method, op.path, content=b"[nonsense", headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthenticated")
+    assert read == []
+
+
+async def test_beyond_its_window_no_callers_body_is_read_and_a_stranger_is_counted_all_the_same(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market, read = TestMarket(store, enforced=True, registrations_per_hour=1), list[bytes]()
+    async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:
+        assert (await http.post("/v1/agents", json={"name": "Ada"})).status_code == 201
+        monkeypatch.setattr(rest.arguments, "parse", read.append)
+        assert (await http.post("/v1/agents", content=b"[nonsense")).status_code == 429
+        refused = [await http.post("/v1/jobs", content=b"[nonsense") for _ in range(2)]
+        refused.append(await http.get("/v1/events/stream"))
+    left = [int(answer.headers["ratelimit-remaining"]) for answer in refused]
+    most = ALLOWANCES[Rate.STRANGERS].calls
+    assert ([answer.status_code for answer in refused], left, read) == ([401] * 3, [most - 1, most - 2, most - 3], [])
 
 
 async def test_the_head_of_a_stream_needs_a_key_like_the_stream(store: Store) -> None:
