@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from storage.store import EVERYBODY, Store
 from tools.errors import RateLimited
 
-CLOSE_ONE = "Close a stream of one of the agent's keys, or poll GET /v1/events?wait_seconds=55, then open it again."
+CLOSE_ONE = "Close a stream of one of the agent's keys, or poll with list_events."
 
 
 class Ear:
