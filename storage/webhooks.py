@@ -44,13 +44,20 @@ endpoints_of_agents: Query[Any] = Query(
     select(AgentRow.id, AgentRow.status, AgentRow.endpoints).where(among(AgentRow.id, "agent_ids"))
 )
 
+_MATE = WebhookRow.__table__.alias("mate")  # another webhook of the same agent
+_IN_FLIGHT = (
+    select(func.count())
+    .select_from(_MATE)
+    .where(_MATE.c.agent_id == WebhookRow.agent_id, _MATE.c.sending.is_not(None), _MATE.c.due_at > bindparam("now"))
+    .scalar_subquery()
+)
 due_webhook = Query(
     select(WebhookRow)
-    .where(WebhookRow.due_at <= bindparam("now"))
+    .where(WebhookRow.due_at <= bindparam("now"), bindparam("in_flight") >= _IN_FLIGHT)
     .order_by(WebhookRow.due_at)
     .limit(literal(1))
-    .with_for_update(skip_locked=True)
-)
+    .with_for_update(skip_locked=True, of=WebhookRow.__table__)
+)  # of an agent that has no more than so many deliveries in flight
 soonest_webhook = Query(
     select(WebhookRow.due_at).where(WebhookRow.due_at.is_not(None)).order_by(WebhookRow.due_at).limit(literal(1))
 )

@@ -66,8 +66,9 @@ class DeliveryRow(
 
 
 class HostRow(Row, name="webhook_hosts"):
-    """A host's two places for deliveries: each taken until its lease ends."""
+    """An agent's two places for deliveries to a host: each taken until its lease ends."""
 
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
     host: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     first_until: Mapped[datetime | None]

@@ -22,7 +22,7 @@ from storage.tables import (
     WebhookSource,
     WebhookStatus,
 )
-from storage.webhooks import due_delivery, due_webhook, end_webhook, soonest_delivery
+from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.context import Context
 from tools.house import House
 from tools.ports import Env, World
@@ -44,11 +44,12 @@ from tools.rules.webhooks import (
     v1a,
 )
 from tools.steps.outgoing import own_places
-from tools.steps.webhooks import DISABLED, followed, open_secret, profile_url, secrets_of
+from tools.steps.webhooks import DISABLED, followed, next_turn, open_secret, profile_url, secrets_of
 
 LEASE = timedelta(seconds=30)  # an attempt takes 11 at most
 LATER = timedelta(hours=1)  # to look again at what cannot be sent now
 BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks looked at for them
+MOST_OF_ONE_AGENT = 4  # attempts in flight: whose receivers are slow must leave room for all others
 PER_MINUTE = Allowance(60, 60, shared=True)  # from one agent to one host
 
 log = structlog.get_logger("emporion.deliveries")
@@ -58,6 +59,7 @@ log = structlog.get_logger("emporion.deliveries")
 class Posting:
     """One attempt that was claimed: everything that is needed to make it and to write down how it ended."""
 
+    agent_id: str
     webhook_id: str
     delivery_id: str
     attempt: int
@@ -79,7 +81,7 @@ class Claimed:
 
 
 def claim(ctx: Context, most: int = BATCH) -> Claimed:
-    """The attempts that are due longest, leased to the caller.
+    """The attempts that are due longest, leased to the caller: first of agents that have nothing in flight.
 
     A webhook that cannot be served is undone alone, logged, and looked at again in an hour; the rest go on.
     """
@@ -87,7 +89,7 @@ def claim(ctx: Context, most: int = BATCH) -> Claimed:
     for _ in range(MOST_LOOKED):
         if len(postings) == most:
             break
-        row = ctx.tx.one(due_webhook, now=ctx.now)
+        row = _next_webhook(ctx)
         if row is None:
             return Claimed(postings, False)
         with ctx.tx.alone() as kept:
@@ -143,6 +145,15 @@ def finish(ctx: Context, posting: Posting, attempted: Attempted) -> None:
     _settle(ctx, row, delivery, attempted)
 
 
+def _next_webhook(ctx: Context) -> WebhookRow | None:
+    """The webhook whose turn it is: nobody gets a second place in flight while somebody waits for a first."""
+    for in_flight in (0, MOST_OF_ONE_AGENT - 1):
+        row = ctx.tx.one(due_webhook, now=ctx.now, in_flight=in_flight)
+        if row is not None:
+            return row
+    return None
+
+
 def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
     """The next attempt of a webhook that is due, if there is one now. Either way the webhook is due later."""
     current = _current(ctx, row)
@@ -164,6 +175,7 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
     begun = ctx.tx.change(delivery, attempt=delivery.attempt + 1)
     ctx.tx.change(current, sending=begun.id, due_at=until)
     yield Posting(
+        agent_id=current.agent_id,
         webhook_id=current.id,
         delivery_id=begun.id,
         attempt=begun.attempt,
@@ -225,9 +237,8 @@ def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Att
 
 
 def _rest(ctx: Context, row: WebhookRow, failures: int) -> None:
-    """Nothing is in flight; the webhook is due when the first of what waits is."""
-    due_at = ctx.tx.one(soonest_delivery, webhook_id=row.id)
-    ctx.tx.change(row, sending=None, due_at=due_at, failures=failures)
+    """Nothing is in flight; the webhook is due at its next turn."""
+    ctx.tx.change(row, sending=None, due_at=next_turn(ctx, row.id), failures=failures)
 
 
 def _disable(ctx: Context, row: WebhookRow, delivery: DeliveryRow, reason: str, failures: int) -> None:
@@ -255,8 +266,8 @@ def _host_of(url: str) -> str:
 
 
 def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> timedelta | None:
-    """Take one of the host's two places, and one of the agent's 60 a minute there; else how long to wait."""
-    place = ctx.tx.get(HostRow, host, lock=True)
+    """Take one of the agent's two places at the host, and one of its 60 a minute there; else how long to wait."""
+    place = ctx.tx.get(HostRow, agent_id, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
     if not free:
         return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
@@ -264,7 +275,7 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> time
     if quota.remaining < 0:
         return timedelta(seconds=quota.reset_seconds)
     if place is None:
-        ctx.tx.add(HostRow(host=host, first_until=until, used_at=ctx.now))
+        ctx.tx.add(HostRow(agent_id=agent_id, host=host, first_until=until, used_at=ctx.now))
     elif _is_free(place.first_until, ctx.now):
         ctx.tx.change(place, first_until=until, used_at=ctx.now)
     else:
@@ -273,7 +284,7 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> time
 
 
 def _leave_host(ctx: Context, posting: Posting) -> None:
-    place = ctx.tx.get(HostRow, posting.host, lock=True)
+    place = ctx.tx.get(HostRow, posting.agent_id, posting.host, lock=True)
     if place is None:
         return
     if place.first_until == posting.until:

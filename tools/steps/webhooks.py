@@ -146,9 +146,15 @@ def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | Non
 
 def revived(ctx: Context, row: WebhookRow, **changes: object) -> WebhookRow:
     """An active webhook without failures; what still waited for it is sent."""
-    due_at = row.due_at if row.sending else ctx.tx.one(soonest_delivery, webhook_id=row.id)
+    due_at = row.due_at if row.sending else next_turn(ctx, row.id)
     fresh = {"status": WebhookStatus.ACTIVE, "disabled_reason": None, "failures": 0, "due_at": due_at}
     return ctx.tx.change(row, **fresh, updated_at=ctx.now, **changes)
+
+
+def next_turn(ctx: Context, webhook_id: str) -> datetime | None:
+    """When the first of what waits is due, now at the soonest: a backlog must not go before what others are told later."""
+    soonest = ctx.tx.one(soonest_delivery, webhook_id=webhook_id)
+    return None if soonest is None else max(soonest, ctx.now)
 
 
 def fan_out(ctx: Context) -> int:
