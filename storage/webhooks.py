@@ -68,6 +68,10 @@ due_delivery = Query(
     .order_by(DeliveryRow.due_at, DeliveryRow.event_number)
     .limit(literal(1))
 )
+waiting_deliveries = Query(select(func.count()).select_from(DeliveryRow.__table__).where(*_PENDING))
+oldest_deliveries = Query(
+    select(DeliveryRow).where(*_PENDING).order_by(DeliveryRow.event_number).limit(bindparam("limit"))
+)
 soonest_delivery = Query(select(DeliveryRow.due_at).where(*_PENDING).order_by(DeliveryRow.due_at).limit(literal(1)))
 
 forget_deliveries = deleting(DeliveryRow, DeliveryRow.created_at)

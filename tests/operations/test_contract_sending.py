@@ -4,13 +4,11 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from server.sender import Sender
-from server.workers import context_of
 from storage.store import Store
 from storage.tables import AgentRow, AgentStatus, WebhookRow
 from tests.databases import Opening
@@ -18,7 +16,6 @@ from tests.hooking import Scene, opened, scene_of
 from tests.market import Agent
 from tests.receiver import Receiver, hang
 from tests.requirements.probes import write_row
-from tools.steps.deliveries import MOST_LOOKED, MOST_OF_ONE_AGENT, Posting, claim
 
 THIRD_OF_A_MINUTE = 20.0
 
@@ -72,94 +69,6 @@ async def test_one_agent_calls_one_host_twice_at_a_time_at_most(scene: Scene, re
         called[ada.id, "127.0.0.1"] = 2
         again = (await scene.sender.claim()).postings
         assert Counter((one.agent_id, one.host) for one in again) == called
-
-
-async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scene: Scene) -> None:
-    async with Receiver(always=hang) as slow, Receiver(host="127.0.0.2") as quick:
-        crowd = [await scene.market.register(f"Agent {number}") for number in range(5)]
-        for agent in crowd:
-            for _ in range(10):
-                await scene.hook(agent, slow)
-            await scene.tell(agent)
-        await scene.sender.fan_out()
-        assert len(await everything(scene)) == 2 * len(crowd) < MOST_LOOKED < 8 * len(crowd)
-        scene.market.pass_seconds(6)
-        last = await scene.market.register()
-        await scene.hook(last, quick)
-        await scene.tell(last)
-        assert await scene.sender.step() == 1
-        assert len(quick.got) == 1
-
-
-async def everything(scene: Scene) -> list[Posting]:
-    """What can be claimed while nothing that was claimed ends."""
-    claimed = await scene.sender.claim()
-    found = list(claimed.postings)
-    while claimed.more:
-        claimed = await scene.sender.claim()
-        found += claimed.postings
-    return found
-
-
-async def claimed(scene: Scene, most: int) -> list[Posting]:
-    """What is claimed where so many places are free."""
-    market = scene.market.market
-    return (await scene.market.store.write(lambda tx: claim(context_of(market, tx), most), "claim")).postings
-
-
-async def busy(scene: Scene, receiver: Receiver, *kinds: str) -> Agent:
-    """An agent that is told something at ten webhooks, each at a host of its own."""
-    agent = await scene.market.register("Busy")
-    for number in range(10):
-        await scene.hook(agent, receiver, url=f"http://127.0.1.{number}:{receiver.port}/hook")
-    await scene.tell(agent, *kinds)
-    await scene.sender.fan_out()
-    return agent
-
-
-async def test_m15_one_agents_webhooks_take_four_places_in_flight_at_most(scene: Scene, receiver: Receiver) -> None:
-    crowd = [await busy(scene, receiver) for _ in range(3)]
-    held = await everything(scene)
-    assert Counter(one.agent_id for one in held) == {agent.id: MOST_OF_ONE_AGENT for agent in crowd}
-    bo = await scene.market.register("Bo")
-    await scene.hook(bo, receiver)
-    await scene.tell(bo)
-    assert await scene.sender.step() == 1
-    assert [one.body["agent_id"] for one in receiver.got] == [bo.id]
-    await scene.sender.deliver(replace(held[0], url=receiver.url))
-    assert [one.agent_id for one in await everything(scene)] == [held[0].agent_id]
-    scene.market.pass_seconds(31)  # the leases ran out
-    assert Counter(one.agent_id for one in await everything(scene)) == {a.id: MOST_OF_ONE_AGENT for a in crowd}
-
-
-async def test_m15_nobody_gets_a_second_place_while_somebody_waits_for_a_first(
-    scene: Scene, receiver: Receiver
-) -> None:
-    ada = await busy(scene, receiver)
-    scene.market.pass_seconds(1)
-    bo = await scene.market.register("Bo")
-    await scene.hook(bo, receiver)
-    await scene.tell(bo)
-    await scene.sender.fan_out()
-    assert [one.agent_id for one in await claimed(scene, 3)] == [ada.id, bo.id, ada.id]
-
-
-async def test_m15_a_backlog_goes_behind_what_others_are_told_later(scene: Scene, receiver: Receiver) -> None:
-    ada = await scene.market.register()
-    await scene.hook(ada, receiver)
-    await scene.tell(ada, *["job.created"] * 4)
-    await scene.sender.fan_out()
-    bo = await scene.market.register("Bo")
-    await scene.hook(bo, receiver)
-    for number in range(5):
-        scene.market.pass_seconds(1)
-        if number == 1:
-            await scene.tell(bo)
-            await scene.sender.fan_out()
-            scene.market.pass_seconds(1)
-        (only,) = await claimed(scene, 1)
-        await scene.sender.deliver(only)
-    assert [one.body["agent_id"] for one in receiver.got] == [ada.id, ada.id, bo.id, ada.id, ada.id]
 
 
 async def test_one_agent_calls_one_host_sixty_times_a_minute_at_most(scene: Scene, receiver: Receiver) -> None:

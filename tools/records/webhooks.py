@@ -82,8 +82,8 @@ class WebhookDelivery:
     last_error: Annotated[
         str | None,
         Field(
-            description="status …, blocked_address, name_not_found, connection_failed, tls_failed, timeout, bad_response "
-            "or interrupted"
+            description="status …, blocked_address, name_not_found, connection_failed, tls_failed, timeout, bad_response, "
+            "interrupted, or too_many_waiting: over 1000 waited, of which this was the oldest; list_events has it"
         ),
     ]
     created_at: Stamp

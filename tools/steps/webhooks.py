@@ -14,6 +14,7 @@ from nacl.secret import SecretBox
 from storage.tables import (
     AgentStatus,
     DeliveryRow,
+    DeliveryStatus,
     EventRow,
     FanoutRow,
     WebhookRow,
@@ -28,7 +29,9 @@ from storage.webhooks import (
     events_to_fan_out,
     fanned_out,
     fanout_if_free,
+    oldest_deliveries,
     soonest_delivery,
+    waiting_deliveries,
     webhooks_of_agents,
 )
 from tools.context import Context
@@ -40,6 +43,7 @@ from tools.rules.eventkinds import expand
 from tools.rules.ids import event_id
 
 BATCH = 64
+MOST_WAITING = 1000  # deliveries of one webhook
 BOTH_SIGN = timedelta(days=1)  # the secret before a change, beside the new one
 TEST, DISABLED = "webhook.test", "webhook.disabled"
 PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
@@ -276,8 +280,19 @@ def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> 
                 created_at=ctx.now,
             )
         )
+    _leave_behind(ctx, row)
     if row.sending is None and (row.due_at is None or row.due_at > at):
         ctx.tx.change(row, due_at=at)
+
+
+def _leave_behind(ctx: Context, row: WebhookRow) -> None:
+    """Give up the oldest of more than a thousand that wait. That is no failure of the receiver's: it goes on with the rest."""
+    waiting = ctx.tx.one(waiting_deliveries, webhook_id=row.id) or 0
+    if waiting <= MOST_WAITING:
+        return
+    for one in ctx.tx.all(oldest_deliveries, webhook_id=row.id, limit=waiting - MOST_WAITING):
+        if one.id != row.sending:
+            ctx.tx.change(one, status=DeliveryStatus.FAILED, due_at=None, last_error="too_many_waiting")
 
 
 def _box(house: House, webhook_id: str) -> SecretBox:
