@@ -88,7 +88,7 @@ class ListedAddresses:
 class NoWeb:
     """Nobody may be called, unless a test says whom."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         raise AssertionError(f"{url} was called")
 
 

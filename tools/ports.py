@@ -98,8 +98,11 @@ class Reply:
 class Web(Protocol):
     """Requests to places that agents chose. Each is guarded: what a name resolves to is checked, and that address dialled."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
-        """POST and wait at most 10 seconds for the answer's head; follows no redirect. Unreached where none came."""
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
+        """POST for an agent and wait at most 10 seconds for the answer's head; follows no redirect. Unreached where none came.
+
+        NotTried where as many names as may are being looked up: for this agent, or for all.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from contextvars import ContextVar
 from ssl import SSLContext, create_default_context
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +17,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from tools.ports import Reply
-from tools.rules.outgoing import BadTarget, Unreached, judge_target, may_dial
+from tools.rules.outgoing import BadTarget, NotTried, Unreached, judge_target, may_dial
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
@@ -24,23 +26,42 @@ TIMEOUT_IN_SECONDS = 10.0
 MOST_READ_BYTES = 64 * 1024
 READ_IN_SECONDS = 1.0  # of an answer's body, so that its connection can be used again
 MOST_ADDRESSES = 8
-LOOK_UPS = 32  # at a time, each a thread: a name server that hangs must not stop the others
+LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each a thread; of one agent no more: its name servers may hang
+
+asking = ContextVar("asking", default="")  # the agent a name is looked up for; aiohttp hands nothing through
 
 
 class Blocked(OSError):
     """The name leads, or also leads, to an address that must not be dialled."""
 
 
+class Crowded(OSError):
+    """As many names as may are being looked up: nobody waits in a queue while the clock of an attempt runs."""
+
+
 class Names:
-    """The system's resolver, in threads of its own."""
+    """The system's resolver, in threads of its own. A look-up that hangs goes on after its attempt, and is counted on."""
 
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(LOOK_UPS, "names")
+        self.lock, self.under_way = Lock(), Counter[str]()
 
     async def __call__(self, host: str, port: int) -> list[str]:
-        ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-        found = await asyncio.get_running_loop().run_in_executor(self.threads, ask)
-        return [str(one[4][0]) for one in found]
+        agent = asking.get()
+        with self.lock:
+            if self.under_way[agent] >= LOOK_UPS_OF_ONE or self.under_way.total() >= LOOK_UPS:
+                raise Crowded("names")
+            self.under_way[agent] += 1
+        return await asyncio.get_running_loop().run_in_executor(self.threads, self._ask, agent, host, port)
+
+    def _ask(self, agent: str, host: str, port: int) -> list[str]:
+        try:
+            return [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        finally:
+            with self.lock:
+                self.under_way[agent] -= 1
+                if not self.under_way[agent]:
+                    del self.under_way[agent]
 
     def close(self) -> None:
         self.threads.shutdown(wait=False, cancel_futures=True)
@@ -94,7 +115,8 @@ class GuardedWeb:
         self._tls = tls
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str = "") -> Reply:
+        asking.set(by)
         try:
             judge_target(url, self.allow_private)
         except BadTarget:
@@ -104,6 +126,8 @@ class GuardedWeb:
         except TimeoutError:
             raise Unreached("timeout") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(_cause(error), Crowded):
+                raise NotTried from None
             raise Unreached(_reason(error)) from None  # not chained: its text shows what a name resolves to
 
     def open_socket(self, info: AddrInfo) -> socket.socket:
@@ -184,8 +208,12 @@ async def _finish(response: aiohttp.ClientResponse) -> None:
         response.close()
 
 
+def _cause(error: Exception) -> Exception:
+    return getattr(error, "os_error", None) or error
+
+
 def _reason(error: Exception) -> str:
-    cause = getattr(error, "os_error", None) or error
+    cause = _cause(error)
     if isinstance(cause, Blocked):
         return "blocked_address"
     if isinstance(cause, socket.gaierror):

@@ -84,7 +84,7 @@ class World:
 class Closed:
     """A receiver that is closed today: whatever is sent to it will be tried again."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         return Reply(503)
 
 

@@ -1,7 +1,10 @@
 """Markets for operation tests: with and without a chain, on both databases."""
 
+import socket
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -35,3 +38,19 @@ async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
     market.clock.at = datetime.fromtimestamp(chain_process.now() + 1, UTC)
     yield Trade(market, chain_process)
     await reader.close()
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Until this is set, nobody can look up a name that begins with hangs; then there is none."""
+    found, asked = Event(), socket.getaddrinfo
+
+    def ask(host: Any, *given: Any, **named: Any) -> Any:
+        if not str(host).startswith("hangs"):
+            return asked(host, *given, **named)
+        found.wait()
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    yield found
+    found.set()

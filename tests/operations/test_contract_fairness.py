@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
 
 from server.workers import context_of
+from server.world.web import LOOK_UPS_OF_ONE
 from storage.store import Store
 from tests.hooking import Scene, opened
 from tests.market import Agent
@@ -150,3 +152,22 @@ async def every_delivery(scene: Scene, agent: Agent, hook: Any) -> list[Any]:
         page = await scene.market.call("list_webhook_deliveries", **asked, cursor=page["next_cursor"])
         found += page["data"]
     return found[::-1]
+
+
+async def test_names_that_hang_fail_no_attempt_that_waits_for_them(
+    store: Store, receiver: Receiver, hanging: Event
+) -> None:
+    async with opened(store, timeout_in_seconds=0.3) as scene:
+        ada, bo = await scene.market.register(), await scene.market.register("Bo")
+        hooks = [await scene.hook(ada, receiver, url=f"https://hangs{number}.example/") for number in range(10)]
+        await scene.hook(bo, receiver, url=receiver.url.replace("127.0.0.1", "localhost"))
+        for agent in (ada, bo):
+            await scene.tell(agent)
+        assert await scene.sender.step() == 11
+        assert [one.body["agent_id"] for one in receiver.got] == [bo.id]
+        ended = Counter[Any]()
+        for hook in hooks:
+            (waits,) = await scene.deliveries(ada, hook)
+            ended[waits["status"], waits["attempt"], waits["last_error"]] += 1
+        assert ended == {("pending", 1, "timeout"): LOOK_UPS_OF_ONE, ("pending", 0, None): 10 - LOOK_UPS_OF_ONE}
+        assert await scene.after(3600) == 10, "they have their turns again"

@@ -5,10 +5,12 @@ import gzip
 import socket
 import ssl
 import tracemalloc
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,10 +19,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from server.world.web import MOST_READ_BYTES, AddrInfo, GuardedWeb
+from server.world.web import LOOK_UPS, LOOK_UPS_OF_ONE, MOST_READ_BYTES, AddrInfo, GuardedWeb
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.ports import Reply
-from tools.rules.outgoing import Unreached
+from tools.rules.outgoing import NotTried, Unreached
 
 PUBLIC = "93.184.216.34"
 NAMED = "https://hook.example/in"
@@ -207,6 +209,40 @@ async def test_a_resolver_that_hangs_is_a_timeout() -> None:
 
     async with web(resolve=never, timeout_in_seconds=0.2) as one:
         assert await unreached(one, NAMED) == "timeout"
+
+
+async def ended(one: GuardedWeb, url: str, by: str) -> Any:
+    """The status of the answer, or the word for why there was none."""
+    try:
+        return (await one.post(url, b"{}", {}, by)).status
+    except Unreached as unreached:
+        return unreached.reason
+    except NotTried:
+        return "not tried"
+
+
+async def test_names_that_hang_take_a_few_look_ups_of_one_agent_and_none_of_others(
+    receiver: Receiver, hanging: Event
+) -> None:
+    url = receiver.url.replace("127.0.0.1", "localhost")
+    receiver.always = status(200, "connection: close")
+    async with web(allow_private=True, timeout_in_seconds=0.3) as one:
+
+        async def hang_for(by: str) -> Counter[Any]:
+            asked = (ended(one, f"https://hangs{n}.example/", by) for n in range(LOOK_UPS_OF_ONE + 1))
+            return Counter(await asyncio.gather(*asked))
+
+        assert await hang_for("ada") == {"timeout": LOOK_UPS_OF_ONE, "not tried": 1}
+        assert [await ended(one, url, by) for by in ("ada", "bo")] == ["not tried", 200]
+        others = [str(n) for n in range(LOOK_UPS // LOOK_UPS_OF_ONE - 1)]
+        await asyncio.gather(*(hang_for(by) for by in others))
+        assert await ended(one, url, "bo") == "not tried", "which is no failure of the receiver's"
+        hanging.set()
+        async with asyncio.timeout(20):
+            last = "not tried"
+            while last == "not tried":
+                last = await ended(one, url, "bo")
+        assert last == 200
 
 
 async def test_no_proxy_of_the_environment_is_asked(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:

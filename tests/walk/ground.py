@@ -35,7 +35,7 @@ class Receivers:
     status: int = 200  # 0: nobody is there
     posted: list[tuple[str, bytes]] = field(default_factory=list)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answered:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Answered:
         self.posted.append((url, body))
         if not self.status:
             raise Unreached("connection_failed")

@@ -49,6 +49,10 @@ class Unreached(Exception):
         self.reason = reason
 
 
+class NotTried(Exception):
+    """An outgoing request was not begun, for too much is under way here: that says nothing of the receiver."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a URL leads: the host in lower case, an IPv6 address without its brackets."""

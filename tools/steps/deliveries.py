@@ -31,7 +31,7 @@ from tools.records.base import EPOCH
 from tools.records.events import Told
 from tools.records.webhooks import WebhookDisabledData
 from tools.rules.ids import event_id
-from tools.rules.outgoing import BadTarget, Unreached, judge_target, parse_target
+from tools.rules.outgoing import BadTarget, NotTried, Unreached, judge_target, parse_target
 from tools.rules.webhooks import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
@@ -100,11 +100,14 @@ def claim(ctx: Context, most: int = BATCH) -> Claimed:
     return Claimed(postings, True)
 
 
-async def post(world: World, house: House, posting: Posting) -> Attempted:
-    """Make the attempt: sign, post, and say how it ended. Never raises for what the receiver does."""
+async def post(world: World, house: House, posting: Posting) -> Attempted | None:
+    """Make the attempt: sign, post, and say how it ended; None where it was not begun. Never raises for what the receiver does."""
     try:
         judge_target(posting.url, house.allow_private_networks, own_places(house))
-        reply = await world.web.post(posting.url, posting.body, headers_of(world, house, posting))
+        headers = headers_of(world, house, posting)
+        reply = await world.web.post(posting.url, posting.body, headers, posting.agent_id)
+    except NotTried:
+        return None
     except BadTarget:
         return Attempted(None, "blocked_address")
     except Unreached as unreached:
@@ -133,7 +136,7 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
     return headers | {"webhook-signature": " ".join(signatures)}
 
 
-def finish(ctx: Context, posting: Posting, attempted: Attempted) -> None:
+def finish(ctx: Context, posting: Posting, attempted: Attempted | None) -> None:
     """Write down how an attempt ended, unless its lease was lost to another."""
     row = ctx.tx.get(WebhookRow, posting.webhook_id, lock=True)
     delivery = ctx.tx.get(DeliveryRow, posting.delivery_id)
@@ -141,6 +144,9 @@ def finish(ctx: Context, posting: Posting, attempted: Attempted) -> None:
     if row is None or delivery is None:
         return
     if (row.sending, delivery.attempt) != (posting.delivery_id, posting.attempt):
+        return
+    if attempted is None:
+        _put_off(ctx, row, delivery)
         return
     _settle(ctx, row, delivery, attempted)
 
@@ -236,6 +242,13 @@ def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Att
         _disable(ctx, row, after, reason, failures)
 
 
+def _put_off(ctx: Context, row: WebhookRow, delivery: DeliveryRow) -> None:
+    """What was not begun is no attempt; the webhook has its next turn in seconds."""
+    ctx.tx.change(delivery, attempt=delivery.attempt - 1)
+    active = row.status is WebhookStatus.ACTIVE
+    ctx.tx.change(row, sending=None, due_at=ctx.now + _soon(ctx) if active else None)
+
+
 def _rest(ctx: Context, row: WebhookRow, failures: int) -> None:
     """Nothing is in flight; the webhook is due at its next turn."""
     ctx.tx.change(row, sending=None, due_at=next_turn(ctx, row.id), failures=failures)
@@ -270,7 +283,7 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> time
     place = ctx.tx.get(HostRow, agent_id, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
     if not free:
-        return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
+        return _soon(ctx)
     quota = take_shared(ctx.tx, Rate.DELIVERIES, PER_MINUTE, f"{agent_id}:{host}", ctx.now)
     if quota.remaining < 0:
         return timedelta(seconds=quota.reset_seconds)
@@ -291,6 +304,11 @@ def _leave_host(ctx: Context, posting: Posting) -> None:
         ctx.tx.change(place, first_until=None)
     elif place.second_until == posting.until:
         ctx.tx.change(place, second_until=None)
+
+
+def _soon(ctx: Context) -> timedelta:
+    """A wait for a place, not the same for all who wait."""
+    return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
 
 
 def _is_free(until: datetime | None, now: datetime) -> bool:
