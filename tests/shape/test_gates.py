@@ -208,7 +208,7 @@ async def test_a_fan_out_asks_as_much_however_many_others_have_webhooks(sqlite_m
         before = next(count)
         await sender.fan_out()
         costs.append(next(count) - before)
-    assert costs[1] == costs[2] <= 9
+    assert costs[1] == costs[2] <= 10  # one of them counts what waits
 
 
 def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:

@@ -280,7 +280,8 @@ def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> 
                 created_at=ctx.now,
             )
         )
-    _leave_behind(ctx, row)
+    if row.sending is not None or row.due_at is not None:  # else nothing waited
+        _leave_behind(ctx, row)
     if row.sending is None and (row.due_at is None or row.due_at > at):
         ctx.tx.change(row, due_at=at)
 
