@@ -85,12 +85,12 @@ class Rest:
             return
         except MarketError as error:
             answer = self.market.refuse_stranger(error, approach)
-            await self._send(scope, send, answer, _allow(error), etag)
+            await self._send(scope, send, answer, _allow(error))
             return
         if op.streams:
             opened = await self.market.stream(op, given, approach)
             if isinstance(opened, Answer):
-                await self._send(scope, send, opened, [], etag)
+                await self._send(scope, send, opened, [])
             elif scope["method"] == "HEAD":
                 await head_of_stream(opened, send)
             else:
@@ -112,14 +112,13 @@ class Rest:
         if op is None:
             raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
         last = len(shape) - 1
-        rest = (
-            _parts(path)[last:] if shape[:-1] in self.table.open else parts[last:]
-        )  # a slash at the end is the name's
+        takes_all = shape[:-1] in self.table.open  # then a slash at the end is the name's
+        rest = _parts(path)[last:] if takes_all else parts[last:]
         values = (*parts[:last], "/".join(rest))
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(
-        self, scope: Scope, send: Send, answer: Answer, more: Headers, tag_of: Callable[[bytes], bytes]
+        self, scope: Scope, send: Send, answer: Answer, more: Headers, tag_of: Callable[[bytes], bytes] = etag
     ) -> None:
         headers = [*of_answer(answer), *more]
         body = answer.body

@@ -11,7 +11,9 @@ import pytest
 from server.world.chain import JsonRpcChain
 from storage.store import Store
 from tests.chain.evm import Evm
+from tests.hooking import Scene, opened
 from tests.market import TestMarket
+from tests.receiver import Receiver
 from tests.trading import Trade
 from tools.ports import Chain, Env
 
@@ -38,6 +40,19 @@ async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
     market.clock.at = datetime.fromtimestamp(chain_process.now() + 1, UTC)
     yield Trade(market, chain_process)
     await reader.close()
+
+
+@pytest.fixture
+async def scene(store: Store) -> AsyncIterator[Scene]:
+    """A market with a sender of webhooks."""
+    async with opened(store) as made:
+        yield made
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with Receiver() as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Clauses of the contract about deliveries: signed, in order, tried again, given up; and what hostile receivers come to."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -12,7 +11,6 @@ import jsonschema_rs
 import pytest
 
 from server.sender import Sender
-from storage.store import Store
 from tests.hooking import Scene, opened
 from tests.receiver import (
     Receiver,
@@ -36,18 +34,6 @@ from tools.rules.webhooks import MOST_FAILURES, WAITS_IN_SECONDS, v1
 from tools.steps.webhooks import BATCH
 
 THIRD_OF_A_MINUTE = 20.0
-
-
-@pytest.fixture
-async def scene(store: Store) -> AsyncIterator[Scene]:
-    async with opened(store) as made:
-        yield made
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with Receiver() as made:
-        yield made
 
 
 @covers("event.webhook", "event.webhook.jwks", "service.5.webhooks")

@@ -1,12 +1,9 @@
 """Clauses of the contract about webhooks of many agents: whose receivers are slow, or far behind, delays nobody else."""
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from threading import Event
 from typing import Any
-
-import pytest
 
 from server.workers import context_of
 from server.world.web import LOOK_UPS_OF_ONE
@@ -16,18 +13,6 @@ from tests.market import Agent
 from tests.receiver import Receiver, hang
 from tools.steps.deliveries import MOST_LOOKED, MOST_OF_ONE_AGENT, Posting, claim
 from tools.steps.webhooks import MOST_WAITING
-
-
-@pytest.fixture
-async def scene(store: Store) -> AsyncIterator[Scene]:
-    async with opened(store) as made:
-        yield made
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with Receiver() as made:
-        yield made
 
 
 async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scene: Scene) -> None:

@@ -1,30 +1,14 @@
 """Clauses of the contract about endpoints.webhook_url: jobs, messages and payments, with the platform's signature."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
-from storage.store import Store
 from storage.tables import AgentRow
-from tests.hooking import Scene, opened
+from tests.hooking import Scene
 from tests.market import Agent
 from tests.receiver import Receiver, status, verified_by_key
 from tests.requirements import covers
 from tests.requirements.probes import write_row
-
-
-@pytest.fixture
-async def scene(store: Store) -> AsyncIterator[Scene]:
-    async with opened(store) as made:
-        yield made
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with Receiver() as made:
-        yield made
 
 
 async def listener(scene: Scene, url: str | None) -> Agent:

@@ -3,10 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any
-
-import pytest
 
 from server.sender import Sender
 from storage.store import Store
@@ -18,18 +15,6 @@ from tests.receiver import Receiver, hang
 from tests.requirements.probes import write_row
 
 THIRD_OF_A_MINUTE = 20.0
-
-
-@pytest.fixture
-async def scene(store: Store) -> AsyncIterator[Scene]:
-    async with opened(store) as made:
-        yield made
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with Receiver() as made:
-        yield made
 
 
 async def test_a_slow_receiver_delays_nobody_else(store: Store) -> None:

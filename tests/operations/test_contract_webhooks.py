@@ -1,7 +1,6 @@
 """Clauses of the contract about webhooks: registered, read, changed, ended, tested, sent again."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import jsonschema_rs
 import pytest
 
 from storage.store import Store
-from tests.hooking import Scene, opened
+from tests.hooking import Scene
 from tests.market import Agent, TestMarket
 from tests.receiver import Receiver, status
 from tests.requirements import covers
@@ -23,12 +22,6 @@ from tools.rules.ids import is_id
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 URL = "https://agent.example/hook"
 SECRET = "a secret of my own"
-
-
-@pytest.fixture
-async def scene(store: Store) -> AsyncIterator[Scene]:
-    async with opened(store) as made:
-        yield made
 
 
 async def hooked(market: TestMarket, agent: Agent, **given: Any) -> Any:

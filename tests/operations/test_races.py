@@ -110,8 +110,7 @@ async def test_m12_two_moves_at_once_end_as_one_after_the_other_would(trade: Tra
     assert set(ends) == expected, "both have come first at times"
 
 
-def test_races_of_moves_that_end_a_job_or_begin_it_have_one_winner() -> None:
-    """What the table says of those that were named: no pair of them is lost from the races above."""
+def test_the_pairs_that_were_asked_for_are_among_those_the_table_gives() -> None:
     named = {
         "open: accept_job, decline_job",
         "open: accept_job, cancel_job by buyer",

@@ -70,12 +70,6 @@ async def unreached(one: GuardedWeb, url: str) -> str:
     return caught.value.reason
 
 
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    async with Receiver() as made:
-        yield made
-
-
 async def test_an_answer_is_its_status_and_when_to_come_again(receiver: Receiver) -> None:
     receiver.answers = [status(204), status(429, "Retry-After: 7")]
     async with web(allow_private=True) as one:

@@ -67,6 +67,12 @@ async def take(opened: AsyncIterator[dict[str, Any]], count: int) -> list[dict[s
     raise AssertionError("the stream ended early")
 
 
+async def key_id(market: TestMarket, agent: Agent) -> str:
+    """Of the key this agent listens with."""
+    keys = (await market.call("list_api_keys", by=agent))["data"]
+    return next(str(one["id"]) for one in keys if one["env"] == "test")
+
+
 async def test_a_stream_says_ready_and_then_only_what_is_new(running: tuple[TestMarket, httpx.AsyncClient]) -> None:
     market, http = running
     agent = await market.register()
@@ -239,8 +245,7 @@ async def test_a_stream_that_waits_outlasts_a_database_that_cannot_say_whether_i
     monkeypatch.setattr(events, "HEARTBEAT_SECONDS", 0.02)
     market, http = running
     agent = await market.register()
-    keys = (await market.call("list_api_keys", by=agent))["data"]
-    own = next(one["id"] for one in keys if one["env"] == "test")
+    own = await key_id(market, agent)
     async with stream(http, agent) as opened:
         await take(opened, 1)
         with monkeypatch.context() as outage:
@@ -282,8 +287,7 @@ async def test_a_stream_whose_key_is_revoked_tells_nothing_more_and_ends(
 ) -> None:
     market, http = running
     agent = await market.register()
-    keys = (await market.call("list_api_keys", by=agent))["data"]
-    own = next(one["id"] for one in keys if one["env"] == "test")
+    own = await key_id(market, agent)
     async with stream(http, agent) as opened:
         await take(opened, 1)
         await tell(market, agent, 1)
