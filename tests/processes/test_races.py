@@ -20,7 +20,7 @@ from tests.processes.pair import Pair, Reply
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-races")
-RUNS, MOST_RUNS = 20, 60  # a round more until both have won: of two equal ones, one wins 60 times running never
+RUNS, MOST_RUNS = 50, 90  # a round more until both have won: of two equal ones, one wins 90 times running never
 TWICE_RUNS = 5
 PAIRS = [one for one in RACES if one.status != "overdue"]  # these processes' clock is the machine's
 
