@@ -53,6 +53,11 @@ def new_id(prefix: str, now: datetime, entropy: bytes) -> str:
     return prefix + _spell(milliseconds << 80 | int.from_bytes(entropy))
 
 
+def first_id(prefix: str, at: datetime) -> str:
+    """Below every id of this prefix that was made at that time (to the millisecond) or later, above every earlier one."""
+    return new_id(prefix, at, bytes(ENTROPY_BYTES))
+
+
 def event_id(number: int) -> str:
     """The id of event `number` (0 to 2^63-1): text order is number order."""
     if not 0 <= number < 2**63:

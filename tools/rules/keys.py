@@ -70,6 +70,11 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
     return True
 
 
+def rotation_message(brand: str, agent_id: str, old_hex: str, new_hex: str) -> str:
+    """What the new key signs to take the place of the old one."""
+    return f"{brand}:rotate:{agent_id}:{old_hex}:{new_hex}"
+
+
 def jwk_of(public: bytes) -> Jwk:
     """The key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint."""
     x = _base64url(public)

@@ -1,0 +1,268 @@
+"""RFC 9421 and RFC 9530: what the signature of a request claims, the bytes it was made over, and whether the body is the one meant."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256, sha512
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import http_sf
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+
+WINDOW_SECONDS = 300  # that `created` may be away from our clock
+LONGEST_FIELD = 4096
+MOST_COMPONENTS = 32
+LONGEST_NONCE = 255
+LONGEST_SHOWN = 8_000
+T = TypeVar("T")
+INPUT, SIGNATURE, DIGEST = b"signature-input", b"signature", b"content-digest"
+READ = frozenset({INPUT, SIGNATURE, DIGEST})  # the headers that make a request worth keeping as it came
+DERIVED = frozenset(
+    {"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"}
+)  # RFC 9421, 2.2; a request's, without parameters
+PARAMETERS = frozenset({"created", "expires", "nonce", "alg", "keyid", "tag"})
+FIELD_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
+HASHES = {"sha-256": sha256, "sha-512": sha512}
+HIDDEN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-admin-token"})
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class BadSignature(ValueError):
+    """A signature that cannot stand. `reason` is for programs; `message` says nothing of whom the key belongs to."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it came over the wire: raw, for a signature covers bytes. Header names are in lower case."""
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def signed(self) -> bool:
+        return any(name in (INPUT, SIGNATURE) for name, _ in self.headers)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the method itself says that nothing is done by it (RFC 9110, 9.2.1)."""
+        return self.method in ("GET", "HEAD")
+
+    def header(self, name: bytes) -> bytes | None:
+        """All values of a header as one (RFC 9421, 2.1); None where it was not sent."""
+        values = [value.strip() for one, value in self.headers if one == name]
+        return b", ".join(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a signature says of itself, once its form holds."""
+
+    covered: tuple[str, ...]
+    parameters: str  # the last line of the base: as it came, in the one spelling of RFC 9421, 2.3
+    keyid: str
+    created: int
+    expires: int | None
+    nonce: str | None
+    signature: bytes
+
+    @property
+    def use(self) -> str:
+        """What may come once: the nonce, else the signature itself. Never the environment, which it may not cover."""
+        told = b"nonce:" + self.nonce.encode() if self.nonce is not None else b"signature:" + self.signature
+        return sha256(told).hexdigest()
+
+
+def read_claim(request: HttpRequest) -> Claim:
+    """The one signature of a request; BadSignature where its form does not hold."""
+    (label, made), (named, signature) = _only_member(request, INPUT), _only_member(request, SIGNATURE)
+    if label != named:
+        raise BadSignature("malformed", "Signature and Signature-Input carry different labels")
+    value = signature[0] if isinstance(signature, tuple) else signature
+    if not isinstance(value, bytes) or len(value) != 64:
+        raise BadSignature("malformed", "Signature holds no Ed25519 signature of 64 bytes between colons")
+    if not (isinstance(made, tuple) and isinstance(made[0], list)):
+        raise BadSignature("malformed", 'Signature-Input must be <label>=("@method" …);created=…;keyid="…"')
+    covered, given = _covered(made[0]), made[1]
+    _check_parameters(given)
+    nonce, expires = _text(given, "nonce"), _whole(given, "expires")
+    if nonce is not None and not 0 < len(nonce) <= LONGEST_NONCE:
+        raise BadSignature("malformed", f"nonce has 1-{LONGEST_NONCE} characters")
+    return Claim(
+        covered=covered,
+        parameters=http_sf.ser([made]),
+        keyid=_needed(_text(given, "keyid"), "keyid"),
+        created=_needed(_whole(given, "created"), "created"),
+        expires=expires,
+        nonce=nonce,
+        signature=value,
+    )
+
+
+def check_cover(claim: Claim, request: HttpRequest) -> None:
+    """BadSignature where a signature leaves open what was asked, covers what did not come, or names another body's digest."""
+    covered = set(claim.covered)
+    target = {"@authority", "@path", *(["@query"] if request.query else [])}
+    if "@method" not in covered or not ("@target-uri" in covered or target <= covered):
+        raise BadSignature(
+            "uncovered", 'the signature must cover "@method" and "@target-uri" (or "@authority", "@path" and "@query")'
+        )
+    if request.body and "content-digest" not in covered:
+        raise BadSignature("uncovered", "a request with a body carries Content-Digest, and the signature covers it")
+    for name in claim.covered:
+        if name not in DERIVED and request.header(name.encode()) is None:
+            raise BadSignature("uncovered", f"the signature covers {name}, which was not sent")
+    fault = digest_fault(request, needed="content-digest" in covered)
+    if fault is not None:
+        raise BadSignature("digest", fault)
+
+
+def bases(claim: Claim, request: HttpRequest, urls: Iterable[str]) -> list[bytes]:
+    """The signature bases a signer may have meant: one for each address this market is published under, the main one first.
+
+    An empty query ("/x?") does not reach us apart from none, so either spelling stands.
+    """
+    marks = [b"?" + request.query] if request.query else [b"", b"?"]
+    return list(dict.fromkeys(_base(claim, request, url, mark, hide=False) for url in urls for mark in marks))
+
+
+def shown_base(claim: Claim, request: HttpRequest, url: str) -> str:
+    """The base as the caller may see it: without credentials, and no longer than can be read."""
+    mark = b"?" + request.query if request.query else b""
+    text = _base(claim, request, url, mark, hide=True).decode("latin-1")
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether the key signed the message; libsodium refuses keys of small order and second spellings of a signature."""
+    try:
+        VerifyKey(public).verify(message, signature)
+    except (BadSignatureError, ValueError):
+        return False
+    return True
+
+
+def check_time(claim: Claim, now_seconds: float) -> None:
+    """BadSignature for a signature made too long ago or ahead, or past its own end."""
+    now = int(now_seconds)
+    if abs(now - claim.created) > WINDOW_SECONDS:
+        raise BadSignature(
+            "created", f"created is more than {WINDOW_SECONDS} seconds away from this market's clock, which says {now}"
+        )
+    if claim.expires is not None and now_seconds > claim.expires:
+        raise BadSignature("expired", f"expires has passed: this market's clock says {now}")
+
+
+def digest_fault(request: HttpRequest, needed: bool = False) -> str | None:
+    """What is wrong with Content-Digest, over the bytes as they came. `needed`: it must name a hash that is known here."""
+    given = request.header(DIGEST)
+    if given is None:
+        return "there is no Content-Digest" if needed else None
+    try:
+        told = _dictionary(given, "Content-Digest")
+    except BadSignature as bad:
+        return bad.message
+    known = {name: told[name] for name in HASHES if name in told}
+    for name, member in known.items():
+        value = member[0] if isinstance(member, tuple) else member
+        if value != HASHES[name](request.body).digest():
+            return f"Content-Digest: {name} is not that of the body as it arrived"
+    return "Content-Digest names neither sha-256 nor sha-512" if needed and not known else None
+
+
+def _dictionary(given: bytes, name: str) -> dict[str, http_sf.ItemType | http_sf.InnerListType]:
+    if len(given) > LONGEST_FIELD:
+        raise BadSignature("malformed", f"{name} is longer than {LONGEST_FIELD} bytes")
+    twice = list[str]()
+    try:
+        found = http_sf.parse(given, tltype="dictionary", on_duplicate_key=lambda key, _: twice.append(key))
+    except http_sf.StructuredFieldError:
+        raise BadSignature("malformed", f"{name} is no structured field (RFC 8941)") from None
+    if twice or not isinstance(found, dict):
+        raise BadSignature("malformed", f"{name} says something twice")
+    return found
+
+
+def _only_member(request: HttpRequest, name: bytes) -> tuple[str, http_sf.ItemType | http_sf.InnerListType]:
+    shown = "Signature" if name == SIGNATURE else "Signature-Input"
+    given = request.header(name)
+    if given is None:
+        raise BadSignature("malformed", f"{shown} is missing: Signature and Signature-Input come together")
+    members = _dictionary(given, shown)
+    if len(members) != 1:
+        raise BadSignature("malformed", f"{shown} holds {len(members)} signatures: send exactly one")
+    return next(iter(members.items()))
+
+
+def _covered(items: list[http_sf.ItemType]) -> tuple[str, ...]:
+    names = list[str]()
+    for item in items[: MOST_COMPONENTS + 1]:
+        name, more = item if isinstance(item, tuple) else (item, {})
+        if more or not isinstance(name, str):
+            raise BadSignature("malformed", "a covered component is a quoted name without parameters")
+        if name not in DERIVED and not FIELD_NAME.fullmatch(name):
+            raise BadSignature("malformed", f"{name[:64]} is no component of a request that can be covered here")
+        names.append(name)
+    if len(names) > MOST_COMPONENTS or len(set(names)) != len(names):
+        raise BadSignature("malformed", f"at most {MOST_COMPONENTS} components are covered, each once")
+    return tuple(names)
+
+
+def _check_parameters(given: Mapping[str, object]) -> None:
+    unknown = sorted(given.keys() - PARAMETERS)
+    if unknown:
+        raise BadSignature("malformed", f"unknown signature parameter {unknown[0][:64]}")
+    if _text(given, "alg") not in (None, "ed25519"):
+        raise BadSignature("algorithm", "alg must be ed25519, or be left out")
+    _text(given, "tag")
+
+
+def _base(claim: Claim, request: HttpRequest, url: str, mark: bytes, *, hide: bool) -> bytes:
+    lines = [b'"%s": %s' % (name.encode(), value) for name, value in _values(claim, request, url, mark, hide)]
+    return b"\n".join([*lines, b'"@signature-params": ' + claim.parameters.encode()])
+
+
+def _values(claim: Claim, request: HttpRequest, url: str, mark: bytes, hide: bool) -> Iterator[tuple[str, bytes]]:
+    parts = urlsplit(url)
+    path = parts.path.encode() + (request.path or b"/")
+    authority = parts.netloc.lower().removesuffix(DEFAULT_PORTS.get(parts.scheme, ""))
+    derived = {
+        "@method": request.method.encode("latin-1"),
+        "@target-uri": url.encode() + (request.path or b"/") + mark,
+        "@authority": authority.encode(),
+        "@scheme": parts.scheme.encode(),
+        "@path": path,
+        "@query": b"?" + request.query,
+        "@request-target": path + mark,
+    }
+    for name in claim.covered:
+        value = derived[name] if name in DERIVED else request.header(name.encode()) or b""
+        yield name, b"(hidden)" if hide and name in HIDDEN else value
+
+
+def _text(given: Mapping[str, object], name: str) -> str | None:
+    value = given.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise BadSignature("malformed", f"{name} is a quoted string")
+
+
+def _whole(given: Mapping[str, object], name: str) -> int | None:
+    value = given.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise BadSignature("malformed", f"{name} is a whole number of seconds since 1970")
+
+
+def _needed(value: T | None, name: str) -> T:
+    if value is None:
+        raise BadSignature("malformed", f"the signature has no {name}")
+    return value
