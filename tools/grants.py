@@ -1,0 +1,163 @@
+"""Logging in: an API key, or an assertion signed with the agent's own key, becomes an access token for an hour (RFC 6749, 4.4)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+
+from storage.tables import AgentRow, AgentStatus
+from storage.unit import StorageError, Tx
+from tools.context import Approach, Caller
+from tools.dispatch import Market, busy
+from tools.identity import key_facts
+from tools.ports import Env
+from tools.rates import ALLOWANCES, Quota, Rate, take_shared, too_many
+from tools.rules.assertions import LONGEST_ID, Assertion, BadAssertion, asserted_by, check_assertion, read_assertion
+from tools.rules.oauth import OAuthRefusal, audiences, check_resources, granted
+from tools.rules.scopes import EVERYTHING
+from tools.rules.tokens import LIFE_SECONDS, Token, token_key, write_token
+from tools.signers import agent_named, spend
+
+NOT_YOURS = "client_id names no active agent here, or the credential is not this agent's"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A token request, read. It carries a secret or an assertion, never both."""
+
+    client_id: str | None
+    secret: str | None = field(repr=False)
+    assertion: str | None = field(repr=False)
+    scope: str | None
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """An access token and what it opens."""
+
+    token: str = field(repr=False)
+    seconds: int
+    scope: str
+    agent_id: str
+    quota: Quota | None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who has proven to be whom."""
+
+    agent_id: str
+    key_id: str | None
+    env: Env | None  # the API key's; None: the agent's own key is of both
+    scopes: tuple[str, ...]
+    ends_at: datetime | None  # of the API key
+    public_key: str | None  # that signed the assertion
+    use: str | None  # of the assertion, which counts once
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the unit of work found: the count, and the agent's epoch unless something stands against it."""
+
+    quota: Quota | None
+    epoch: int | None
+    why: str = NOT_YOURS
+
+
+async def grant(market: Market, login: Login, approach: Approach) -> Granted:
+    """A token for who asks; raises OAuthRefusal, RateLimited beyond the agent's window, and TooBusy."""
+    try:
+        return await _grant(market, login, approach)
+    except StorageError as error:
+        raise busy(error) from None
+
+
+async def _grant(market: Market, login: Login, approach: Approach) -> Granted:
+    client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
+    env, scopes = granted(login.scope, client.env, client.scopes)
+    check_resources(login.resources, market.house.urls)
+    now = market.world.clock.now()
+    enter = partial(_enter, client=client, now=now, counted=market.house.limits.enforced)
+    entry = await market.store.write(enter, "log in")
+    refused = entry.quota and too_many(entry.quota)
+    if refused:
+        raise refused
+    if entry.epoch is None:
+        raise OAuthRefusal("invalid_client", entry.why)
+    ends = int(now.timestamp()) + LIFE_SECONDS
+    if client.ends_at is not None:
+        ends = min(ends, int(client.ends_at.timestamp()))
+    token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
+    market.touches.note(Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
+    return Granted(
+        token=write_token(token_key(market.house.pepper), token),
+        seconds=ends - int(now.timestamp()),
+        scope=" ".join((f"env:{env}", *scopes)),
+        agent_id=client.agent_id,
+        quota=entry.quota,
+    )
+
+
+async def _by_key(market: Market, login: Login) -> Client:
+    if login.client_id is None or login.secret is None:
+        raise OAuthRefusal(
+            "invalid_client",
+            "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
+        )
+    facts = await key_facts(login.secret, market.store, market.shelf, market.house.pepper)
+    agent_id = await _agent_of(market, login.client_id)
+    now = market.world.clock.now()
+    if (
+        facts is None
+        or facts.agent_id != agent_id
+        or not facts.usable
+        or (facts.expires_at and facts.expires_at <= now)
+    ):
+        raise OAuthRefusal("invalid_client", NOT_YOURS)
+    return Client(facts.agent_id, facts.key_id, facts.env, facts.scopes, facts.expires_at, None, None)
+
+
+async def _by_assertion(market: Market, login: Login) -> Client:
+    assertion = _checked(login.assertion or "", market)
+    row = await market.store.look(partial(agent_named, keyid=assertion.client))
+    if (
+        row is None
+        or row.status is not AgentStatus.ACTIVE
+        or not asserted_by(bytes.fromhex(row.public_key), assertion.text)
+    ):
+        raise OAuthRefusal("invalid_client", "iss names no active agent here, or its key did not sign the assertion")
+    if login.client_id is not None and await _agent_of(market, login.client_id) != row.id:
+        raise OAuthRefusal("invalid_client", "client_id is another than the assertion's iss")
+    use = sha256(b"jti:" + assertion.jti.encode()).hexdigest()
+    return Client(row.id, None, None, (EVERYTHING,), None, row.public_key, use)
+
+
+def _checked(text: str, market: Market) -> Assertion:
+    try:
+        assertion = read_assertion(text)
+        check_assertion(assertion, audiences(market.house.urls), market.world.clock.now().timestamp())
+    except BadAssertion as bad:
+        raise OAuthRefusal("invalid_client", str(bad)) from None
+    return assertion
+
+
+async def _agent_of(market: Market, client_id: str) -> str | None:
+    if len(client_id) > LONGEST_ID or not (client_id.isascii() and client_id.isprintable()):
+        return None
+    row = await market.store.look(partial(agent_named, keyid=client_id))
+    return None if row is None else row.id
+
+
+def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
+    """Count the login and use the assertion up. It raises nothing: a count is kept whatever follows."""
+    bucket = client.key_id or client.agent_id
+    quota = take_shared(tx, Rate.OAUTH, ALLOWANCES[Rate.OAUTH], bucket, now) if counted else None
+    if quota is not None and quota.remaining < 0:
+        return Entry(quota, None)
+    row = tx.get(AgentRow, client.agent_id)
+    if row is None or row.status is not AgentStatus.ACTIVE or client.public_key not in (None, row.public_key):
+        return Entry(quota, None)
+    if client.use is not None and not spend(tx, client.agent_id, client.use, now):
+        return Entry(quota, None, "this jti was used before: make another assertion")
+    return Entry(quota, row.auth_epoch)

@@ -1,0 +1,61 @@
+"""Access tokens: who has logged in, as what and until when, in a text that only this market can have written."""
+
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+import orjson
+
+PREFIX = "oat_"
+LIFE_SECONDS = 3600
+LONGEST = 1024  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a token says. It holds only while the agent, its epoch and its key do too."""
+
+    agent_id: str
+    env: str
+    scopes: tuple[str, ...]
+    key_id: str | None  # the API key that was its secret; None: the agent's own key signed for it
+    epoch: int
+    expires_at: int  # Unix seconds
+
+
+@lru_cache(maxsize=8)
+def token_key(pepper: bytes) -> bytes:
+    """The signing key of access tokens, derived from the pepper."""
+    return hmac.digest(pepper, b"emporion:access-token", sha256)
+
+
+def write_token(key: bytes, token: Token) -> str:
+    """`oat_`, the fields, a dot and an HMAC-SHA256 over all before it."""
+    told = [token.agent_id, token.env, token.scopes, token.key_id, token.epoch, token.expires_at]
+    signed = PREFIX + _base64url(orjson.dumps(told))
+    return f"{signed}.{_tag(key, signed)}"
+
+
+def read_token(key: bytes, text: str) -> Token | None:
+    """The token as it was written; None for every other text. Whether it still holds is not judged here.
+
+    The tag is compared as text: another spelling of the same bytes is another text.
+    """
+    if not text.startswith(PREFIX) or len(text) > LONGEST or not text.isascii():
+        return None
+    signed, _, tag = text.rpartition(".")
+    if not hmac.compare_digest(tag, _tag(key, signed)):
+        return None
+    raw = signed.removeprefix(PREFIX)
+    agent_id, env, scopes, key_id, epoch, expires_at = orjson.loads(urlsafe_b64decode(raw + "=" * (-len(raw) % 4)))
+    return Token(agent_id, env, tuple(scopes), key_id, epoch, expires_at)
+
+
+def _tag(key: bytes, signed: str) -> str:
+    return _base64url(hmac.digest(key, signed.encode(), sha256))
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
