@@ -1,0 +1,83 @@
+"""Search among open bounties of one environment: the newest first (storage.newest). What is not open is not in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from storage.newest import FoundNewest, NewestIndex
+from storage.searchindex import ENVIRONMENTS, MOST_PRICE, Conjunction, filter_token, price_tokens, up_to
+from storage.tables.bounties import BountyRow, BountyStatus
+from storage.tables.search import BountySearchRow
+from storage.unit import Tx
+
+FTS = "search_bounties"  # SQLite's table
+BOUNTIES = NewestIndex(BountySearchRow, "bounty_id", FTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BountySearch:
+    """What to look for among the open bounties of one environment. Budgets in USDC minor units."""
+
+    env: str
+    terms: tuple[str, ...] = ()  # as tools.rules.words.query_terms gives them
+    any_terms: bool = False  # one term is enough; else all are needed
+    category: str | None = None
+    tag: str | None = None
+    min_budget: int = 0
+    first_party: bool | None = None
+    after: int = -1  # the key of the last hit of the page before
+    limit: int = 20
+
+
+def find_bounties(tx: Tx, search: BountySearch) -> FoundNewest:
+    """One page. Where no bounty has all the terms, the first page and those after it take any of them."""
+    found = _page(tx, search)
+    if found.hits or search.after >= 0 or search.any_terms or len(search.terms) < 2:
+        return found
+    return _page(tx, replace(search, any_terms=True))
+
+
+def index_bounty(tx: Tx, bounty: BountyRow, terms: Sequence[str]) -> None:
+    """Make search show this bounty as it now stands, or not at all unless it is open."""
+    BOUNTIES.keep(tx, bounty.id, bounty_tokens(bounty, terms) if bounty.status is BountyStatus.OPEN else None)
+
+
+def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
+    """All tokens of a bounty, parted by spaces; each begins with its environment's letter and that of its kind."""
+    kinds = [
+        "a",
+        filter_token("c", bounty.category),
+        _first_party(bounty.first_party),
+        *(filter_token("t", tag) for tag in orjson.loads(bounty.tags)),
+        *("w" + term for term in terms),
+        *price_tokens(_below_most(bounty.budget_max)),
+    ]
+    return " ".join(dict.fromkeys(ENVIRONMENTS[bounty.env] + kind for kind in kinds))
+
+
+def conjunction(search: BountySearch) -> Conjunction:
+    """The alternatives of which a found bounty has one each; no words and no filters: all of the environment."""
+    words = tuple("w" + term for term in search.terms)
+    groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
+    filters = (("t", search.tag), ("c", search.category))
+    groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
+    if search.first_party is not None:
+        groups.append((_first_party(search.first_party),))
+    if search.min_budget > 0:
+        groups.append(up_to(_below_most(search.min_budget)))
+    env = ENVIRONMENTS[search.env]
+    return tuple(tuple(env + kind for kind in group) for group in groups if group) or ((env + "a",),)
+
+
+def _below_most(budget: int) -> int:
+    """How far a budget is from the highest: budgets of at least X are those no farther from it than X is."""
+    return MOST_PRICE - min(budget, MOST_PRICE)
+
+
+def _first_party(run_by_operator: bool) -> str:
+    return f"o{int(run_by_operator)}"
+
+
+def _page(tx: Tx, search: BountySearch) -> FoundNewest:
+    return BOUNTIES.page(tx, conjunction(search), search.after, search.limit, any_terms=search.any_terms)

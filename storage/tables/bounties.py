@@ -1,0 +1,82 @@
+"""Bounties: a need and a budget; and what sellers propose."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class BountyStatus(StrEnum):
+    OPEN = "open"
+    AWARDED = "awarded"
+    CLOSED = "closed"
+    EXPIRED = "expired"
+
+
+class ProposalStatus(StrEnum):
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+
+
+BOUNTY_INDEXES = [
+    Index(None, "buyer_id", "env", "id"),
+    Index(None, "buyer_id", "env", "status", "id"),
+    Index(None, "status", "expires_at", "id"),
+    Index(None, "env", "status", "id"),
+]
+
+
+class BountyRow(Row, name="bounties", parts=BOUNTY_INDEXES):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    buyer_id: Mapped[str]
+    title: Mapped[str]
+    description: Mapped[str]
+    category: Mapped[str]
+    tags: Mapped[str]  # JSON list
+    budget_max: Mapped[int]
+    input: Mapped[str | None]  # hash of a document
+    job_input: Mapped[str]  # hash of the document a job of this bounty works on: input and bounty_description
+    deliverable_schema: Mapped[str | None]  # hash of a document, named in input
+    preview_schema: Mapped[str | None]  # hash of a document, named in input
+    acceptance: Mapped[str | None]  # JSON, named in input
+    content_warnings: Mapped[str]  # JSON list
+    first_party: Mapped[bool]
+    status: Mapped[BountyStatus] = mapped_column(default=BountyStatus.OPEN)
+    proposal_count: Mapped[int] = mapped_column(default=0)  # not withdrawn
+    awarded_proposal_id: Mapped[str | None] = mapped_column(default=None)
+    awarded_job_id: Mapped[str | None] = mapped_column(default=None)
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+PROPOSAL_INDEXES = [
+    Index(None, "bounty_id", "seller_id", unique=True),
+    Index(None, "bounty_id", "price", "id"),
+    Index(None, "seller_id", "env", "status", "id"),
+    Index(None, "buyer_id", "env", "status", "id"),
+]
+
+
+class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    bounty_id: Mapped[str]
+    buyer_id: Mapped[str]  # of the bounty: who decides
+    seller_id: Mapped[str]
+    thread_id: Mapped[str]
+    price: Mapped[int]
+    payment: Mapped[str]
+    message: Mapped[str | None]
+    content_warnings: Mapped[str]  # JSON list
+    status: Mapped[ProposalStatus] = mapped_column(default=ProposalStatus.PENDING)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
