@@ -1,0 +1,159 @@
+"""Queries of disputes: whose they are, who may sit on a panel, which are due, and what an evaluator's seats came to."""
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Select, bindparam, exists, func, literal, not_, or_, select
+
+from storage.among import among
+from storage.query import Query
+from storage.tables import (
+    AgentRow,
+    DisputeRow,
+    DrawRow,
+    EvaluatorRow,
+    FormerKeyRow,
+    HandleRow,
+    HeldWalletRow,
+    JobRow,
+    MessageRow,
+    SeatRow,
+)
+
+dispute_of_job = Query(select(DisputeRow).where(DisputeRow.job_id == bindparam("job_id")))
+disputes_of_jobs = Query(select(DisputeRow).where(among(DisputeRow.job_id, "job_ids")))
+seats_of_dispute = Query(
+    select(SeatRow).where(SeatRow.dispute_id == bindparam("dispute_id")).order_by(SeatRow.round, SeatRow.agent_id)
+)
+seats_of_disputes = Query(
+    select(SeatRow).where(among(SeatRow.dispute_id, "ids")).order_by(SeatRow.round, SeatRow.agent_id)
+)
+draws_of_dispute = Query(select(DrawRow).where(DrawRow.dispute_id == bindparam("dispute_id")).order_by(DrawRow.round))
+draws_of_disputes = Query(select(DrawRow).where(among(DrawRow.dispute_id, "ids")).order_by(DrawRow.round))
+dispute_ids: Query[str] = Query(
+    select(DisputeRow.id).where(DisputeRow.id > bindparam("after")).order_by(DisputeRow.id).limit(bindparam("limit"))
+)
+handles_ever_held: Query[str] = Query(
+    select(HandleRow.handle).where(HandleRow.agent_id == bindparam("agent_id")).order_by(HandleRow.handle)
+)
+keys_ever_held: Query[str] = Query(
+    select(FormerKeyRow.public_key)
+    .where(FormerKeyRow.agent_id == bindparam("agent_id"))
+    .order_by(FormerKeyRow.public_key)
+)
+wallets_ever_held: Query[str] = Query(
+    select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("agent_id")).order_by(HeldWalletRow.address)
+)
+evidence: Query[MessageRow] = Query(
+    select(MessageRow)
+    .where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.number <= bindparam("ends"))
+    .order_by(MessageRow.number.desc())
+    .limit(bindparam("limit"))
+)
+
+eligible_evaluators: Query[str] = Query(
+    select(AgentRow.id)
+    .join_from(EvaluatorRow.__table__, AgentRow.__table__, AgentRow.id == EvaluatorRow.agent_id)
+    .where(
+        AgentRow.evaluator == bindparam("evaluator"),
+        AgentRow.status == literal("active"),
+        AgentRow.trust_tier >= bindparam("least_tier"),
+        AgentRow.first_party <= bindparam("first_party"),
+        not_(among(AgentRow.id, "not_these")),
+        or_(AgentRow.referred_by.is_(None), not_(among(AgentRow.referred_by, "parties"))),
+        not_(
+            exists(
+                select(HeldWalletRow.address).where(
+                    HeldWalletRow.agent_id == AgentRow.id, among(HeldWalletRow.address, "wallets")
+                )
+            )
+        ),
+    )
+    .order_by(AgentRow.id)
+)
+
+due_cases = Query(
+    select(JobRow)
+    .join_from(DisputeRow.__table__, JobRow.__table__, JobRow.id == DisputeRow.job_id)
+    .where(
+        DisputeRow.status == literal("panel"),
+        DisputeRow.verdict_by <= bindparam("until"),
+        DisputeRow.id > bindparam("after"),
+    )
+    .order_by(DisputeRow.id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True, of=JobRow.__table__)
+)
+deserted_cases: Query[str] = Query(
+    select(DisputeRow.job_id)
+    .join_from(SeatRow.__table__, AgentRow.__table__, AgentRow.id == SeatRow.agent_id)
+    .join(DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
+    .where(SeatRow.status == literal("pending"), AgentRow.status != literal("active"))
+    .distinct()
+    .limit(bindparam("limit"))
+)
+awaiting_verdict: Query[Any] = Query(
+    select(DisputeRow.id, DisputeRow.title, DisputeRow.category, JobRow.price, SeatRow.round, SeatRow.deadline_at)
+    .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
+    .join(JobRow.__table__, JobRow.id == DisputeRow.job_id)
+    .where(
+        SeatRow.agent_id == bindparam("agent_id"),
+        SeatRow.env == bindparam("env"),
+        SeatRow.status == literal("pending"),
+        SeatRow.deadline_at > bindparam("now", type_=SeatRow.deadline_at.type),
+    )
+    .order_by(SeatRow.deadline_at, DisputeRow.id)
+    .limit(bindparam("limit"))
+)
+
+record_of_seats: Query[Any] = Query(
+    select(
+        SeatRow.status,
+        (SeatRow.deadline_at <= bindparam("now", type_=SeatRow.deadline_at.type)).label("late"),
+        SeatRow.outcome,
+        DisputeRow.outcome.label("decided"),
+        func.count().label("seats"),
+    )
+    .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
+    .where(SeatRow.agent_id == bindparam("agent_id"), SeatRow.env == bindparam("env"))
+    .group_by(SeatRow.status, "late", SeatRow.outcome, "decided")
+)
+
+
+@cache
+def disputes_of(role: str, filtered: bool) -> Query[DisputeRow]:
+    """A page of an agent's cases, newest first. `role`: evaluator, party or both."""
+    pages = {
+        "party": [_as_party(DisputeRow.buyer_id, filtered), _as_party(DisputeRow.seller_id, filtered)],
+        "evaluator": [_as_evaluator(filtered)],
+    }
+    found = or_(
+        *(
+            DisputeRow.id.in_(select(page.subquery().c.id))
+            for name in ("party", "evaluator")
+            if role in (name, "both")
+            for page in pages[name]
+        )
+    )
+    return Query(select(DisputeRow).where(found).order_by(DisputeRow.id.desc()).limit(bindparam("limit")))
+
+
+def _as_party(column: Any, filtered: bool) -> Select[Any]:
+    mine = column == bindparam("agent_id"), DisputeRow.env == bindparam("env"), DisputeRow.id < bindparam("before")
+    more = [DisputeRow.status == bindparam("status")] if filtered else []
+    return select(DisputeRow.id).where(*mine, *more).order_by(DisputeRow.id.desc()).limit(bindparam("limit"))
+
+
+def _as_evaluator(filtered: bool) -> Select[Any]:
+    found = (
+        select(DisputeRow.id)
+        .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
+        .where(
+            SeatRow.agent_id == bindparam("agent_id"),
+            SeatRow.env == bindparam("env"),
+            SeatRow.dispute_id < bindparam("before"),
+        )
+    )
+    if filtered:
+        found = found.where(DisputeRow.status == bindparam("status"))
+    return found.order_by(SeatRow.dispute_id.desc()).limit(bindparam("limit"))
