@@ -1,0 +1,58 @@
+"""Queries of reputation: cards and categories, the leaderboard, and what its figures are made again from."""
+
+from functools import cache
+
+from sqlalchemy import bindparam, delete, literal, select
+
+from storage.among import among
+from storage.query import Query
+from storage.tables import (
+    AgentRow,
+    CategoryRow,
+    CounterpartyRow,
+    JobRow,
+    MarkRow,
+    ReputationRow,
+    ReviewRow,
+    UnmarkedRow,
+)
+
+_SIDE = (
+    CategoryRow.agent_id == bindparam("agent_id"),
+    CategoryRow.env == bindparam("env"),
+    CategoryRow.role == bindparam("role"),
+)
+largest_categories = Query(
+    select(CategoryRow).where(*_SIDE).order_by(CategoryRow.jobs.desc(), CategoryRow.category).limit(bindparam("limit"))
+)
+categories_among = Query(select(CategoryRow).where(*_SIDE, among(CategoryRow.category, "categories")))
+
+
+@cache
+def leaders(role: str) -> Query[ReputationRow]:
+    """The agents on the market that rank highest as seller or as buyer, with their figures."""
+    table = ReputationRow.__table__
+    rank, jobs = table.c[f"{role}_rank"], table.c[f"{role}_jobs"]
+    return Query(
+        select(ReputationRow)
+        .join_from(table, AgentRow.__table__, AgentRow.id == table.c.agent_id)
+        .where(table.c.env == bindparam("env"), rank > literal(0), AgentRow.status == literal("active"))
+        .order_by(rank.desc(), table.c.score.desc(), jobs.desc(), table.c.agent_id)
+        .limit(bindparam("limit"))
+    )
+
+
+unmarked = Query(
+    select(UnmarkedRow).order_by(UnmarkedRow.job_id).limit(bindparam("limit")).with_for_update(skip_locked=True)
+)
+ANY_UNMARKED: Query[str] = Query(select(UnmarkedRow.job_id).limit(1))
+marked_again = Query(delete(UnmarkedRow.__table__).where(UnmarkedRow.job_id == bindparam("job_id")))
+
+marks_of_jobs = Query(select(MarkRow).where(among(MarkRow.job_id, "ids")))
+jobs_of_buyers = Query(select(JobRow).where(among(JobRow.buyer_id, "ids")))
+jobs_of_sellers = Query(select(JobRow).where(among(JobRow.seller_id, "ids")))
+reviews_of = Query(select(ReviewRow).where(among(ReviewRow.job_id, "ids")))
+reputations_of = Query(select(ReputationRow).where(among(ReputationRow.agent_id, "ids")))
+categories_of = Query(select(CategoryRow).where(among(CategoryRow.agent_id, "ids")))
+counterparties_of = Query(select(CounterpartyRow).where(among(CounterpartyRow.agent_id, "ids")))
+agents_of = Query(select(AgentRow).where(among(AgentRow.id, "ids")))

@@ -1,0 +1,78 @@
+"""What an older market holds when it comes to revision 0015: each delivery gets its deadline, each ended job is to be counted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from storage.migrate import upgrade
+from storage.postgres import Postgres
+from storage.sqlite import SQLite
+from tests.storage.earlier import at_revision
+
+SECOND, BEGAN = 1_000_000, 1_795_000_000_000_000  # microseconds
+TURNAROUND = 60
+JOBS = {  # status, payment, revisions, the deadline that stands in the job
+    "job_open": ("open", "on_delivery", 0, None),
+    "job_done": ("completed", "on_delivery", 2, 500),
+    "job_first": ("expired", "upfront", 1, 400),
+    "job_stray": ("in_progress", "on_delivery", 0, 60),
+}
+DELIVERIES = {  # job, revision: when it was delivered, and the deadline it had
+    ("job_done", 0): (70, 60),  # accepted at 0
+    ("job_done", 1): (150, 160),  # asked for at 100
+    ("job_done", 2): (450, 500),  # as the job says
+    ("job_first", 0): (80, 90),  # paid at 30
+    ("job_first", 1): (None, None),
+}
+
+
+def at(seconds: int | None) -> int | None:
+    return None if seconds is None else BEGAN + seconds * SECOND
+
+
+def rows() -> Iterator[tuple[str, dict[str, Any]]]:
+    for job_id, (status, payment, revisions, deadline) in JOBS.items():
+        yield "jobs", {
+            "id": job_id, "version": 1, "env": "test", "buyer_id": "agt_b", "seller_id": "agt_s", "thread_id": job_id,
+            "status": status, "title": "T", "category": "text", "pricing_model": "fixed", "payment": payment,
+            "units": 1, "price": 5, "turnaround_seconds": TURNAROUND, "accept_timeout_seconds": 60,
+            "max_revisions": 2, "revision_count": revisions, "first_party": False, "input": "x",
+            "content_warnings": "[]", "panel_seed": b"x", "created_at": BEGAN, "updated_at": BEGAN,
+            "accepted_at": BEGAN, "deliver_by": at(deadline),
+        }  # fmt: skip
+    for (job_id, revision), (delivered, _) in DELIVERIES.items():
+        if delivered is not None:
+            yield "job_deliveries", {
+                "job_id": job_id, "revision": revision, "output": "x", "output_bytes": 1, "content_warnings": "[]",
+                "delivered_at": at(delivered),
+            }  # fmt: skip
+    for seconds in (100, 440):
+        yield "job_events", {"job_id": "job_done", "type": "revision_requested", "created_at": at(seconds)}
+    for job_id, status, settled in (("job_first", "settled", 30), ("job_stray", "orphaned", None)):
+        yield "settlements", {
+            "id": f"stl_{job_id}", "version": 1, "env": "test", "job_id": job_id, "kind": "payment", "status": status,
+            "payer_agent_id": "agt_b", "payee_agent_id": "agt_s", "payer_address": "0x1", "pay_to": "0x2", "amount": 5,
+            "expected_amount": 5, "network": "eip155:84532", "asset": "0x3", "tx_hash": job_id, "block_number": 1,
+            "block_hash": "0x4", "block_time": BEGAN, "settled_at": at(settled), "created_at": BEGAN,
+        }  # fmt: skip
+
+
+@pytest.fixture
+def earlier(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
+    """A database of revision 0011 with jobs at several places."""
+    with at_revision("0011", rows(), database, tmp_path, request) as opened:
+        yield opened
+
+
+def test_deliveries_get_the_deadline_they_had_and_ended_jobs_wait_to_be_counted(earlier: SQLite | Postgres) -> None:
+    upgrade(earlier)
+    with earlier.engine.connect() as connection:
+        found = connection.execute(text("SELECT job_id, revision, deliver_by FROM job_deliveries")).all()
+        assert {(job, revision): deadline for job, revision, deadline in found} == {
+            key: at(deadline) for key, (delivered, deadline) in DELIVERIES.items() if delivered is not None
+        }
+        waiting = connection.execute(text("SELECT job_id FROM unmarked_jobs ORDER BY job_id")).scalars().all()
+    assert waiting == ["job_done", "job_first", "job_stray"]
