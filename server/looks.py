@@ -1,0 +1,71 @@
+"""The daily looks: every proven domain and every linked token, once a day whatever the number of processes.
+
+In a loop of its own: what hangs outside must not hold up deadlines.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+
+from server.workers import context_of
+from storage.unit import StorageError
+from tools.context import Context
+from tools.dispatch import Market
+from tools.rules.outgoing import NotTried
+from tools.steps import domains, identities
+
+T = TypeVar("T")
+Due = TypeVar("Due")
+
+log = structlog.get_logger("emporion.looks")
+EVERY_SECONDS = 30.0
+
+
+class Looks:
+    """The loop and its steps. Tests call `step`; the server runs the loop."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+
+    async def run(self) -> None:
+        """Until cancelled. What fails is logged and tried again when its lease has ended."""
+        while True:
+            try:
+                await self.step()
+            except StorageError as error:
+                log.warning("looks", error=str(error))
+            except Exception:
+                log.exception("looks")
+            await asyncio.sleep(EVERY_SECONDS)
+
+    async def step(self) -> int:
+        """Look at everything that is due by the clock; at how much."""
+        of_domains = await self._all(domains.claim_due, self._at_domain)
+        return of_domains + await self._all(identities.claim_due, self._at_identity)
+
+    async def _all(self, claim: Callable[[Context], list[Due]], look: Callable[[Due], Awaitable[None]]) -> int:
+        looked = 0
+        while claimed := await self._write(claim):
+            ended = await asyncio.gather(*map(look, claimed), return_exceptions=True)
+            for due, error in zip(claimed, ended, strict=True):
+                if error is not None:
+                    log.error("a look failed", due=due, error=repr(error))
+            looked += len(claimed)
+        return looked
+
+    async def _at_domain(self, due: domains.Due) -> None:
+        market = self.market
+        try:
+            proof = await domains.look_for_proof(market.world, market.house, due.agent_id, due.domain)
+        except NotTried:
+            proof = None
+        await self._write(lambda ctx: domains.finish_check(ctx, due, proof))
+
+    async def _at_identity(self, due: identities.Due) -> None:
+        seen = await identities.look_again(self.market.world, self.market.house, due)
+        await self._write(lambda ctx: identities.finish_look(ctx, due, seen))
+
+    async def _write(self, step: Callable[[Context], T]) -> T:
+        return await self.market.store.write(lambda tx: step(context_of(self.market, tx)), "looks")

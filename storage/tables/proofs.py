@@ -1,0 +1,50 @@
+"""What agents proved outside the market: domains, and identities on a chain. Each is looked at again every day."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from storage.rows import Row
+
+
+class DomainStatus(StrEnum):
+    PENDING = "pending"
+    VERIFIED = "verified"
+    REVOKED = "revoked"
+
+
+_HELD = text("status = 'verified'")
+DOMAIN_INDEXES = [
+    Index("ix_agent_domains_held", "domain", unique=True, sqlite_where=_HELD, postgresql_where=_HELD),  # one agent each
+    Index(None, "check_at"),
+]
+
+
+class DomainRow(Row, name="agent_domains", parts=DOMAIN_INDEXES):
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    domain: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    status: Mapped[DomainStatus] = mapped_column(default=DomainStatus.PENDING)
+    method: Mapped[str | None] = mapped_column(default=None)
+    verified_at: Mapped[datetime | None] = mapped_column(default=None)
+    last_checked_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_reason: Mapped[str | None] = mapped_column(default=None)
+    failures: Mapped[int] = mapped_column(default=0)  # daily looks in a row that found no proof
+    last_error: Mapped[str | None] = mapped_column(default=None)
+    check_at: Mapped[datetime | None] = mapped_column(default=None)  # of the next look, or the end of its lease
+    created_at: Mapped[datetime]
+
+
+class IdentityRow(Row, name="identities", parts=[Index(None, "env", "token", unique=True), Index(None, "check_at")]):
+    """The ERC-8004 token linked to an agent: one each way."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    token: Mapped[str]  # decimal
+    owner: Mapped[str]  # EIP-55
+    verified_at: Mapped[datetime]
+    check_at: Mapped[datetime]  # of the next look, or the end of its lease
