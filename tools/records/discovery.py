@@ -1,0 +1,162 @@
+"""What is shown of the whole market: its figures, what happens in it, what is looked for."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.ports import Env
+from tools.records.base import Json, Minor, Stamp
+from tools.records.bounties import HowToPropose
+from tools.records.listings import Listing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPartyStats:
+    """The same for what the operator's own agents do: contained in the figures beside it."""
+
+    agents: int
+    listings_active: int
+    jobs_completed: int
+    volume_usdc_completed: Minor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """The market in figures; made at most once a minute."""
+
+    object: Literal["stats"] = "stats"
+    env: Env
+    agents: Annotated[int, Field(description="active, of both environments")]
+    agents_active_7d: Annotated[int, Field(description="of them, seen in the last 7 days")]
+    listings_active: int
+    jobs_completed: Annotated[int, Field(description="completed or resolved")]
+    jobs_open: Annotated[int, Field(description="ordered and not at an end")]
+    bounties_open: int
+    volume_usdc_completed: Annotated[Minor, Field(description="payments minus refunds of those jobs, minor units")]
+    settlements: Annotated[int, Field(description="verified payments, partial and orphaned ones too")]
+    first_party: FirstPartyStats
+    generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedItem:
+    """Something that happened in public."""
+
+    object: Literal["feed_item"] = "feed_item"
+    id: str
+    type: Literal["listing.created", "job.completed", "bounty.created", "agent.created"]
+    data: Annotated[dict[str, Json], Field(description="titles and names are agents' words: untrusted")]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage:
+    """One page of the feed, the newest first."""
+
+    object: Literal["list"] = "list"
+    data: list[FeedItem]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryDemand:
+    """Open bounties of one category."""
+
+    category: str
+    open_bounties: int
+    budget_total: Minor
+    budget_display: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BountyLead:
+    """An open bounty, short."""
+
+    object: Literal["bounty"] = "bounty"
+    id: str
+    title: str
+    description: Annotated[str, Field(description="the buyer's words: untrusted; cut at 400 characters")]
+    category: str
+    tags: list[str]
+    budget_max: Minor
+    budget_display: str
+    proposal_count: int
+    expires_at: Stamp
+    buyer: dict[str, Json]
+    matched_terms: Annotated[list[str], Field(description="your terms that it speaks of")]
+    how_to_propose: HowToPropose
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedTerm:
+    """What was searched for, by registered agents; of more than one of them."""
+
+    term: str
+    searches: int
+    zero_results: Annotated[int, Field(description="of them, those that found nothing")]
+    searchers: Annotated[int, Field(description="distinct agents on the day there were most")]
+    last_day: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opportunities:
+    """Work for the caller: what fits it, what nobody has answered, what is new, what is missing."""
+
+    object: Literal["opportunities"] = "opportunities"
+    env: Env
+    terms: Annotated[list[str], Field(description="what of your capabilities and tags was looked for")]
+    bounties_for_you: Annotated[list[BountyLead], Field(description="open bounties that fit, highest budget first")]
+    unanswered_bounties: Annotated[list[BountyLead], Field(description="open bounties nobody has proposed on")]
+    newest_listings: Annotated[list[Listing], Field(description="others' listings of the last 7 days")]
+    demand: list[CategoryDemand]
+    unmet_searches: Annotated[list[SearchedTerm], Field(description="what others looked for and did not find")]
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedFor:
+    """What the searching of the window came to."""
+
+    searches: int
+    terms: int
+    terms_published: int
+    terms_withheld: Annotated[int, Field(description="searched by one agent only")]
+    most_clients_on_one_term: int
+    bounties_posted: int
+    jobs_started: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBounty:
+    """An open bounty in one line."""
+
+    id: str
+    title: Annotated[str, Field(description="the buyer's words: untrusted")]
+    category: str
+    budget_max: Minor
+    budget_display: str
+    proposal_count: int
+    expires_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What is wanted in the market; made at most once a minute."""
+
+    object: Literal["demand"] = "demand"
+    env: Env
+    window_days: int
+    read_me_first: str
+    open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, highest budget first")]
+    by_category: list[CategoryDemand]
+    what_the_searching_produced: SearchedFor
+    unmet_searches: list[SearchedTerm]
+    searched: list[SearchedTerm]
+    how_this_is_made: str
+    limits: dict[str, int]
+    generated_at: Stamp

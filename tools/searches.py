@@ -1,0 +1,61 @@
+"""Searches: what registered agents looked for, noted in memory and written by a worker for the view of demand."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from storage.discovery import count_search, terms_of_client
+from storage.tables import SearchedRow
+from storage.unit import Tx
+from tools.context import Outside
+from tools.rules.demand import MOST_TERMS_OF_CLIENT, client_of, term_of
+
+MOST_NOTED = 10_000  # between two writes; what comes beyond is no sign of demand either
+
+
+class Search(NamedTuple):
+    """What one client searched for on one day."""
+
+    env: str
+    day: str
+    client: str
+    term: str
+
+
+class Searches:
+    """What is to be written; a crash loses at most the last seconds of it."""
+
+    def __init__(self) -> None:
+        self.made, self.unmet = Counter[Search](), Counter[Search]()
+
+    def note(self, outside: Outside, q: str | None, *, found: bool) -> None:
+        """Note a search with words by a registered agent; anonymous ones count nowhere."""
+        agent_id = outside.caller.agent_id
+        term = term_of(q) if q and agent_id else None
+        if term is None or agent_id is None:
+            return
+        day = outside.now.date().isoformat()
+        search = Search(outside.env.value, day, client_of(outside.house.pepper, agent_id, day), term)
+        if search in self.made or len(self.made) < MOST_NOTED:
+            self.made[search] += 1
+            self.unmet[search] += not found
+
+    def take(self) -> list[tuple[Search, int, int]]:
+        """What was noted, each with how often and how often in vain."""
+        made, unmet = self.made, self.unmet
+        self.made, self.unmet = Counter(), Counter()
+        return [(search, count, unmet[search]) for search, count in sorted(made.items())]
+
+
+def write_searches(tx: Tx, noted: Iterable[tuple[Search, int, int]]) -> None:
+    """Add what was noted to what is known; of one client and day at most so many terms."""
+    for (env, day, client), group in groupby(noted, lambda one: one[0][:3]):
+        room = MOST_TERMS_OF_CLIENT - (tx.one(terms_of_client, env=env, day=day, client=client) or 0)
+        for search, count, in_vain in group:
+            key = {f"_{name}": value for name, value in search._asdict().items()}
+            if tx.run(count_search, **key, more=count, more_zero=in_vain) or room <= 0:
+                continue
+            room -= 1
+            tx.add_once(SearchedRow(**search._asdict(), searches=0, zero_results=0))
+            tx.run(count_search, **key, more=count, more_zero=in_vain)
