@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from tools.rules.content import MAX_SCREENED, REFUSED, Code, hides, warnings, warnings_in
 from tools.rules.keys import api_key
+from tools.rules.phrases import RULES, VOCABULARIES
+from tools.rules.tokens import Token, write_token
 
 OVERRIDE, ROLE, ASK = "instruction_override", "role_hijack", "credential_request"
 LEAK, PIPE, HIDDEN, TOOL = "leaked_credential", "shell_pipe", "hidden_unicode", "tool_call_smuggling"
@@ -443,6 +445,7 @@ SECRETS = {
     "our test key": "x" + api_key("test", bytes(range(40))) + "y",
     "in a sentence": f"use {api_key('live', bytes(range(40)))}, thanks",
     "with a zero width character inside": api_key("live", bytes(range(40)))[:20] + "\u200b" + api_key("live", bytes(range(40)))[20:],
+    "our access token": write_token(bytes(32), Token("agt_" + "0" * 26, "test", ("*",), None, 1, 1_800_000_000)),
     "GitHub": "ghp_" + "a1B2" * 9,
     "OpenAI": "sk-" + "aB3dE5" * 8,
     "Slack": "xoxb-1234567890-abcdefghij",
@@ -506,6 +509,12 @@ def test_any_text_gets_known_codes(text: str) -> None:
     assert warnings_in([text, 1, None]) == warnings(text)
 
 
+def first_word(kind: str) -> str:
+    """A word of the vocabularies that means this, in the last of its languages."""
+    languages = next(words[kind] for words in VOCABULARIES if kind in words)
+    return list(languages.values())[-1].split("|")[0].replace("*", "")
+
+
 def test_a15_hostile_text_is_screened_in_linear_time() -> None:
     hard = [
         "ignore ",
@@ -521,6 +530,16 @@ def test_a15_hostile_text_is_screened_in_linear_time() -> None:
         "a\u200d",
         "ﷺ",
         "seed phrase word ",
+        "a b c d e ",
+        "ab1cd ",
+        "ignoreall",
+        "never ignore all previous instructions ",
+        "وبال",
+        *(f"{first_word(kind)} " for words in VOCABULARIES for kind in words),
+        *(
+            f"{first_word(rule.anchor)} {' '.join(first_word(near.kinds.split('|')[0]) for near in rule.near)} never "
+            for rule in RULES
+        ),
     ]
     for piece in hard:
         started = time.thread_time()
