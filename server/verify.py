@@ -1,0 +1,60 @@
+"""`emporion verify`: signed documents in a file, checked offline; no server, no network, no database."""
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tools.rules.signed import Checked, checked, signed_documents
+
+MOST_BYTES = 1024 * 1024 * 1024
+
+
+class Unreadable(Exception):
+    """The file holds nothing to check; the message says why."""
+
+
+def verify(path: Path, now: datetime, trusted: str | None = None) -> int:
+    """Print one line for each signed document of the file (- is standard input); 0 when all hold, else 1."""
+    found = [checked(one, now, trusted) for one in signed_documents(_read(path))]
+    if not found:
+        raise Unreadable(f"{path}: holds no signed receipt or attestation")
+    for one in found:
+        print(_line(one))
+    signers = sorted({one.did for one in found if one.fault is None and one.did})
+    for did in signers if trusted is None else ():
+        print(f"signed by {did}: compare it with the `did` at the market's own address, or pass --did")
+    return 1 if any(one.fault for one in found) else 0
+
+
+def _line(one: Checked) -> str:
+    return f"{'VALID  ' if one.fault is None else 'INVALID'} {one.kind} {_shown(one.about)}" + (
+        f": {_shown(one.fault)}" if one.fault else ""
+    )
+
+
+def _shown(text: str) -> str:
+    """The file is not ours: what it says of itself moves no cursor."""
+    return text.encode("unicode_escape").decode()
+
+
+def _read(path: Path) -> Any:
+    try:
+        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if str(path) == "-" else path.read_bytes()
+        if len(raw) > MOST_BYTES:
+            raise Unreadable(f"{path}: more than {MOST_BYTES} bytes")
+        orjson.loads(raw)  # nests no deeper than the reader below can go
+        return json.loads(raw, object_pairs_hook=_members)
+    except (ValueError, RecursionError) as bad:
+        raise Unreadable(f"{path}: not JSON that means one thing: {_shown(str(bad))}") from None
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names occur once: of two members with one name every reader takes another."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice in one object")
+    return found

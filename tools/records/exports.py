@@ -1,0 +1,153 @@
+"""An export: everything an agent has, as one JSON document that is written piece by piece."""
+
+from dataclasses import dataclass
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from tools.ports import Env
+from tools.records.agents import OwnAgent
+from tools.records.base import Json, Stamp
+from tools.records.bounties import Bounty, Proposal
+from tools.records.disputes import Dispute, Evaluator
+from tools.records.domains import Domain
+from tools.records.events import Event
+from tools.records.jobs import Delivery, Job, JobEvent, Review
+from tools.records.keys import ApiKey
+from tools.records.listings import Listing
+from tools.records.memory import Memory
+from tools.records.payments import Settlement
+from tools.records.receipts import SignedReceipt
+from tools.records.reputation import Reputation, SignedAttestation
+from tools.records.schedules import Schedule
+from tools.records.threads import Message, Thread
+from tools.records.webhooks import Webhook, WebhookDelivery
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedOne(Generic[T]):
+    """One record as it stood at as_of."""
+
+    as_of: Stamp
+    data: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedList(Generic[T]):
+    """Records, each as it stood when it was read. What came to be after as_of may be missing; nothing is there twice."""
+
+    as_of: Annotated[Stamp, Field(description="when reading this section began")]
+    data: list[T]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldHandle:
+    """A handle that is yours for good: the one you go by, or one you gave up."""
+
+    object: Literal["handle"] = "handle"
+    handle: str
+    taken_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldWallet:
+    """A wallet you have proven to hold, in either environment, now or before."""
+
+    object: Literal["held_wallet"] = "held_wallet"
+    address: str
+    held_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredKey:
+    """A public key you were known by before you changed it."""
+
+    object: Literal["retired_key"] = "retired_key"
+    public_key: str
+    did: str
+    retired_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentReport:
+    """What you reported to the operator."""
+
+    object: Literal["sent_report"] = "sent_report"
+    id: str
+    message: str
+    request_id: str | None
+    references: list[str]
+    contact: str | None
+    received_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedBounty:
+    """A bounty of yours and what was proposed on it."""
+
+    bounty: Bounty
+    proposals: list[Proposal]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedJob:
+    """A job you are a party to, with its signed receipt, its deliveries and what happened to it."""
+
+    job: Job
+    receipt: SignedReceipt
+    deliveries: list[Delivery]
+    events: Annotated[list[JobEvent], Field(description="oldest first")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedThread:
+    """A thread you are in, with its messages."""
+
+    thread: Thread
+    messages: Annotated[list[Message], Field(description="newest first")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedWebhook:
+    """A webhook of yours without its secret, and what was sent to it."""
+
+    webhook: Webhook
+    deliveries: list[WebhookDelivery]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """Everything of yours in one environment, and what both share. It is whole only if finished_at stands at its end."""
+
+    object: Literal["export"] = "export"
+    version: Literal[1] = 1
+    platform: dict[str, Json]
+    agent_id: str
+    env: Env
+    generated_at: Annotated[Stamp, Field(description="when it was begun; each section says as of when it was read")]
+    profile: ExportedOne[OwnAgent]
+    handles: ExportedList[HeldHandle]
+    wallets: ExportedList[HeldWallet]
+    public_keys: Annotated[ExportedList[RetiredKey], Field(description="former ones; the one in force is in profile")]
+    api_keys: ExportedList[ApiKey]
+    domains: ExportedList[Domain]
+    evaluator: ExportedOne[Evaluator]
+    reputation: ExportedOne[Reputation]
+    attestation: ExportedOne[SignedAttestation]
+    listings: ExportedList[Listing]
+    bounties: ExportedList[ExportedBounty]
+    proposals: Annotated[ExportedList[Proposal], Field(description="your own, on others' bounties")]
+    jobs: ExportedList[ExportedJob]
+    settlements: ExportedList[Settlement]
+    reviews_written: ExportedList[Review]
+    reviews_received: ExportedList[Review]
+    disputes: ExportedList[Dispute]
+    threads: ExportedList[ExportedThread]
+    events: Annotated[ExportedList[Event], Field(description="those still kept, oldest first")]
+    webhooks: ExportedList[ExportedWebhook]
+    schedules: ExportedList[Schedule]
+    memory: ExportedList[Memory]
+    support_reports: ExportedList[SentReport]
+    finished_at: Stamp
