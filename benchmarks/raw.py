@@ -15,6 +15,7 @@ import structlog
 from server.settings import house_of, read_settings
 from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
+from server.world.names import NameServers
 from server.world.sanctions import SanctionsFiles
 from server.world.signer import SeedSigner
 from server.world.web import GuardedWeb
@@ -97,7 +98,8 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     database = _RecordedSQLite(path)
     store = serve(database)
-    world = World(SystemClock(), SystemDice(), {}, SeedSigner(bytes(32)), SanctionsFiles(()), CheckPool(), GuardedWeb())
+    signer, sanctions = SeedSigner(bytes(32)), SanctionsFiles(())
+    world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
     market = Market(store, world, house_of(read_settings(rate_limits=False), pepper))
     units = []
     for call in calls:

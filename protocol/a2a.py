@@ -44,15 +44,16 @@ from starlette.types import Receive, Scope, Send
 from protocol import a2a_wire as wire
 from protocol.a2a_wire import Call, Reply
 from protocol.card import example_of, extended_card, public_card, signed
-from protocol.http import read_body, replayed, send_json, send_refusal
+from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.errors import MarketError, MethodNotAllowed, RouteNotFound, Unauthenticated
 from tools.errors.base import Json
-from tools.identity import NO_KEY, identify
+from tools.identity import NO_KEY
 from tools.registry import CATALOGUE, Operation
 from tools.rules.jsontext import BadJson, MalformedJson
+from tools.tokens import is_token
 
 log = structlog.get_logger("emporion.a2a")
 logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs what callers send, unbounded; faults are logged here
@@ -86,6 +87,7 @@ class A2aSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
+        sent = scope["headers"]
         call = Call(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
         try:
@@ -95,6 +97,10 @@ class A2aSurface:
             return
         raw = await read_body(receive)
         if raw is None:
+            return
+        call.approach = call.approach.with_body(raw)
+        if is_token(call.approach.credential) and (closed := await self.market.gate(call.approach)):
+            await send_refusal(send, closed, *challenged(closed, self.market.house, sent, PREFIX, tried=True))
             return
         reply = Reply(send, call, UNREADABLE)
         try:
@@ -227,8 +233,7 @@ class Desk(RequestHandler):
         return self.extended_old if call.old else self.extended
 
     async def _identified(self, approach: Approach) -> None:
-        market = self.market
-        caller = await identify(approach, market.store, market.shelf, market.house, market.world.clock)
+        caller = await self.market.visitor(approach)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 
@@ -262,7 +267,7 @@ class Desk(RequestHandler):
 
     def _told(self, op: Operation, answer: Answer, call: Call) -> dict[str, Json]:
         """What stands beside a record, under names of ours."""
-        keyless = call.approach.credential is None and not answer.refused
+        keyless = call.approach.keyless and not answer.refused
         advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
         told = {**({"replayed": True} if answer.replayed else {}), **({"apiKey": KEY_ADVICE} if advised else {})}
         return {f"{self.market.house.brand}/{name}": value for name, value in told.items()}

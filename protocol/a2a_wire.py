@@ -21,7 +21,7 @@ from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, in
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: a call's arguments stand six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
-HIDDEN_HEADERS = (b"authorization", b"x-api-key", b"idempotency-key")
+HIDDEN_HEADERS = (b"authorization", b"x-api-key", b"signature", b"signature-input", b"idempotency-key")
 HELD = "held"
 MARK = re.compile(rb'\{"held": ?"(\d+)"\}')
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))

@@ -1,6 +1,5 @@
 """The agent card (A2A 1.0), made from the registry and signed with the platform's key as a JWS over its RFC 8785 form."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,11 +9,10 @@ from tools.context import Surface
 from tools.house import House
 from tools.ports import Signer
 from tools.registry import Operation
-from tools.rules.canonical import canonical
-from tools.rules.keys import jwk_of
+from tools.steps.cards import Card, card_of, signed
 
-Card = dict[str, Any]
-KINDS = ["application/json", "text/plain"]
+__all__ = ["Card", "card_json", "example_of", "extended_card", "public_card", "signed"]
+
 WORKFLOWS = ("hire",)  # shown beside the toolsets where the market has them
 MOST_EXAMPLES = 3
 HOW = (
@@ -44,18 +42,6 @@ def extended_card(house: House, operations: Iterable[Operation]) -> Card:
     return _card(house, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
 
 
-def signed(card: Card, base_url: str, signer: Signer) -> Card:
-    """The card with its signature (A2A 1.0, 8.4): a detached JWS (RFC 7515, EdDSA of RFC 8037) over the card without it.
-
-    The payload is the RFC 8785 form without empty members, so `card` must have none. The key is found in the JWKS by `kid`.
-    """
-    jwk = jwk_of(signer.public_key)
-    header = {"alg": jwk["alg"], "kid": jwk["kid"], "jku": f"{base_url}/.well-known/jwks.json", "typ": "JOSE"}
-    protected, payload = _base64url(orjson.dumps(header)), _base64url(canonical(card))
-    signature = _base64url(signer.sign(f"{protected}.{payload}".encode()))
-    return {**card, "signatures": [{"protected": protected, "signature": signature}]}
-
-
 def example_of(op: Operation) -> dict[str, Any]:
     """A data part that calls the operation; where the registry has no example, required arguments are marked by name."""
     if op.examples:
@@ -65,25 +51,8 @@ def example_of(op: Operation) -> dict[str, Any]:
 
 
 def _card(house: House, skills: list[Card]) -> Card:
-    url = f"{house.base_url}/a2a"
-    return {
-        "name": house.brand,
-        "description": f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}",
-        "version": house.version,
-        "provider": {"organization": house.brand, "url": house.base_url},
-        "documentationUrl": f"{house.base_url}/llms.txt",
-        "supportedInterfaces": [
-            {"url": url, "protocolBinding": binding, "protocolVersion": "1.0"} for binding in ("JSONRPC", "HTTP+JSON")
-        ],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True},
-        "securitySchemes": {
-            "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
-            "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},
-        },
-        "defaultInputModes": KINDS,
-        "defaultOutputModes": KINDS,
-        "skills": skills,
-    }
+    what = f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}"
+    return card_of(house, house.brand, what, skills)
 
 
 def _skill_of_all(toolset: str, ops: list[Operation]) -> Card:
@@ -110,7 +79,3 @@ def _skill_of(op: Operation) -> Card:
 
 def _written(op: Operation) -> str:
     return orjson.dumps(example_of(op)).decode()
-
-
-def _base64url(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -1,8 +1,12 @@
 """HTTP around both protocols' SDKs: a body read whole and given on, an answer sent whole."""
 
+from collections.abc import Sequence
+
 from starlette.types import Message, Receive, Send
 
 from tools.answers import Answer
+from tools.house import House
+from tools.rules.oauth import challenge
 
 Header = tuple[bytes, bytes]
 
@@ -29,14 +33,19 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-async def send_refusal(send: Send, answer: Answer) -> None:
+async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
     """A refusal before the SDK, as an HTTP answer in the market's own error shape."""
-    headers: list[Header] = []
+    headers: list[Header] = [*more]
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     if answer.error is not None and "allowed" in answer.error.get("details", {}):
         headers.append((b"allow", ", ".join(answer.error["details"]["allowed"]).encode()))
     await send_json(send, answer.status, answer.body, *headers)
+
+
+def challenged(answer: Answer, house: House, sent: Sequence[Header], path: str, *, tried: bool) -> list[Header]:
+    """What a 401 carries so that an OAuth client finds where to log in; `sent` are the headers it came with."""
+    return [(b"www-authenticate", challenge(house.urls, sent, path, tried=tried))] if answer.status == 401 else []
 
 
 async def send_json(send: Send, status: int, body: bytes, *headers: Header) -> None:

@@ -1,4 +1,8 @@
-"""MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol."""
+"""MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol.
+
+It is open: who sends no key, or a bad one, hears so as the result of a tool, for a 401 makes clients start OAuth. /mcp/oauth is
+the same server for clients that do OAuth: it answers 401 to whoever shows nothing that holds. A bad token is 401 at both.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -14,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import Receive, Scope, Send
 
 from protocol import mcp_wire as wire
-from protocol.http import read_body, replayed, send_refusal
+from protocol.http import challenged, read_body, replayed, send_refusal
 from protocol.mcp_texts import (
     GUIDES,
     Texts,
@@ -30,6 +34,8 @@ from tools.dispatch import Market
 from tools.errors import MethodNotAllowed
 from tools.registry import CATALOGUE
 from tools.rules.jsontext import BadJson
+from tools.rules.oauth import CLOSED_MCP
+from tools.tokens import is_token
 
 Request = ServerRequestContext[Any, Any]
 Listing = t.PaginatedRequestParams | None
@@ -63,7 +69,7 @@ class Extra:
 
 
 class McpSurface:
-    """The ASGI application for /mcp and /mcp/. Behind the edge, which bounds bodies and gives requests their ids.
+    """The ASGI application for /mcp and /mcp/oauth, with or without a slash. Behind the edge, which bounds bodies and gives requests their ids.
 
     `approach_of` reads who calls; `allowed_hosts` are the host[:port] texts served under, () to leave Host to the edge.
     """
@@ -89,13 +95,18 @@ class McpSurface:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = wire.stripped(scope)
-        approach = self.approach_of(scope, Surface.MCP)
+        body = await read_body(receive)
+        if body is None:
+            return
+        approach, path = self.approach_of(scope, Surface.MCP).with_body(body), scope["path"].rstrip("/")
+        if (path == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
+            tried = not approach.keyless
+            told = challenged(closed, self.market.house, scope["headers"], path, tried=tried)
+            await send_refusal(send, closed, *told)
+            return
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
             await send_refusal(send, self.market.refuse(error, approach))
-            return
-        body = await read_body(receive)
-        if body is None:
             return
         try:
             body, request, bad = wire.judged(body)

@@ -31,7 +31,7 @@ class Tools:
 
     def listed(self, approach: Approach) -> list[t.Tool]:
         """What this connection is shown: without a credential of its own, the argument that carries one."""
-        return self.keyless if approach.credential is None else self.keyed
+        return self.keyless if approach.keyless else self.keyed
 
     async def call(
         self,
@@ -63,9 +63,9 @@ class Tools:
         if answer.refused:
             return t.CallToolResult(content=content, is_error=True, _meta=self._named({"error": answer.error}))
         told: dict[str, Any] = {"replayed": True} if answer.replayed else {}
-        if approach.credential is None and (op.shows_secrets or approach.argument_key):
+        if approach.keyless and (op.shows_secrets or approach.argument_key):
             told["api_key"] = KEY_ADVICE
-        if approach.credential is None and op.shows_secrets:
+        if approach.keyless and op.shows_secrets:
             content.append(t.TextContent(text=KEY_ADVICE))
         return t.CallToolResult(
             content=content, structured_content=orjson.loads(answer.body), _meta=self._named(told) if told else None

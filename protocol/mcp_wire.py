@@ -15,7 +15,7 @@ from tools.errors.base import Json
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-CREDENTIALS = (b"authorization", b"x-api-key")
+CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 ARGUMENTS = "params.arguments"
 ENVELOPE_DEPTH = 2  # arguments stand two levels inside a JSON-RPC request
 

@@ -10,10 +10,12 @@ from tools.errors import MarketError
 from tools.house import House, Network
 from tools.ports import Env
 from tools.registry import Operation
+from tools.rules.keys import rotation_message
 from tools.rules.wallet import binding_message
 
 SOURCES = (Path(__file__).parents[1] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
 EXAMPLE_URL = "http://127.0.0.1:8000"  # stands in the file where a reader needs some URL
+MARKS = {"none": "*", "optional": "°", "key": "", "signed": "§", "admin": ""}
 BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
@@ -65,26 +67,30 @@ def _blocks(operations: list[Operation], house: House) -> dict[str, str]:
     return {
         "environments": _environments(house),
         "binding": _binding(house),
+        "signing": _signing(house),
         "retries": _retries(),
-        "tools": _tools(operations),
+        "tools": _tools([op for op in operations if op.auth != "admin"]),
     }
 
 
 def _tools(operations: list[Operation]) -> str:
-    rows = [f"| `{_called(op)}` | `{op.method} {op.path}` | {_key(op)} | {op.summary} |" for op in operations]
-    head = ["A `?` marks what may be left out.", "", "| Tool | HTTP | Key | What it does |", "|---|---|---|---|"]
+    """One paragraph for each toolset: what each tool does is in tools/list and in llms.txt."""
+    marks = "`?` may be left out; * needs no key, ° takes none or one, § takes a signed request alone; all others need a key."
+    toolsets = dict.fromkeys(op.toolset for op in operations)
+    groups = [[op for op in operations if op.toolset == name] for name in toolsets]
+    named = [f"- {group[0].toolset.capitalize()}: {'; '.join(map(_entry, group))}." for group in groups]
     alone = [op.name for op in operations if op.only_because]
     note = f"Only over HTTP: {', '.join(f'`{name}`' for name in alone)}."
-    return "\n".join([*head, *rows, *(["", note] if alone else []), ""])
+    return "\n".join([marks, "", *named, *(["", note] if alone else []), ""])
+
+
+def _entry(op: Operation) -> str:
+    return f"`{_called(op)}`{MARKS[op.auth]} {op.method} {op.path}"
 
 
 def _called(op: Operation) -> str:
     arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
     return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
-
-
-def _key(op: Operation) -> str:
-    return {"none": "no", "optional": "optional", "key": "yes"}[op.auth]
 
 
 def _environments(house: House) -> str:
@@ -132,6 +138,41 @@ To change a bound wallet, the agent key signs the same line too:
 from nacl.signing import SigningKey
 
 proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex()
+```
+"""
+
+
+def _signing(house: House) -> str:
+    text = rotation_message(house.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
+    return f"""\
+```python
+import base64, hashlib, json, secrets, time, urllib.request
+from nacl.signing import SigningKey
+
+base_url, env = "{house.base_url}", "test"  # the address as this market publishes it
+
+
+def send(method, path, given=None):
+    body, url = b"" if given is None else json.dumps(given).encode(), base_url + path
+    digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode() + ":"
+    values = {{"@method": method, "@target-uri": url, "x-env": env, **({{"content-digest": digest}} if body else {{}})}}
+    names = " ".join(f'"{{name}}"' for name in values)
+    made = f'({{names}});created={{int(time.time())}};keyid="{{agent_id}}";alg="ed25519";nonce="{{secrets.token_hex(8)}}"'
+    base = "\\n".join([f'"{{name}}": {{value}}' for name, value in values.items()] + [f'"@signature-params": {{made}}'])
+    signature = base64.b64encode(SigningKey(bytes.fromhex(secret_key)).sign(base.encode()).signature).decode()
+    headers = {{"Signature-Input": f"sig1={{made}}", "Signature": f"sig1=:{{signature}}:", "X-Env": env}}
+    headers |= {{"Content-Digest": digest}} if body else {{}}
+    return json.load(urllib.request.urlopen(urllib.request.Request(url, body or None, headers, method=method)))
+
+
+me = send("GET", "/v1/agents/me")
+api_keys = send("POST", "/v1/agents/recover", {{"revoke_existing": True}})["api_keys"]
+
+public_key = me["public_key"]
+new = SigningKey.generate()  # store new.encode().hex() first: it is secret_key from then on
+text = f"{text}"
+change = {{"new_public_key": new.verify_key.encode().hex(), "proof": new.sign(text.encode()).signature.hex()}}
+me = send("POST", "/v1/agents/me/rotate-key", change)
 ```
 """
 

@@ -54,7 +54,7 @@ class Texts:
     """The documents of one market, made once. Every tool, path and argument in them comes from the registry."""
 
     def __init__(self, operations: Iterable[Operation], house: House) -> None:
-        offered = list(operations)
+        offered = [op for op in operations if op.auth != "admin"]
         self.version: str = house.version
         self.skill_md: str = skill_text(skill_source(), offered, house)
         self.llms_txt: str = _llms(offered, house)
@@ -130,15 +130,22 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
         f"- [MCP]({base}/mcp): streamable HTTP without sessions; the key in the X-API-Key header or the argument api_key",
         f"- [A2A]({base}/a2a): protocols 1.0 and 0.3 over JSON-RPC and HTTP+JSON; one data part with tool and arguments",
         f"- [Agent card]({base}/.well-known/agent-card.json): signed, for A2A clients",
+        f"- [An agent's own card]({base}/agents/{{agent_id}}/agent-card.json): and beside it erc8004.json, did.json, jwks.json, cimd.json",
+        f"- [Registration file]({base}/.well-known/agent-registration.json): the market's own, as ERC-8004 says",
         f"- [HTTP]({base}/): the index of everything served",
     ]
-    return [("Documents", documents), ("Surfaces", surfaces)]
+    login = [
+        f"- [MCP after a login]({base}/mcp/oauth): the same server for clients that do OAuth; without a credential it answers 401",
+        f"- [Login]({base}/.well-known/oauth-authorization-server): OAuth client credentials, by an API key or a signed assertion",
+    ]
+    return [("Documents", documents), ("Surfaces", [*surfaces, *login])]
 
 
 def _entry(op: Operation, base: str) -> str:
     """One line, linked to the operation's entry in openapi.json by a JSON Pointer."""
     pointer = quote(op.path.replace("~", "~0").replace("/", "~1"), safe="~.")
-    notes = (" Needs a key." if op.auth == "key" else "") + (" HTTP only." if op.only_because else "")
+    needs = {"key": " Needs a key.", "signed": " Needs a signed request."}.get(op.auth, "")
+    notes = needs + (" HTTP only." if op.only_because else "")
     return f"- [{op.name}]({base}/openapi.json#/paths/{pointer}/{op.method.lower()}): `{op.method} {op.path}`. {op.summary}{notes}"
 
 
@@ -244,7 +251,7 @@ def _limits(house: House) -> str:
     counted = {**ALLOWANCES, Rate.REGISTER: Allowance(house.limits.registrations_per_hour, 3600)}
     rates = ", ".join(f"{rate} {one.calls} per {span(one.seconds).removeprefix('1 ')}" for rate, one in counted.items())
     return (
-        f"Calls per key, or per address without one: {rates}; messages count per agent. The RateLimit headers say what is left; on 429 wait Retry-After "
+        f"Calls per key, or per address without one: {rates}; messages and exports count per agent, exports in each environment. The RateLimit headers say what is left; on 429 wait Retry-After "
         f"seconds. An agent has at most {house.limits.active_listings} active listings, {house.limits.unfinished_jobs} "
         f"unfinished orders, {house.limits.usable_keys} usable API keys, {house.limits.streams_per_agent} open streams, and "
         f"{house.limits.streams_per_key} of them per key."

@@ -26,13 +26,13 @@ def matches(given: bytes, tag: bytes) -> bool:
     return b"*" in tags or tag in tags
 
 
-def of_answer(answer: Answer) -> Headers:
-    """Limits, replay and waiting, as headers."""
+def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
+    """Limits, replay and waiting, as headers. What says the same to everybody may be kept for some seconds."""
     headers: Headers = [(b"vary", b"Authorization, X-API-Key"), (b"cache-control", b"no-store")]
+    if kept_seconds and answer.status == 200:
+        headers = [(b"cache-control", b"public, max-age=%d" % kept_seconds)]
     if answer.replayed:
         headers.append((b"idempotent-replayed", b"true"))
-    if answer.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     elif answer.status in (502, 503):

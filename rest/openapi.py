@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from pydantic.json_schema import GenerateJsonSchema
 
+from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.webhooks import webhook_entries
 from tools import errors as catalogue
 from tools.context import Surface
@@ -25,7 +26,7 @@ from tools.errors import (
 )
 from tools.house import House
 from tools.records.base import record_schema
-from tools.registry import Auth, Operation
+from tools.registry import Operation
 
 Schema = dict[str, Any]
 Responses = dict[str, Schema]
@@ -35,21 +36,10 @@ Refusal = type[MarketError]
 BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType)
 ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError)
 ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
-BEARER, HEADER_KEY = {"bearer": list[str]()}, {"apiKey": list[str]()}
-SECURITY: dict[Auth, list[dict[str, list[str]]]] = {
-    "none": [],
-    "optional": [{}, BEARER, HEADER_KEY],
-    "key": [BEARER, HEADER_KEY],
-}
-KEY_IS = "An API key, as_live_… or as_test_…: it decides the environment."
-SECURITY_SCHEMES = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": KEY_IS},
-    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_IS},
-}
 DESCRIPTION = """\
 A market where software agents hire each other and pay wallet to wallet in USDC.
 
-Credentials: an API key as `Authorization: Bearer` or `X-API-Key`; open operations take none, but refuse bad ones.
+Credentials: an API key or an access token as `Authorization: Bearer` or `X-API-Key`, or a signed request; open operations take none, but refuse bad ones.
 Amounts are integers in USDC minor units (1000000 = 1 USDC), times ISO-8601 UTC. Unknown fields and query parameters are
 refused by name; JSON null means absent except where a field is said to hold any JSON. Every error has one shape, its
 `hint` says the next call. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
@@ -60,7 +50,10 @@ HEADERS: dict[str, tuple[str, Schema]] = {
     "ETag": ("Strong validator of the body; send it back as If-None-Match.", TEXT),
     "Idempotent-Replayed": ("Present when this is the stored answer of an earlier call.", {"const": "true"}),
     "Retry-After": ("Whole seconds to wait before the same call again.", INTEGER),
-    "WWW-Authenticate": ("The scheme credentials are sent with.", TEXT),
+    "WWW-Authenticate": (
+        "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
+        TEXT,
+    ),
     "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
     "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
     "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),
@@ -85,14 +78,17 @@ def openapi(operations: Iterable[Operation], house: House) -> Schema:
         "openapi": "3.1.1",
         "info": _info(house),
         "servers": [{"url": house.base_url}],
-        "tags": _tags(served),
-        "paths": paths,
+        "tags": [
+            *_tags(served),
+            {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
+        ],
+        "paths": {**paths, **login_path()},
         "webhooks": webhook_entries(parts.record),
         "components": {
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
             "headers": {name: {"description": what, "schema": schema} for name, (what, schema) in HEADERS.items()},
-            "securitySchemes": SECURITY_SCHEMES,
+            "securitySchemes": security_schemes(house),
         },
         "externalDocs": {"description": "Every error and what to do", "url": house.docs_url},
     }
@@ -211,6 +207,8 @@ class Input:
 
 
 def _header_parameters(op: Operation) -> list[Schema]:
+    if op.document is not None:
+        return []
     if op.streams:
         return [_header("Last-Event-ID", "Resume after this event.", {"type": "string", "maxLength": 64})]
     if op.method == "GET":
@@ -231,6 +229,9 @@ def _header(name: str, description: str, schema: Schema) -> Schema:
 
 
 def _successes(op: Operation, parts: Components, served: list[Operation]) -> Responses:
+    if op.document is not None:
+        what, schema = inspect.getdoc(op.document), parts.record(op.document)
+        return {"200": {"description": what, "headers": _headers(), "content": {JSON: {"schema": schema}}}}
     if op.streams:
         what = "Server-sent events; the id of each resumes after it."
         return {"200": {"description": what, "headers": _headers(), "content": {"text/event-stream": {"schema": TEXT}}}}

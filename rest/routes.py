@@ -10,13 +10,14 @@ import orjson
 
 from rest.arguments import arguments_of, refuse_query
 from rest.headers import Headers, etag, matches, of_answer, version_tag
-from rest.stream import head_of_stream, send_stream
+from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.errors import InvalidRequest, MarketError, MethodNotAllowed, RouteNotFound
 from tools.errors.base import Json
 from tools.registry import CATALOGUE, Operation
+from tools.rules.oauth import challenge
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -24,7 +25,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], Approach]
 
-
+CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
@@ -79,7 +80,8 @@ class Rest:
         approach = self.approach_of(scope, Surface.REST)
         try:
             op, path = self._route(scope)
-            given = partial(given_in, op, path, scope, await read_body(receive))
+            body = await read_body(receive)
+            approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
             refuse_query(op, scope["query_string"])
         except ClientGone:
             return
@@ -88,16 +90,30 @@ class Rest:
             await self._send(scope, send, answer, _allow(error))
             return
         if op.streams:
-            opened = await self.market.stream(op, given, approach)
-            if isinstance(opened, Answer):
-                await self._send(scope, send, opened, [])
-            elif scope["method"] == "HEAD":
-                await head_of_stream(opened, send)
-            else:
-                await send_stream(opened, receive, send)
+            await self._stream(op, given, approach, scope, receive, send)
             return
         answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
-        await self._send(scope, send, answer, [], version_tag if op.path in VERSIONED else etag)
+        tag_of = version_tag if op.path in VERSIONED else etag
+        await self._send(scope, send, answer, [], tag_of, op.kept_seconds)
+
+    async def _stream(
+        self,
+        op: Operation,
+        given: Callable[[], dict[str, Json]],
+        approach: Approach,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        headless = scope["method"] == "HEAD"
+        opened = await self.market.stream(op, given, approach, headless=headless)
+        framing = EVENTS if op.document is None else DOCUMENT
+        if isinstance(opened, Answer):
+            await self._send(scope, send, opened, [])
+        elif headless:
+            await head_of_stream(opened, send, framing)
+        else:
+            await send_stream(opened, receive, send, framing)
 
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
@@ -118,9 +134,15 @@ class Rest:
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
 
     async def _send(
-        self, scope: Scope, send: Send, answer: Answer, more: Headers, tag_of: Callable[[bytes], bytes] = etag
+        self,
+        scope: Scope,
+        send: Send,
+        answer: Answer,
+        more: Headers,
+        tag_of: Callable[[bytes], bytes] = etag,
+        kept_seconds: int = 0,
     ) -> None:
-        headers = [*of_answer(answer), *more]
+        headers = [*of_answer(answer, kept_seconds), *more, *self._challenge(scope, answer)]
         body = answer.body
         if answer.error is not None and not answer.refused:  # terms: they stand beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
@@ -132,6 +154,12 @@ class Rest:
                 await reply(send, 304, b"", headers, None)
                 return
         await reply(send, answer.status, body, headers, b"application/json", scope["method"] == "HEAD")
+
+    def _challenge(self, scope: Scope, answer: Answer) -> Headers:
+        if answer.status != 401:
+            return []
+        tried = any(name in CREDENTIALS for name, _ in scope["headers"])
+        return [(b"www-authenticate", challenge(self.market.house.urls, scope["headers"], "", tried=tried))]
 
 
 class ClientGone(Exception):
@@ -161,7 +189,7 @@ async def reply(
 def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:
     """What a request gives its operation. The door asks for it once the caller is admitted: reading a body is what costs."""
     given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
-    return resumed(scope, given) if op.streams else given
+    return resumed(scope, given) if op.streams and op.document is None else given
 
 
 def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:

@@ -1,56 +1,77 @@
-"""Server-sent events: frames records of a stream as the WHATWG event stream format, lines ending in LF."""
+"""Streamed answers: records as server-sent events (the WHATWG format, lines ending in LF), or one JSON document in pieces."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from tools.records.events import Frame
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-SEND_SECONDS = 20.0  # a consumer that has not taken a frame by then has stopped reading
-HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-]
+SEND_SECONDS = 20.0  # a consumer that has not taken a chunk by then has stopped reading
+CHUNK_BYTES = 65_536  # of a document: a slow reader needs no more than SEND_SECONDS for one
+UNCACHED = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
 
 
-async def send_stream(frames: AsyncGenerator[Frame, None], receive: Receive, send: Send) -> None:
+class Gone(Exception):
+    """Nobody takes what is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How what a stream yields is written, and how its reader tells the end."""
+
+    headers: list[tuple[bytes, bytes]]
+    opening: bytes
+    chunks: Callable[[Any], Iterator[bytes]]
+    may_be_cut: bool  # else an answer that was cut short ends as a broken connection: its reader knows it has half
+
+
+async def send_stream(frames: AsyncGenerator[Any, None], receive: Receive, send: Send, framing: Framing) -> None:
     """Send frames until the stream ends, the client goes, or it stops reading. Nothing is buffered here."""
     async with aclosing(frames):
-        first = written(await anext(frames))  # it has begun: closed, however early, it gives its place back
-        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        await send({"type": "http.response.body", "body": b"retry: 2000\n\n" + first, "more_body": True})
+        first = await anext(frames)  # it has begun: closed, however early, it gives its place back
+        await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
         gone = asyncio.create_task(_disconnected(receive))
-        sending = asyncio.create_task(_pump(frames, send))
+        sending = asyncio.create_task(_pump(first, frames, send, framing))
         try:
             await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (gone, sending):
                 task.cancel()
-                with suppress(asyncio.CancelledError, TimeoutError):
+                with suppress(asyncio.CancelledError, Gone):
                     await task
-    with suppress(OSError, RuntimeError):
-        await send({"type": "http.response.body", "body": b""})
+    whole = not sending.cancelled() and sending.exception() is None
+    if whole or framing.may_be_cut:
+        with suppress(OSError, RuntimeError):
+            await send({"type": "http.response.body", "body": b""})
 
 
-async def head_of_stream(frames: AsyncGenerator[Frame, None], send: Send) -> None:
+async def head_of_stream(frames: AsyncGenerator[Any, None], send: Send, framing: Framing) -> None:
     """What a HEAD of the stream is answered: its headers, once it could have been opened."""
     async with aclosing(frames):
-        await anext(frames)
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        await anext(frames, None)
+    await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _pump(frames: AsyncGenerator[Frame, None], send: Send) -> None:
+async def _pump(first: Any, frames: AsyncGenerator[Any, None], send: Send, framing: Framing) -> None:
+    """Send all there is; Gone once nobody takes it."""
+    await _send(framing.opening, first, send, framing)
     async for frame in frames:
+        await _send(b"", frame, send, framing)
+
+
+async def _send(before: bytes, frame: Any, send: Send, framing: Framing) -> None:
+    for chunk in framing.chunks(frame):
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await send({"type": "http.response.body", "body": written(frame), "more_body": True})
-        except (OSError, RuntimeError):  # uvloop's word for a connection that is closed already
-            return
+                await send({"type": "http.response.body", "body": before + chunk, "more_body": True})
+        except (OSError, RuntimeError) as closed:  # uvloop's word for a connection that is closed already
+            raise Gone from closed
+        before = b""
 
 
 def written(frame: Frame) -> bytes:
@@ -59,6 +80,19 @@ def written(frame: Frame) -> bytes:
     return head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
 
 
+def _event(frame: Frame) -> Iterator[bytes]:
+    yield written(frame)
+
+
+def _parts(piece: bytes) -> Iterator[bytes]:
+    for at in range(0, len(piece), CHUNK_BYTES):
+        yield piece[at : at + CHUNK_BYTES]
+
+
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+EVENTS = Framing([(b"content-type", b"text/event-stream; charset=utf-8"), *UNCACHED], b"retry: 2000\n\n", _event, True)
+DOCUMENT = Framing([(b"content-type", b"application/json"), *UNCACHED], b"", _parts, False)

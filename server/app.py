@@ -12,10 +12,12 @@ from protocol.a2a import A2aSurface
 from protocol.card import card_json
 from protocol.mcp import McpSurface
 from protocol.texts import Texts
+from rest.oauth import OAuth
 from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
+from server.looks import Looks
 from server.pages import Page, Pages
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.sender import Sender
@@ -24,7 +26,8 @@ from server.workers import Workers
 from server.world.chain import JsonRpcChain
 from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
-from server.world.sanctions import SanctionsFiles
+from server.world.names import NameServers
+from server.world.sanctions import SanctionsLists
 from server.world.signer import SeedSigner
 from server.world.web import GuardedWeb
 from storage.open import open_store
@@ -32,10 +35,12 @@ from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
 from tools.house import House
 from tools.ports import Chain, Env, World
+from tools.rules.oauth import CLOSED_MCP, OPEN_MCP
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+MCP_PATHS = frozenset(path + slash for path in (OPEN_MCP, CLOSED_MCP) for slash in ("", "/"))
 MARKDOWN, JSON = "text/markdown; charset=utf-8", "application/json"
 
 
@@ -47,14 +52,17 @@ class Served:
     rest: Rest
     mcp: McpSurface
     a2a: A2aSurface
+    oauth: OAuth
     pages: Pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path == "/mcp" or path == "/mcp/":
+        if path in MCP_PATHS:
             await self.mcp(scope, receive, send)
         elif path == "/a2a" or path.startswith("/a2a/"):
             await self.a2a(scope, receive, send)
+        elif path in self.oauth:
+            await self.oauth(scope, receive, send)
         elif path in self.pages:
             await self.pages(scope, send)
         else:
@@ -72,8 +80,7 @@ class Service:
         self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
         self.world, self.closing = make_world(settings, self.house, self.secrets)
         self.served: Served | None = None
-        urls = [self.house.base_url, *settings.extra_base_urls, *_loopback_urls(settings)]
-        self.hosts = hosts_of(urls)
+        self.hosts = hosts_of(self.house.urls)
         self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,12 +106,16 @@ class Service:
                 stack.push_async_callback(one.close)
             if isinstance(self.world.checks, CheckPool):
                 stack.callback(self.world.checks.close)
+            if isinstance(self.world.sanctions, SanctionsLists):
+                await self.world.sanctions.refresh()  # so that the first call is screened
+                stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
             market = Market(store, self.world, self.house)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market)
             await workers.probe()
-            for loop, name in ((workers.run(), "workers"), (Sender(market).run(), "sender")):
+            loops = {"workers": workers.run(), "sender": Sender(market).run(), "looks": Looks(market).run()}
+            for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
 
@@ -119,6 +130,7 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
         rest=Rest(market, approach_of),
         mcp=McpSurface(market, approach_of, texts, tuple(sorted(hosts)), extra),
         a2a=A2aSurface(market, approach_of),
+        oauth=OAuth(market, approach_of),
         pages=make_pages(market, texts, card),
     )
 
@@ -149,19 +161,14 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
     chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
     ports: dict[Env, Chain] = dict(chains)
     try:
-        sanctions = SanctionsFiles(tuple(settings.sanctions_lists))
+        sanctions = SanctionsLists(settings.sanctions_files, settings.sanctions_urls, settings.data_dir)
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    world = World(clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool(), web)
+    world = World(
+        clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool(), web, NameServers()
+    )
     return world, [*chains.values(), web]
-
-
-def _loopback_urls(settings: Settings) -> list[str]:
-    """A service on loopback answers under each of its names."""
-    if not settings.is_loopback:
-        return []
-    return [f"http://{name}:{settings.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

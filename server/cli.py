@@ -1,4 +1,4 @@
-"""The command line: serve, sandbox, demo, migrate, doctor, openapi."""
+"""The command line: serve, sandbox, demo, migrate, doctor, draw, verify, openapi."""
 
 import asyncio
 import sys
@@ -97,6 +97,45 @@ def doctor(
     found = settings(data_dir=data_dir)
     with sentences():
         raise typer.Exit(asyncio.run(examine(found, recompute)))
+
+
+@app.command()
+def verify(
+    file: Annotated[Path, typer.Argument(help="a receipt, an attestation or an export; - reads standard input")],
+    did: Annotated[str | None, typer.Option(help="the did:key that must have signed: the market's own")] = None,
+) -> None:
+    """Check signed receipts and attestations offline; exit 1 if one does not hold."""
+    from server.verify import Unreadable
+    from server.verify import verify as check
+    from server.world.clock import SystemClock
+
+    try:
+        raise typer.Exit(check(file, SystemClock().now(), did))
+    except (Unreadable, OSError) as refused:
+        fail(str(refused))
+
+
+@app.command()
+def draw(
+    dispute_id: Annotated[str | None, typer.Argument(help="one dispute; default: every draw of the database")] = None,
+    record: Annotated[Path | None, typer.Option(help="a closed dispute as get_dispute answered it")] = None,
+    ids: Annotated[Path | None, typer.Option(help="the ids its panel was drawn from, as JSON")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make the draws of dispute panels again and say whether they hold; exit 1 if one does not.
+
+    Without options the draws of this market's database, while no market serves a SQLite file. With --record and --ids one
+    draw of a closed case from what its record shows, without any database: whoever has a list of ids can see whether it is
+    the one that was drawn from, and whom the seed draws.
+    """
+    from server.draws import examine_draws, examine_record
+
+    if (record is None) != (ids is None):
+        fail("--record and --ids go together: the seed comes from one, the list from the other")
+    with sentences():
+        if record is not None and ids is not None:
+            raise typer.Exit(examine_record(record, ids))
+        raise typer.Exit(asyncio.run(examine_draws(settings(data_dir=data_dir), dispute_id)))
 
 
 @app.command()

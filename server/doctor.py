@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from server.app import make_world
 from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
+from server.world.clock import SystemClock
 from storage.open import open_store
 from storage.store import Store
 from storage.unit import StorageError
@@ -12,6 +13,7 @@ from tools.ports import Env
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
 from tools.steps.recompute import recompute
+from tools.steps.reputation import mark_waiting
 
 PATIENCE_SECONDS = 600.0  # a listing has any number of jobs, a thread any number of messages
 
@@ -59,6 +61,9 @@ async def _figures(store: Store) -> AsyncIterator[tuple[bool, str]]:
 
 
 async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
+    clock = SystemClock()
+    while await store.write(lambda tx: mark_waiting(tx, clock.now()), "mark"):
+        pass  # what an older market left uncounted is no drift
     async for drift in recompute(store):
         yield not drift.keys, f"recomputed: {drift}"
 

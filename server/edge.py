@@ -1,7 +1,7 @@
 """The edge: one pure-ASGI wrapper around everything. Request ids, hosts, origins, CORS, body bounds, our own faults."""
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,7 +113,7 @@ class Stock:
         return rolled
 
 
-def hosts_of(urls: list[str]) -> frozenset[str]:
+def hosts_of(urls: Iterable[str]) -> frozenset[str]:
     """The Host texts of base URLs; a default port may be written or left out."""
     found = set[str]()
     for url in urls:

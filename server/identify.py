@@ -7,6 +7,8 @@ from urllib.parse import parse_qs
 
 from tools.context import Approach, Surface
 from tools.ports import Dice
+from tools.rules.signatures import READ, HttpRequest
+from tools.tokens import is_token
 
 Scope = MutableMapping[str, Any]
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
@@ -24,10 +26,18 @@ def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface
             ip=client_ip(scope, trusted_proxies),
             request_id=scope["state"]["request_id"],
             credential=_credential(scope, surface),
+            admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
             payment_header=bool(names & {b"payment-signature", b"x-payment"}),
+            request=None if READ.isdisjoint(names) else _request(scope),
         )
 
     return read
+
+
+def _request(scope: Scope) -> HttpRequest:
+    """The request as it came; its body follows when it has been read."""
+    raw = scope.get("raw_path") or scope["path"].encode()
+    return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]))
 
 
 def request_id(headers: list[tuple[bytes, bytes]], dice: Dice) -> str:
@@ -52,10 +62,17 @@ def _credential(scope: Scope, surface: Surface) -> str | None:
     found = {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
     found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
     if surface is Surface.MCP and scope["query_string"]:
-        found |= set(parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ()))
+        keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())
+        found |= {CONTRADICTION if is_token(key) else key for key in keys}  # a token is for headers (RFC 6750, 2.3)
     if len(found) > 1 or "" in found:
         return CONTRADICTION
     return next(iter(found), None)
+
+
+def _admin_token(headers: list[tuple[bytes, bytes]]) -> str | None:
+    """The operator's secret as it was sent; None where it was sent twice."""
+    found = [value.decode("latin-1").strip() for name, value in headers if name == b"x-admin-token"]
+    return found[0] if len(found) == 1 else None
 
 
 def _bearer(value: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import structlog
 
-SECRETS = re.compile(r"as_(live|test)_[0-9A-Za-z]{8,}|(?<=api_key=)[^&\s\"']+|(?<=Bearer )\S+|whsec_\S+")
+SECRETS = re.compile(r"as_(live|test)_[0-9A-Za-z]{8,}|oat_[\w.-]{8,}|(?<=api_key=)[^&\s\"']+|(?<=Bearer )\S+|whsec_\S+")
 
 
 def set_up(level: str = "INFO") -> None:

@@ -21,7 +21,10 @@ from tools.rules.wallet import address_of
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 TEST_USDC = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+LIVE_IDENTITIES = "0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"
+TEST_IDENTITIES = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
 HOURS_72, MINUTES_15 = 259_200, 900
+HOURS_24, MINUTES_10 = 86_400, 600
 PREFIX, SQLITE = "EMPORION_", "sqlite:///"
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
@@ -60,6 +63,14 @@ def _ip(text: str) -> str:
     return text
 
 
+def _place(text: str) -> str:
+    """A file, or a URL with whatever query its place asks for."""
+    parts = urlsplit(text)
+    if "://" in text and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ValueError("must be files, or http or https URLs")
+    return text
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -69,7 +80,7 @@ Hex32 = Annotated[str, AfterValidator(_hex32)]
 Address = Annotated[str, AfterValidator(address_of)]
 Addresses = Annotated[list[Annotated[str, AfterValidator(_ip)]], NoDecode, BeforeValidator(_split)]
 Urls = Annotated[list[Url], NoDecode, BeforeValidator(_split)]
-Paths = Annotated[list[Path], NoDecode, BeforeValidator(_split)]
+Places = Annotated[list[Annotated[str, AfterValidator(_place)]], NoDecode, BeforeValidator(_split)]
 Seconds = Annotated[int, Field(ge=1, le=31_536_000)]
 
 
@@ -85,15 +96,18 @@ class Settings(BaseSettings):
     service_name: Annotated[str, AfterValidator(_brand)] = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
+    operator_secret: str | None = Field(None, min_length=16, max_length=200)
     live_rpc_url: Url | None = None
     test_rpc_url: Url | None = None
     live_asset: Address = LIVE_USDC
     test_asset: Address = TEST_USDC
+    live_identity_registry: Address = LIVE_IDENTITIES
+    test_identity_registry: Address = TEST_IDENTITIES
     live_confirmations: int = Field(3, ge=1, le=1000)
     test_confirmations: int = Field(1, ge=1, le=1000)
     live_facilitator_url: Url | None = None
     test_facilitator_url: Url | None = None
-    sanctions_lists: Paths = []
+    sanctions_lists: Places = []
     trusted_proxies: Addresses = []
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
@@ -103,6 +117,8 @@ class Settings(BaseSettings):
     review_window_seconds_test: Seconds = MINUTES_15
     payment_window_seconds_live: Seconds = HOURS_72
     payment_window_seconds_test: Seconds = MINUTES_15
+    verdict_window_seconds_live: Seconds = HOURS_24
+    verdict_window_seconds_test: Seconds = MINUTES_10
     accept_timeout_seconds_live: int = Field(3600, ge=60, le=604_800)
     accept_timeout_seconds_test: int = Field(600, ge=60, le=604_800)
 
@@ -136,9 +152,23 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'market.db'}"
 
     @property
+    def sanctions_urls(self) -> tuple[str, ...]:
+        return tuple(place for place in self.sanctions_lists if "://" in place)
+
+    @property
+    def sanctions_files(self) -> tuple[Path, ...]:
+        return tuple(Path(place) for place in self.sanctions_lists if "://" not in place)
+
+    @property
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
         return self.base_url or f"http://{host}:{self.port}"
+
+    @property
+    def other_urls(self) -> tuple[str, ...]:
+        """Further addresses of this service: those the operator names, and on loopback each of its names."""
+        names = ("127.0.0.1", "localhost", "[::1]") if self.is_loopback else ()
+        return (*self.extra_base_urls, *(f"http://{name}:{self.port}" for name in names))
 
     @property
     def is_loopback(self) -> bool:
@@ -182,14 +212,18 @@ def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = No
                 settings.review_window_seconds_live,
                 settings.payment_window_seconds_live,
                 settings.accept_timeout_seconds_live,
+                settings.verdict_window_seconds_live,
             ),
             Env.TEST: Windows(
                 settings.review_window_seconds_test,
                 settings.payment_window_seconds_test,
                 settings.accept_timeout_seconds_test,
+                settings.verdict_window_seconds_test,
             ),
         },
         limits=Limits(registrations_per_hour=settings.registrations_per_hour, enforced=settings.rate_limits),
+        other_urls=settings.other_urls,
+        operator_secret=settings.operator_secret,
         allow_private_networks=settings.allow_private_networks,
     )
 
@@ -207,6 +241,7 @@ def _live(settings: Settings) -> Network:
         confirmations=settings.live_confirmations,
         facilitator_url=settings.live_facilitator_url,
         rpc_hint="https://mainnet.base.org",
+        identity_registry=settings.live_identity_registry,
     )
 
 
@@ -223,4 +258,5 @@ def _test(settings: Settings, sandbox_rpc_url: str | None) -> Network:
         confirmations=settings.test_confirmations,
         facilitator_url=settings.test_facilitator_url,
         rpc_hint=sandbox_rpc_url or "https://sepolia.base.org",
+        identity_registry=settings.test_identity_registry,
     )

@@ -1,4 +1,4 @@
-"""The workers: one loop that probes, sweeps deadlines, fires schedules and keeps house. Any number of processes may run it."""
+"""The workers: one loop that probes, sweeps deadlines of jobs and bounties, fires schedules and keeps house. Any number of processes may run it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,9 +8,10 @@ from datetime import datetime
 
 import structlog
 
-from server.world.sanctions import SanctionsFiles
 from storage.agentsearch import ANY_UNINDEXED
 from storage.departures import due_departures
+from storage.disputes import deserted_cases
+from storage.reputation import ANY_UNMARKED
 from storage.unit import StorageError, Tx
 from tools.context import Approach, Caller, Context, Surface
 from tools.dispatch import Market
@@ -18,12 +19,16 @@ from tools.ports import Chain, Env
 from tools.records.base import EPOCH
 from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
+from tools.searches import write_searches
 from tools.steps.agents import index_waiting
 from tools.steps.batches import Place as Due
+from tools.steps.bounties import expire_due_bounties
 from tools.steps.deadlines import expire_due_jobs
 from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
 from tools.steps.notices import tell_due_notices
+from tools.steps.panels import held, judge_due_cases
+from tools.steps.reputation import mark_waiting
 from tools.steps.wakeups import fire_due_schedules
 from tools.touches import write_touches
 
@@ -32,7 +37,7 @@ Batches = Callable[[Context, Due], tuple[int, Due | None]]
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
-DEPARTURES, INDEX_BATCHES = 50, 20
+DEPARTURES, INDEX_BATCHES, DESERTED = 50, 20, 50
 
 
 @dataclass(slots=True)
@@ -53,11 +58,15 @@ class Workers:
         self.steps = [
             Step(self.probe, PROBE_SECONDS),
             Step(self.sweep, SWEEP_SECONDS),
+            Step(self.expire_bounties, SWEEP_SECONDS),
+            Step(self.judge, SWEEP_SECONDS),
             Step(self.tell, SWEEP_SECONDS),
             Step(self.fire, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
+            Step(self.write_searches, 10.0),
             Step(self.wind_down, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
+            Step(self.mark_jobs, SWEEP_SECONDS),
             Step(self.keep_house, HOUSEKEEPING_SECONDS),
         ]
 
@@ -93,8 +102,6 @@ class Workers:
         states = await asyncio.gather(*(self._chain_state(market.world.chains.get(env)) for env in Env))
         pulse.chains = dict(zip(Env, states, strict=True))
         pulse.taken_at = market.world.clock.now()
-        if isinstance(market.world.sanctions, SanctionsFiles):
-            market.world.sanctions.reload()
 
     async def sweep(self) -> int:
         """Write every clock move that is due."""
@@ -104,6 +111,26 @@ class Workers:
             while after is not None:
                 count, after = await self._sweep_batch(move, after)
                 moved += count
+        return moved
+
+    async def expire_bounties(self) -> int:
+        """Write the end of every bounty whose time is over."""
+        return await self._in_batches(expire_due_bounties, "expire_bounties")
+
+    async def judge(self) -> int:
+        """Bring every panel on whose deadline has passed, and every one whose evaluator has left."""
+        moved, after = 0, ""
+        while True:
+            count, rest = await self.market.store.write(
+                lambda tx: judge_due_cases(context_of(self.market, tx), after),  # noqa: B023
+                "judge",
+            )
+            moved += count
+            if rest is None:
+                break
+            after = rest
+        for job_id in await self.market.store.look(lambda tx: tx.all(deserted_cases, limit=DESERTED)):
+            moved += await self._judge_one(job_id)
         return moved
 
     async def wind_down(self) -> None:
@@ -123,6 +150,14 @@ class Workers:
             if not await self.market.store.write(index_waiting, "index_agents"):
                 break
 
+    async def mark_jobs(self) -> None:
+        """Count the jobs whose part in their parties' reputation waits to be made: so many a turn, for other steps wait."""
+        waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNMARKED) is not None)
+        for _ in range(INDEX_BATCHES if waiting else 0):
+            now = self.market.world.clock.now()
+            if not await self.market.store.write(lambda tx: mark_waiting(tx, now), "mark_jobs"):  # noqa: B023
+                break
+
     async def tell(self) -> int:
         """Say what the clock has to say of jobs: deadlines that come near, work that is overdue."""
         return await self._in_batches(tell_due_notices, "tell")
@@ -136,9 +171,18 @@ class Workers:
         if taken:
             await self.market.store.write(lambda tx: write_touches(tx, taken), "touches")
 
+    async def write_searches(self) -> None:
+        noted = self.market.searches.take()
+        if noted:
+            await self.market.store.write(lambda tx: write_searches(tx, noted), "searches")
+
     async def keep_house(self) -> None:
         while await self.market.store.write(lambda tx: forget_old(context_of(self.market, tx)), "housekeeping"):
             pass
+
+    async def _judge_one(self, job_id: str) -> int:
+        work = lambda tx: held(context_of(self.market, tx), job_id)  # noqa: E731 - reads as what it is
+        return int(await self.market.store.write(work, "judge") is not None)
 
     async def _sweep_batch(self, move: JobMove, after: str) -> tuple[int, str | None]:
         return await self.market.store.write(

@@ -4,7 +4,7 @@ from sqlalchemy import bindparam, func, or_, select, update
 
 from storage.among import among
 from storage.query import Query
-from storage.tables import AgentRow, HandleRow, KeyRow, WalletRow
+from storage.tables import AgentRow, HandleRow, KeyRow
 
 key_by_hash = Query(select(KeyRow).where(KeyRow.hash == bindparam("hash")))
 agent_by_handle = Query(select(AgentRow).where(AgentRow.handle == bindparam("handle")))
@@ -13,7 +13,6 @@ handles_held: Query[int] = Query(
     select(func.count()).select_from(HandleRow.__table__).where(HandleRow.agent_id == bindparam("agent_id"))
 )
 agent_by_public_key = Query(select(AgentRow).where(AgentRow.public_key == bindparam("public_key")))
-wallets_of_address = Query(select(WalletRow).where(WalletRow.address == bindparam("address")).limit(10))
 touch_key = Query(
     update(KeyRow.__table__)
     .where(KeyRow.id == bindparam("id"), or_(KeyRow.last_used_at.is_(None), KeyRow.last_used_at < bindparam("before")))

@@ -3,7 +3,7 @@
 from sqlalchemy import bindparam, delete
 
 from storage.query import Query, deleting
-from storage.tables import AnswerRow, BodyRow, WindowRow
+from storage.tables import AnswerRow, BodyRow, SignatureUseRow, WindowRow
 
 forget_answer = Query(
     delete(AnswerRow.__table__).where(
@@ -15,3 +15,4 @@ forget_answer = Query(
 forget_answers = deleting(AnswerRow, AnswerRow.created_at)
 forget_bodies = deleting(BodyRow, BodyRow.used_at)
 forget_windows = deleting(WindowRow, WindowRow.began_at)
+forget_signatures = deleting(SignatureUseRow, SignatureUseRow.used_at)

@@ -10,6 +10,7 @@ from storage.among import among
 from storage.query import Query
 from storage.tables import (
     AgentRow,
+    BountyRow,
     DocumentRow,
     JobEventRow,
     JobRow,
@@ -19,6 +20,7 @@ from storage.tables import (
     MessageRow,
     OpenRefundRow,
     PayerRow,
+    ProposalRow,
     ResultRow,
     ThreadRow,
 )
@@ -34,7 +36,9 @@ def listed(ids: Sequence[str]) -> str:
     return orjson.dumps(list(ids)).decode()
 
 
-AGENTS, JOBS, LISTINGS, THREADS = (_page(kind.id) for kind in (AgentRow, JobRow, ListingRow, ThreadRow))
+AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (
+    _page(kind.id) for kind in (AgentRow, BountyRow, JobRow, ListingRow, ThreadRow)
+)
 
 jobs_among = Query(select(JobRow).where(among(JobRow.id, "ids")))
 revisions_asked: Query[Any] = Query(
@@ -72,4 +76,10 @@ unread_as_b: Query[Any] = Query(
 )
 memories_of: Query[Any] = Query(
     select(MemoryRow.agent_id, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(among(MemoryRow.agent_id, "ids"))
+)
+bounties_counting: Query[Any] = Query(select(BountyRow.id, BountyRow.proposal_count).where(among(BountyRow.id, "ids")))
+proposals_standing: Query[Any] = Query(
+    select(ProposalRow.bounty_id, func.count())
+    .where(among(ProposalRow.bounty_id, "ids"), ProposalRow.status != literal("withdrawn"))
+    .group_by(ProposalRow.bounty_id)
 )

@@ -1,9 +1,18 @@
 """The table of contents: importing it registers every operation, in the order documents list them."""
 
 from tools.operations import (
+    admin,
     agents,
+    awards,
+    bounties,
     directory,
+    disputes,
+    documents,
+    domains,
+    evaluators,
     events,
+    exports,
+    figures,
     history,
     inbox,
     jobs,
@@ -12,23 +21,33 @@ from tools.operations import (
     memory,
     meta,
     moves,
+    onchain,
+    overview,
     payments,
+    proposals,
     receipts,
+    recovery,
     refunds,
+    reputation,
     reviews,
     schedules,
     search,
     support,
     threads,
     wallets,
+    wanted,
     webhooks,
     work,
 )
 from tools.registry import CATALOGUE
 
 CONTENTS = (
-    meta, support, agents, keys, directory, reviews, wallets, search, listings, jobs, work, moves, history, payments, refunds,
-    receipts, inbox, threads, events, webhooks, schedules, memory,
+    meta, figures, wanted, support,
+    agents, exports, keys, recovery, directory, reputation, reviews, wallets, domains, onchain, documents,
+    search, listings, bounties, proposals, awards,
+    jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,
+    inbox, threads, events, webhooks, schedules, memory,
+    admin, overview,
 )  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}

@@ -1,6 +1,6 @@
 """Who calls, how the call came, and what an operation holds while it runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,11 +10,14 @@ from storage.unit import Tx
 from tools.house import House, Network, Windows
 from tools.ports import Env, World
 from tools.rules.ids import new_id
+from tools.rules.signatures import HttpRequest
 
 if TYPE_CHECKING:
     from tools.doorbell import Doorbell
     from tools.pulse import Pulse
+    from tools.searches import Searches
     from tools.shelf import Shelf
+    from tools.snapshots import Snapshots
 
 
 class Surface(StrEnum):
@@ -32,7 +35,29 @@ class Approach:
     request_id: str
     credential: str | None = field(default=None, repr=False)  # API key of a header, or of ?api_key= on /mcp
     argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
+    admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, over REST alone
     payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
+    request: HttpRequest | None = None  # as it came, where it carries a signature or a Content-Digest
+
+    @property
+    def keyless(self) -> bool:
+        """Whether nothing the connection itself sent says who calls."""
+        return self.credential is None and not (self.request is not None and self.request.signed)
+
+    def with_body(self, body: bytes) -> "Approach":
+        """With the body as it came, before anything has read or changed it: where a signature or digest speaks of it."""
+        return self if self.request is None else replace(self, request=replace(self.request, body=body))
+
+    def without_keys(self) -> "Approach":
+        return replace(self, credential=None, argument_key=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """That the caller signed its request with its root key, not only that it holds an API key."""
+
+    public_key: str  # hex; the agent's when the signature was checked
+    use: str | None  # names the signature where it counts once; None: the method may be repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +69,8 @@ class Caller:
     env: Env | None
     scopes: tuple[str, ...]
     approach: Approach
+    proof: Proof | None = None
+    epoch: int | None = None  # the agent's when it logged in, where it comes with an access token
 
     @property
     def agent(self) -> str:
@@ -60,6 +87,8 @@ class Outside:
     shelf: "Shelf"
     pulse: "Pulse"
     bell: "Doorbell"
+    snapshots: "Snapshots"
+    searches: "Searches"
     world: World
     house: House
     caller: Caller

@@ -31,14 +31,17 @@ from tools.errors import (
 )
 from tools.errors.base import Json
 from tools.house import House
-from tools.identity import authorise, former_caller, identify
+from tools.identity import NO_KEY, authorise, former_caller, identify
 from tools.ports import Env, World
 from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
 from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation
 from tools.rules.jsontext import MAX_INTEGER, BadJson, check_tree
+from tools.searches import Searches
 from tools.shelf import Shelf
+from tools.signers import note_use, refuse_used, use_up
+from tools.snapshots import Snapshots
 from tools.steps.judging import GatherAgain
 from tools.touches import Touches
 
@@ -57,6 +60,7 @@ class Market:
         self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
         self.shelf, self.windows, self.pulse = Shelf(store, world.clock), Windows(), Pulse()
         self.bell, self.touches, self.notes = Doorbell(store), Touches(), Notes()
+        self.snapshots, self.searches = Snapshots(world.clock), Searches()
         self.operations = frozenset(CATALOGUE)
 
     async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
@@ -72,6 +76,7 @@ class Market:
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
             answer = self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
+            await self._use_all_the_same(caller, error)
             if op.ends_key and key is not None and isinstance(answer.refusal, Unauthenticated):
                 answer = await self._farewell(op, given, approach, key, answer)
         except StorageError as error:
@@ -88,13 +93,20 @@ class Market:
         record = error.record(approach.request_id, self.house.docs_url)
         return Answer(error.status, encode({"error": record}), record, error)
 
-    async def stream(self, op: Operation, given: Given, approach: Approach) -> AsyncGenerator[Any, None] | Answer:
-        """Open a streaming operation: its records as they come, or the Answer that refuses it."""
+    async def stream(
+        self, op: Operation, given: Given, approach: Approach, *, headless: bool = False
+    ) -> AsyncGenerator[Any, None] | Answer:
+        """Open a streaming operation: its records as they come, or the Answer that refuses it.
+
+        `headless`, for a HEAD: a document is then not begun, so nothing of it is read or counted.
+        """
         caller: Caller | None = None
         try:
             caller, quota = await self._admit(op, approach)
             refuse_beyond(quota)
             arguments = self._arguments(op, given)
+            if headless and op.document is not None:
+                return _nothing()
             opened: AsyncGenerator[Any, None] = await op.run(self._outside(arguments, caller), arguments)
             return opened
         except MarketError as error:
@@ -103,8 +115,11 @@ class Market:
             return self.refuse(busy(error), approach)
 
     async def _admit(self, op: Operation, approach: Approach) -> tuple[Caller, Quota | None]:
+        approach = approach.without_keys() if op.auth == "signed" else approach
         caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
-        authorise(op, caller)
+        authorise(op, caller, self.house)
+        if caller.proof is not None:
+            await refuse_used(self.store, caller, self.world.clock.now())
         self.touches.note(caller, self.world.clock.now())
         if not self.house.limits.enforced:
             return caller, None
@@ -112,7 +127,7 @@ class Market:
 
     async def _count(self, op: Operation, caller: Caller) -> Quota:
         allowance = self._allowance(op)
-        holder = caller.agent_id if allowance.per_agent else caller.key_id
+        holder = caller.agent_id if allowance.per_agent else caller.key_id or caller.agent_id
         bucket = holder or bucket_of(caller.approach.ip)
         if not allowance.shared:
             return self.windows.take(op.rate, allowance, bucket, self.world.clock.monotonic())
@@ -132,6 +147,12 @@ class Market:
         quota = self.windows.take(Rate.STRANGERS, ALLOWANCES[Rate.STRANGERS], bucket_of(approach.ip), now)
         return self.refuse(too_many(quota) or error, approach).with_quota(quota)
 
+    async def visitor(self, approach: Approach) -> Caller:
+        """Who asks for what is no operation but is shown to some only."""
+        caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+        await self._use(caller)
+        return caller
+
     async def knock(self, approach: Approach) -> Answer | None:
         """Count a request that calls no operation, such as a list of tools; the Answer that refuses it beyond its window."""
         if not self.house.limits.enforced:
@@ -140,23 +161,51 @@ class Market:
             caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         except (MarketError, StorageError):  # it shows nothing that needs a key: its address counts
             caller = None
-        bucket = (caller and caller.key_id) or bucket_of(approach.ip)
+        bucket = (caller and (caller.key_id or caller.agent_id)) or bucket_of(approach.ip)
         quota = self.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, self.world.clock.monotonic())
         error = too_many(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
 
+    async def gate(self, approach: Approach) -> Answer | None:
+        """The refusal of who shows no credential that holds, for what is closed to strangers; None for anybody else."""
+        try:
+            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+            await refuse_used(self.store, caller, self.world.clock.now())
+            if caller.agent_id is None:
+                raise Unauthenticated(NO_KEY)
+        except MarketError as error:
+            return self.refuse_stranger(error, approach)
+        except StorageError as error:
+            return self.refuse(busy(error), approach)
+        return None
+
     async def _farewell(self, op: Operation, given: Given, approach: Approach, key: str, refused: Answer) -> Answer:
         """The answer kept for a call that ended the key it came with, when that very call is repeated; else the refusal."""
         with suppress(MarketError, StorageError):
-            caller = await former_caller(approach, self.store, self.shelf, self.house)
+            caller = await former_caller(approach, self.store, self.shelf, self.house, self.world.clock)
             if caller is None:
                 return refused
             arguments = self._arguments(op, given)
             outside = self._outside(arguments, caller)
             repeat = repeat_of(op, arguments, caller, outside.env, key)
             kept = None if repeat is None else await self.store.look(partial(recall, repeat=repeat, now=outside.now))
-            return refused if kept is None else kept.with_quota(refused.quota)
+            if kept is None:
+                return refused
+            if caller.proof is not None:
+                await self.store.write(partial(note_use, caller=caller, now=outside.now), "use a signature")
+            return kept.with_quota(refused.quota)
         return refused
+
+    async def _use(self, caller: Caller) -> None:
+        """Use up the signature of a call that has no unit of work of its own to do it in."""
+        if caller.proof is not None and caller.proof.use is not None:
+            await self.store.write(partial(use_up, caller=caller, now=self.world.clock.now()), "use a signature")
+
+    async def _use_all_the_same(self, caller: Caller | None, error: MarketError) -> None:
+        """A call that was refused has used its signature too, unless the very same request may be sent again."""
+        if caller is not None and not error.retryable:
+            with suppress(MarketError, StorageError):  # it is refused already
+                await self._use(caller)
 
     def _arguments(self, op: Operation, given: Given) -> Arguments:
         if callable(given):
@@ -171,12 +220,15 @@ class Market:
     async def _perform(self, op: Operation, given: Given, caller: Caller, key: str | None) -> Answer:
         arguments = self._arguments(op, given)
         outside = self._outside(arguments, caller)
+        if op.safe and caller.proof is not None:
+            await self._use(caller)
         if op.outside:
             return self._answer(op, await op.run(outside, arguments), caller.approach)
         repeat = repeat_of(op, arguments, caller, outside.env, key)
         if repeat is not None:
             kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
             if kept is not None:
+                await self._use(caller)
                 return kept
         for _ in range(GATHERINGS):
             found = () if op.gather is None else (await op.gather(outside, arguments),)
@@ -194,6 +246,8 @@ class Market:
         outside: Outside,
         repeat: Repeat | None,
     ) -> Answer:
+        if outside.caller.proof is not None and not op.safe:
+            use_up(tx, outside.caller, outside.now)
         kept = repeat and recall(tx, repeat, outside.now)
         if kept:
             return kept
@@ -221,7 +275,18 @@ class Market:
         env = getattr(arguments, "env", None) or caller.env or Env.LIVE
         now = self.world.clock.now()
         return Outside(
-            self.store, self.shelf, self.pulse, self.bell, self.world, self.house, caller, env, now, self.operations
+            store=self.store,
+            shelf=self.shelf,
+            pulse=self.pulse,
+            bell=self.bell,
+            snapshots=self.snapshots,
+            searches=self.searches,
+            world=self.world,
+            house=self.house,
+            caller=caller,
+            env=env,
+            now=now,
+            operations=self.operations,
         )
 
     def _context(self, tx: Tx, outside: Outside) -> Context:
@@ -241,6 +306,11 @@ class Market:
             replayed=answer.replayed,
             unsaid=self.notes.unsaid(),
         )
+
+
+async def _nothing() -> AsyncGenerator[Any, None]:
+    return
+    yield
 
 
 class Notes:

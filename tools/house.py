@@ -1,7 +1,7 @@
 """What the operator has set: the brand, the networks, the windows and the keys derived from the pepper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tools.ports import Env
 
@@ -21,6 +21,7 @@ class Network:
     confirmations: int
     facilitator_url: str | None
     rpc_hint: str
+    identity_registry: str  # ERC-8004, EIP-55
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Windows:
     review_seconds: int
     payment_seconds: int
     accept_default_seconds: int
+    verdict_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Limits:
     active_listings: int = 50
     kept_listings: int = 500  # active or paused
     unfinished_jobs: int = 100
+    open_bounties: int = 20
+    proposals_per_bounty: int = 500
     streams_per_key: int = 5
     streams_per_agent: int = 20
     webhooks: int = 10
@@ -59,7 +63,14 @@ class House:
     networks: Mapping[Env, Network]
     windows: Mapping[Env, Windows]
     limits: Limits
+    other_urls: tuple[str, ...] = ()  # further spellings of base_url that signed requests may name
+    operator_secret: str | None = field(default=None, repr=False)  # None: the operator's routes are closed
     allow_private_networks: bool = False  # whether webhooks may lead to loopback and private networks
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every address this market is published under, base_url first."""
+        return (self.base_url, *self.other_urls)
 
     @property
     def docs_url(self) -> str:

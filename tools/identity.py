@@ -1,21 +1,29 @@
-"""Who calls: an API key is looked up by its keyed hash, in memory first, and believed only while its rows say so."""
+"""Who calls: an API key, or a token given for one, is looked up by its keyed hash, in memory first, and believed only while its rows say so.
 
-import orjson
+A key that is sent decides; a signature beside it adds nothing and is not read.
+"""
+
+from hmac import compare_digest
 
 from storage.agents import key_by_hash
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, KeyStatus
+from storage.tables import AgentRow, AgentStatus
 from storage.unit import Tx
 from tools.context import Approach, Caller
 from tools.errors import Forbidden, InvalidRequest, Unauthenticated
 from tools.house import House
-from tools.ports import Clock, Env
+from tools.ports import Clock
 from tools.registry import Operation
 from tools.rules.keys import API_KEY, key_hash
 from tools.rules.scopes import opens
+from tools.rules.signatures import digest_fault
 from tools.shelf import KeyFacts, Shelf
+from tools.signers import FORM, NEEDS_SIGNATURE, signer_of
+from tools.tokens import Tokens, facts_of, is_token
 
-NO_KEY = "this call needs an API key"
+NO_KEY = "this call needs an API key, or a signed request"
+NO_OPERATOR = "this route is the operator's"
+OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
@@ -28,34 +36,66 @@ async def identify(approach: Approach, store: Store, shelf: Shelf, house: House,
             hint="Leave the api_key argument out, or connect without a key.",
         )
     secret = approach.credential or approach.argument_key
-    if secret is None:
-        return Caller(None, None, None, (), approach)
-    facts = await _facts(secret, store, shelf, house.pepper)
+    if secret is None and not approach.keyless:
+        return await signer_of(approach, store, house, clock)
+    caller = (
+        Caller(None, None, None, (), approach)
+        if secret is None
+        else await _keyholder(secret, approach, store, shelf, house, clock)
+    )
+    _check_digest(approach)
+    return caller
+
+
+async def _keyholder(secret: str, approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller:
+    if is_token(secret):
+        return await Tokens(store, shelf, house, clock).holder(secret, approach)
+    facts = await key_facts(secret, store, shelf, house.pepper)
     if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
         raise Unauthenticated(BAD_KEY)
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
-async def still_opens(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> bool:
+def _check_digest(approach: Approach) -> None:
+    """A body that is not the one its Content-Digest names is refused whoever sent it (RFC 9530)."""
+    fault = None if approach.request is None else digest_fault(approach.request)
+    if fault is not None:
+        raise InvalidRequest(
+            fault, param="Content-Digest", hint="Send the body as it was digested, or no Content-Digest."
+        )
+
+
+async def still_opens(caller: Caller, store: Store, shelf: Shelf, house: House, clock: Clock) -> bool:
     """Whether the credential still lets its caller in: for what goes on after its call was admitted."""
+    if caller.proof is not None:
+        row = await store.look(lambda tx: tx.get(AgentRow, caller.agent))
+        return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
     try:
-        await identify(approach, store, shelf, house, clock)
+        await identify(caller.approach, store, shelf, house, clock)
     except Unauthenticated:
         return False
     return True
 
 
-async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: House) -> Caller | None:
-    """Whose key this is or was, whether or not it still opens anything; None for no key or an unknown one."""
+async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller | None:
+    """Whose key or signature this is or was, whether or not it still opens anything; None for no key or an unknown one."""
     secret = approach.credential or approach.argument_key
-    facts = None if secret is None else await _facts(secret, store, shelf, house.pepper)
+    if secret is None and not approach.keyless:
+        return await signer_of(approach, store, house, clock, former=True)
+    if secret is not None and is_token(secret):
+        return Tokens(store, shelf, house, clock).former(secret, approach)
+    facts = None if secret is None else await key_facts(secret, store, shelf, house.pepper)
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
-def authorise(op: Operation, caller: Caller) -> None:
+def authorise(op: Operation, caller: Caller, house: House) -> None:
     """Refuse callers the operation is not for."""
+    if op.auth == "admin":
+        _need_operator(caller.approach, house)
     if op.auth == "key" and caller.agent_id is None:
         raise Unauthenticated(NO_KEY)
+    if op.auth == "signed" and caller.proof is None:
+        raise Unauthenticated(NEEDS_SIGNATURE, hint=FORM)
     if caller.agent_id is not None:
         need_scope(caller, *op.scopes)
 
@@ -67,7 +107,17 @@ def need_scope(caller: Caller, *scopes: str) -> None:
         raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
-async def _facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyFacts | None:
+def _need_operator(approach: Approach, house: House) -> None:
+    """Refuse whoever does not know the operator's secret; everybody where none is set."""
+    if house.operator_secret is None:
+        raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")
+    given = (approach.admin_token or "").encode()
+    if not compare_digest(given, house.operator_secret.encode()):
+        raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
+
+
+async def key_facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyFacts | None:
+    """What an API key opens, or opened; None for what never was one."""
     if not API_KEY.fullmatch(secret):
         return None
     hashed = key_hash(pepper, secret)
@@ -80,5 +130,4 @@ def _read(tx: Tx, hashed: str) -> KeyFacts | None:
     agent = key and tx.get(AgentRow, key.agent_id)
     if not key or not agent:
         return None
-    usable = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
-    return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
+    return facts_of(key, agent)

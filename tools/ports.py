@@ -95,6 +95,14 @@ class Reply:
     retry_after: str | None = None  # the header, as it came
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What an outside server answered to a GET: its status, and its body as it was sent."""
+
+    status: int
+    body: bytes
+
+
 class Web(Protocol):
     """Requests to places that agents chose. Each is guarded: what a name resolves to is checked, and that address dialled."""
 
@@ -103,6 +111,27 @@ class Web(Protocol):
 
         NotTried where as many names as may are being looked up: for this agent, or for all.
         """
+
+    async def get(self, url: str, by: str) -> Fetched:
+        """GET for an agent, at most 10 seconds and 64 KB in all; follows no redirect, takes nothing compressed.
+
+        Unreached where there was no such answer, NotTried as above.
+        """
+
+
+class Unanswered(Exception):
+    """A name could not be asked for, or nothing usable was answered. `reason` is one word that agents may read."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Dns(Protocol):
+    """Questions to the operator's name server. Answers are whatever the owner of a zone says."""
+
+    async def texts(self, name: str) -> list[bytes]:
+        """The TXT records of a name, the strings of each joined: none where it has none, at most 4 KB. Unanswered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +145,4 @@ class World:
     sanctions: Sanctions
     checks: Checks
     web: Web
+    dns: Dns

@@ -1,4 +1,4 @@
-"""Rate limits: fixed windows per key or agent, else per address; most counted in this process, registration in the database."""
+"""Rate limits: fixed windows per key or agent, else per address; most counted in this process, registration, recovery and logins in the database."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -23,7 +23,12 @@ class Rate(StrEnum):
     VERIFY = "verify"
     PAY = "pay"
     SUPPORT = "support"
+    EXPORT = "export"
+    RECOVER = "recover"
+    OAUTH = "oauth"  # access tokens given
     MESSAGES = "messages"
+    DOMAINS = "domains"  # checks of a domain's proof
+    IDENTITIES = "identities"  # links to a token on chain
     STRANGERS = "strangers"  # calls that were not admitted, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
@@ -44,7 +49,12 @@ ALLOWANCES = {
     Rate.VERIFY: Allowance(60, 60),
     Rate.PAY: Allowance(60, 60),
     Rate.SUPPORT: Allowance(10, 3600),
+    Rate.EXPORT: Allowance(1, 86_400, shared=True, per_agent=True),
+    Rate.RECOVER: Allowance(5, 3600, shared=True, per_agent=True),
+    Rate.OAUTH: Allowance(60, 60, shared=True),
     Rate.MESSAGES: Allowance(120, 60, per_agent=True),
+    Rate.DOMAINS: Allowance(20, 3600, shared=True, per_agent=True),
+    Rate.IDENTITIES: Allowance(30, 3600, per_agent=True),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }
@@ -79,7 +89,7 @@ class Windows:
         return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
 
     def _prune(self, now_seconds: float) -> None:
-        longest = max(allowance.seconds for allowance in ALLOWANCES.values())
+        longest = max(allowance.seconds for allowance in ALLOWANCES.values() if not allowance.shared)
         self.counts = {name: seen for name, seen in self.counts.items() if now_seconds - seen[0] < longest}
         if len(self.counts) >= MOST_BUCKETS:  # many at a time: looking through all of them costs milliseconds
             for name in [*islice(self.counts, MOST_BUCKETS // 5)]:

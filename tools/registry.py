@@ -12,7 +12,8 @@ from tools.errors import MarketError
 from tools.rates import Rate
 from tools.records.base import Ready
 
-Auth = Literal["none", "optional", "key"]
+Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: or a signature; signed: that alone
+OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[Outside, Any], Awaitable[Any]]
 EVERYWHERE = frozenset(Surface)
@@ -43,8 +44,10 @@ class Operation:
     shows_secrets: bool  # the answer holds secrets shown once
     ends_key: bool  # the key it comes with may be revoked by it: a repeat is answered all the same
     streams: bool
+    document: type | None  # what a streamed answer is, written as JSON piece by piece; None: server-sent events
     rate: Rate
     toolset: str
+    kept_seconds: int  # how long anybody may keep the answer
     surfaces: frozenset[Surface]
     only_because: str  # why it is not on every surface
     examples: tuple[dict[str, Any], ...] = field(default=())
@@ -82,8 +85,10 @@ class Declared(TypedDict, total=False):
     shows_secrets: bool
     ends_key: bool
     streams: bool
+    document: type
     rate: Rate
     toolset: str
+    kept_seconds: int
     only_rest: str  # the reason why it is on REST alone
     examples: tuple[dict[str, Any], ...]
 
@@ -107,7 +112,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
     method, path = route.split(" ")
     hints, text = get_type_hints(run), _docstring(run)
     safe = said.get("safe", method == "GET")
-    only_rest = said.get("only_rest", "")
+    only_rest = said.get("only_rest", OPERATORS if said.get("auth") == "admin" else "")
     return Operation(
         name=run.__name__,
         method=method,
@@ -115,7 +120,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         summary=text.split("\n", 1)[0],
         description=text,
         input=_input_of(run, hints),
-        output=_records(hints["return"]),
+        output=(said["document"],) if "document" in said else _records(hints["return"]),
         run=run,
         gather=said.get("gather"),
         auth=said.get("auth", "key"),
@@ -130,8 +135,10 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         shows_secrets=said.get("shows_secrets", False),
         ends_key=said.get("ends_key", False),
         streams=said.get("streams", False),
+        document=said.get("document"),
         rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
         toolset=said.get("toolset", "market"),
+        kept_seconds=said.get("kept_seconds", 0),
         surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
         only_because=only_rest,
         examples=said.get("examples", ()),

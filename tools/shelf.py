@@ -23,6 +23,16 @@ class KeyFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class HolderFacts:
+    """What access tokens of an agent hang on. Kept by agent and API key."""
+
+    agent_id: str
+    active: bool
+    epoch: int
+    key: KeyFacts | None  # the one a token was given for; None: there is none, or none of this agent
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """A listing as JSON text, whole and as it stands in lists."""
 
@@ -40,10 +50,15 @@ class Shown:
 
 
 class Shelf:
-    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>, and seller:<id> for all of a seller's listings."""
+    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>, seller:<id> for all of a seller's listings, and
+    holder:<id> for all that tokens of an agent hang on.
+    """
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
+        self.holders: Cache[HolderFacts] = Cache(
+            store, clock.monotonic, owners="holder", owner_of=lambda facts: facts.agent_id
+        )
         self.listings: Cache[Shown] = Cache(
             store,
             clock.monotonic,

@@ -13,11 +13,11 @@ class Touches:
     """What is to be written; a crash loses at most the last minute of it."""
 
     def __init__(self) -> None:
-        self.seen: dict[tuple[str, str], datetime] = {}  # (key id, agent id) -> last call
+        self.seen: dict[tuple[str, str], datetime] = {}  # (key id, or "" for a signature; agent id) -> last call
 
     def note(self, caller: Caller, now: datetime) -> None:
-        if caller.key_id and caller.agent_id:
-            self.seen[caller.key_id, caller.agent_id] = now
+        if caller.agent_id:
+            self.seen[caller.key_id or "", caller.agent_id] = now
 
     def take(self) -> dict[tuple[str, str], datetime]:
         taken, self.seen = self.seen, {}

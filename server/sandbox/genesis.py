@@ -1,4 +1,4 @@
-"""What the sandbox chain begins with: the token at the real USDC address, two funded accounts, one fixed block 0."""
+"""What the sandbox chain begins with: token and identity registry at their real addresses, two funded accounts, block 0."""
 
 import hashlib
 from functools import cache
@@ -10,12 +10,16 @@ from eth_keys.datatypes import PrivateKey
 from eth_utils.address import to_canonical_address, to_checksum_address
 from eth_utils.crypto import keccak
 
-SANDBOX_CHAIN_ID: Final = 84532
 GAS_LIMIT: Final = 30_000_000
 USDC: Final = {
     84532: to_checksum_address("0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
     8453: to_checksum_address("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
 }
+IDENTITIES: Final = {  # the ERC-8004 registry
+    84532: to_checksum_address("0x8004A818BFB912233c491871b3d84c89A494BD9e"),
+    8453: to_checksum_address("0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"),
+}
+_STANDING: Final = {"DevUSDC": USDC, "MockIdentityRegistry": IDENTITIES}
 _RICH_IN_WEI: Final = 10**30
 _ARTIFACTS: Final = Path(__file__).parent / "contracts" / "artifacts.json"
 
@@ -38,9 +42,9 @@ def artifacts() -> dict[str, Artifact]:
     }
 
 
-def token_hash() -> str:
-    """sha256 of the token's runtime code, hex: another token means another genesis, so a journal names it."""
-    return hashlib.sha256(artifacts()["DevUSDC"].runtime).hexdigest()
+def contracts_hash() -> str:
+    """sha256 over the code of what stands in block 0, hex: other contracts mean another genesis, so a journal names them."""
+    return hashlib.sha256(b"".join(artifacts()[name].runtime for name in _STANDING)).hexdigest()
 
 
 def bank() -> PrivateKey:
@@ -63,8 +67,11 @@ def genesis_accounts(chain_id: int) -> dict[bytes, dict[str, object]]:
     rich = {
         key.public_key.to_canonical_address(): _account(balance=_RICH_IN_WEI) for key in (bank(), facilitator_key())
     }
-    token = {to_canonical_address(USDC[chain_id]): _account(nonce=1, code=artifacts()["DevUSDC"].runtime)}
-    return rich | token
+    contracts = {
+        to_canonical_address(places[chain_id]): _account(nonce=1, code=artifacts()[name].runtime)
+        for name, places in _STANDING.items()
+    }
+    return rich | contracts
 
 
 def _account(*, balance: int = 0, nonce: int = 0, code: bytes = b"") -> dict[str, object]:

@@ -38,11 +38,11 @@ class JournalUnwritable(Exception):
 
 
 class Header(NamedTuple):
-    """What block 0 is made of: chain, its time in unix seconds, and which token stands on it."""
+    """What block 0 is made of: chain, its time in unix seconds, and which contracts stand on it."""
 
     chain_id: int
     genesis_time: int
-    token: str
+    contracts: str
 
 
 class Sealed(NamedTuple):
@@ -61,7 +61,7 @@ class Journal:
         """Open the directory's journal, or begin one with `fresh`. The directory is made if it is missing.
 
         A last line that was cut short by a kill is dropped: nobody was told of its block. Raises JournalDamaged when the
-        journal is of another format, chain or token, JournalInUse when another process holds it.
+        journal is of another format, chain or contracts, JournalInUse when another process holds it.
         """
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / JOURNAL_NAME
@@ -134,8 +134,8 @@ class Journal:
             raise JournalDamaged(self.path, f"it is not a journal of format {FORMAT}")
         if found.get("chain_id") != fresh.chain_id:
             raise JournalDamaged(self.path, f"it is of another chain than {fresh.chain_id}")
-        if found.get("token") != fresh.token:
-            raise JournalDamaged(self.path, "it was made with another version of the sandbox's token")
+        if found.get("contracts") != fresh.contracts:
+            raise JournalDamaged(self.path, "it was made with another version of the sandbox's contracts")
         genesis_time = found.get("genesis_time")
         if not isinstance(genesis_time, int) or genesis_time < 0:
             raise JournalDamaged(self.path, "it does not say when the chain began")

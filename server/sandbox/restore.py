@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from server.sandbox.evm import DevChain, Refused
-from server.sandbox.genesis import token_hash
+from server.sandbox.genesis import contracts_hash
 from server.sandbox.journal import Header, Journal, JournalDamaged
 
 
@@ -16,7 +16,7 @@ def open_chain(
     `now` gives unix seconds; `tell` hears the number of each block that is back. Raises JournalDamaged when any block
     does not come out as it was, JournalInUse when another process has the directory.
     """
-    journal = Journal(directory, Header(chain_id, now(), token_hash()))
+    journal = Journal(directory, Header(chain_id, now(), contracts_hash()))
     try:
         chain = DevChain(chain_id, now, genesis_time=journal.header.genesis_time)
         _replay(chain, journal, tell)

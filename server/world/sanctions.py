@@ -1,63 +1,174 @@
-"""Sanctions lists from files: JSON arrays or one address a line; a damaged file keeps the list that was loaded before."""
+"""Sanctions lists from files and URLs, read again as they change. Whatever cannot be read leaves the last good list in force."""
 
+import asyncio
 import json
+import os
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
+import aiohttp
 import structlog
 
 from tools.ports import Screening
 
 log = structlog.get_logger("emporion.sanctions")
-ADDRESS = re.compile(r"0x[0-9a-f]{40}")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{40}\b")
+LOOK_SECONDS = 5.0  # at files
+FETCH_SECONDS, RETRY_SECONDS = 6 * 3600.0, 600.0
+TIMEOUT_SECONDS, MOST_BYTES = 20.0, 32 * 1024 * 1024
 
 
-class SanctionsFiles:
-    """The union of several files, read again when one changes."""
+class BadList(ValueError):
+    """Not a list of addresses."""
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
-        """ValueError with a sentence where one of them cannot be read: what was never loaded would screen nothing."""
-        self.paths = paths
-        self.lists: dict[Path, frozenset[str]] = {}
-        self.read_at: dict[Path, int] = {}  # modification time of what was read, good or not
-        self.reload()
-        unread = [str(path) for path in paths if path not in self.lists]
-        if unread:
-            raise ValueError(f"no list of addresses could be read from {', '.join(unread)}")
+
+class ListedFile:
+    """A list in a file of the operator's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        self.addresses: frozenset[str] | None = None
+        self.updated_at: datetime | None = None
+        self.seen = -1  # modification time of what was looked at, good or not
+
+    async def refresh(self) -> None:
+        self.read()
+
+    def read(self) -> None:
+        """Read the file if it has changed."""
+        changed = self.path.stat().st_mtime_ns
+        if changed == self.seen:
+            return
+        self.seen = changed
+        self.addresses = addresses_in(self.path.read_text(encoding="utf-8"))
+        self.updated_at = datetime.fromtimestamp(changed / 1e9, UTC)
+
+
+class ListedUrl:
+    """A list somewhere on the web. What was fetched last is kept on disk: a restart while the place is down still screens."""
+
+    def __init__(self, url: str, folder: Path, monotonic: Callable[[], float]) -> None:
+        self.url, self.monotonic = url, monotonic
+        self.name = url.split("?")[0]  # what follows may be a password
+        self.copy = ListedFile(folder / f"sanctions-{sha256(url.encode()).hexdigest()[:16]}.txt")
+        self.next_at = 0.0
+
+    @property
+    def addresses(self) -> frozenset[str] | None:
+        return self.copy.addresses
+
+    @property
+    def updated_at(self) -> datetime | None:
+        return self.copy.updated_at
+
+    def read(self) -> None:
+        if self.copy.path.exists():
+            self.copy.read()
+
+    async def refresh(self) -> None:
+        """Fetch the list when it is time to."""
+        now = self.monotonic()
+        if now < self.next_at:
+            return
+        self.next_at = now + RETRY_SECONDS
+        text = await fetched(self.url)
+        addresses_in(text)
+        keep(self.copy.path, text)
+        self.copy.read()
+        self.next_at = now + FETCH_SECONDS
+
+
+class SanctionsLists:
+    """The union of all lists that could ever be read."""
+
+    def __init__(
+        self,
+        files: tuple[Path, ...],
+        urls: tuple[str, ...],
+        folder: Path,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """BadList where a file cannot be read at the start: what was never loaded would screen nobody."""
+        self.sources: list[ListedFile | ListedUrl] = [
+            *map(ListedFile, files),
+            *(ListedUrl(url, folder, monotonic) for url in urls),
+        ]
+        for source in self.sources:
+            try:
+                source.read()
+            except (OSError, ValueError) as error:
+                if isinstance(source, ListedFile):
+                    raise BadList(f"no list of addresses could be read from {source.name}: {error}") from None
+                _told(source.name, error)
 
     def names(self, address: str) -> bool:
         wanted = address.lower()
-        return any(wanted in listed for listed in self.lists.values())
+        return any(wanted in source.addresses for source in self.sources if source.addresses)
 
     def state(self) -> Screening | None:
-        if not self.lists:
+        loaded = [source for source in self.sources if source.addresses is not None]
+        if not loaded:
             return None
-        newest = max(self.read_at[path] for path in self.lists)
-        return Screening(len(frozenset().union(*self.lists.values())), datetime.fromtimestamp(newest / 1e9, UTC))
+        found = frozenset[str]().union(*(source.addresses or () for source in loaded))
+        return Screening(len(found), max(source.updated_at for source in loaded if source.updated_at))
 
-    def reload(self) -> None:
-        """Read what changed since. Called at start and by the workers."""
-        for path in self.paths:
-            try:
-                changed = path.stat().st_mtime_ns
-                if self.read_at.get(path) == changed:
-                    continue
-                self.read_at[path] = changed
-                self.lists[path] = _addresses(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                log.error("sanctions list not read, the last good one is kept", path=str(path), error=str(error))
+    async def refresh(self) -> None:
+        """Read what changed since."""
+        await asyncio.gather(*map(self._refresh, self.sources))
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while self.sources:
+            await self.refresh()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _refresh(self, source: ListedFile | ListedUrl) -> None:
+        try:
+            await source.refresh()
+        except (OSError, ValueError, TimeoutError, aiohttp.ClientError) as error:
+            _told(source.name, error)
 
 
-def _addresses(text: str) -> frozenset[str]:
-    """The EVM addresses of a list; ValueError where it is neither a JSON array of strings nor lines of text."""
+async def fetched(url: str) -> str:
+    """The text behind a URL of the operator's; BadList for anything but a whole answer of 200 within size and time."""
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, trust_env=False) as http,
+        http.get(url, max_redirects=5) as answer,
+    ):
+        if answer.status != 200:
+            raise BadList(f"status {answer.status}")
+        body = b""
+        async for part in answer.content.iter_chunked(65_536):
+            body += part
+            if len(body) > MOST_BYTES:
+                raise BadList(f"more than {MOST_BYTES} bytes")
+        return body.decode("utf-8")
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_suffix(f".{os.getpid()}")  # other processes keep theirs
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def addresses_in(text: str) -> frozenset[str]:
+    """The EVM addresses of a list, whatever its form: JSON, CSV, XML, or lines (then # begins a comment)."""
     if text.lstrip().startswith(("[", "{")):
-        items = json.loads(text)
-        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            raise ValueError("a JSON list of addresses was expected")
+        json.loads(text)  # half of one is none
     else:
-        items = [line.split("#")[0].strip() for line in text.splitlines()]
-    found = frozenset(item.lower() for item in items if ADDRESS.fullmatch(item.lower()))
-    if not found and any(items):
-        raise ValueError("no EVM address was found")
+        text = re.sub(r"#.*", "", text)
+    found = frozenset(ADDRESS.findall(text.lower()))
+    if not found and text.strip() not in ("", "[]"):
+        raise BadList("no EVM address was found")
     return found
+
+
+def _told(name: str, error: Exception) -> None:
+    log.error("sanctions list not read, the last good one is kept", source=name, error=repr(error))

@@ -7,23 +7,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from ssl import SSLContext, create_default_context
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from tools.ports import Reply
+from tools.ports import Fetched, Reply
 from tools.rules.outgoing import BadTarget, NotTried, Unreached, judge_target, may_dial
 
+Answered = TypeVar("Answered")
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
 
 TIMEOUT_IN_SECONDS = 10.0
 MOST_READ_BYTES = 64 * 1024
+PLAIN = {"Accept": "text/plain, */*;q=0.1", "Accept-Encoding": "identity"}
 READ_IN_SECONDS = 1.0  # of an answer's body, so that its connection can be used again
 MOST_ADDRESSES = 8
 LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each a thread; of one agent no more: its name servers may hang
@@ -116,13 +119,21 @@ class GuardedWeb:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str = "") -> Reply:
+        return await self._guarded(url, by, partial(self._post, body=body, headers=headers))
+
+    async def get(self, url: str, by: str = "") -> Fetched:
+        return await self._guarded(url, by, self._get)
+
+    async def _guarded(self, url: str, by: str, ask: Callable[[URL], Awaitable[Answered]]) -> Answered:
+        """Judge the URL, ask within the time, and say in one word why there is no answer."""
         asking.set(by)
         try:
             judge_target(url, self.allow_private)
         except BadTarget:
             raise Unreached("blocked_address") from None
         try:
-            return await self._post(URL(url, encoded=True), body, headers)
+            async with asyncio.timeout(self.timeout_in_seconds):
+                return await ask(URL(url, encoded=True))
         except TimeoutError:
             raise Unreached("timeout") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -144,25 +155,36 @@ class GuardedWeb:
         self.names.close()
 
     async def _post(self, url: URL, body: bytes, headers: Mapping[str, str]) -> Reply:
-        connection = SimpleNamespace(used_before=False)
-        async with asyncio.timeout(self.timeout_in_seconds):
-            try:
-                response = await self._send(url, body, headers, connection)
-            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                if not connection.used_before:
-                    raise
-                response = await self._send(url, body, headers, connection)  # it was closed as it was picked up again
+        response = await self._reach("POST", url, body, headers)
         try:
             return Reply(response.status, response.headers.get("Retry-After"))
         finally:
             await _finish(response)
 
+    async def _get(self, url: URL) -> Fetched:
+        response = await self._reach("GET", url, None, PLAIN)
+        try:
+            return Fetched(response.status, await _body(response))
+        finally:
+            response.close()
+
+    async def _reach(
+        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        connection = SimpleNamespace(used_before=False)
+        try:
+            return await self._send(method, url, body, headers, connection)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if not connection.used_before:
+                raise
+            return await self._send(method, url, body, headers, connection)  # it was closed as it was picked up again
+
     async def _send(
-        self, url: URL, body: bytes, headers: Mapping[str, str], connection: SimpleNamespace
+        self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str], connection: SimpleNamespace
     ) -> aiohttp.ClientResponse:
         connection.used_before = False
-        return await self._connections().post(
-            url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=connection
+        return await self._connections().request(
+            method, url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=connection
         )
 
     def _connections(self) -> aiohttp.ClientSession:
@@ -191,6 +213,18 @@ class GuardedWeb:
 
 async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
     context.trace_request_ctx.used_before = True
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """The body as it was sent; Unreached for one that is compressed, or longer than is read."""
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise Unreached("compressed")
+    read = bytearray()
+    async for piece in response.content.iter_any():
+        read += piece
+        if len(read) > MOST_READ_BYTES:
+            raise Unreached("too_large")
+    return bytes(read)
 
 
 async def _finish(response: aiohttp.ClientResponse) -> None:

@@ -1,14 +1,36 @@
 """The table of contents: importing it declares every table."""
 
-from storage.tables.agents import AgentRow, AgentStatus, DepartureRow, HandleRow, KeyRow, KeyStatus, WalletRow
-from storage.tables.door import AnswerRow, BodyRow, HouseRow, WindowRow
+from storage.tables.agents import (
+    AgentRow,
+    AgentStatus,
+    DepartureRow,
+    FormerKeyRow,
+    HandleRow,
+    KeyRow,
+    KeyStatus,
+    WalletRow,
+)
+from storage.tables.bounties import BountyRow, BountyStatus, ProposalRow, ProposalStatus
+from storage.tables.demand import SearchedRow
+from storage.tables.disputes import (
+    DisputeRow,
+    DisputeStatus,
+    DrawRow,
+    EvaluatorRow,
+    HeldWalletRow,
+    SeatRow,
+    SeatStatus,
+)
+from storage.tables.door import AnswerRow, BodyRow, HouseRow, SignatureUseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables.proofs import DomainRow, DomainStatus, IdentityRow
+from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
 from storage.tables.schedules import ScheduleRow, ScheduleStatus
-from storage.tables.search import AgentSearchRow, ListingSearchRow, UnindexedRow
+from storage.tables.search import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
 from storage.tables.support import ReportRow
 from storage.tables.threads import MailboxRow, MessageRow, ThreadKind, ThreadRow
 from storage.tables.webhooks import (
@@ -27,15 +49,29 @@ __all__ = [
     "AgentStatus",
     "AnswerRow",
     "BodyRow",
+    "BountyRow",
+    "BountySearchRow",
+    "BountyStatus",
+    "CategoryRow",
+    "CounterpartyRow",
     "DeliveryRow",
     "DeliveryStatus",
     "DepartureRow",
+    "DisputeRow",
+    "DisputeStatus",
     "DocumentRow",
+    "DomainRow",
+    "DomainStatus",
+    "DrawRow",
+    "EvaluatorRow",
     "EventRow",
     "FanoutRow",
+    "FormerKeyRow",
     "HandleRow",
+    "HeldWalletRow",
     "HostRow",
     "HouseRow",
+    "IdentityRow",
     "JobDeliveryRow",
     "JobEventRow",
     "JobRow",
@@ -45,21 +81,30 @@ __all__ = [
     "ListingSearchRow",
     "ListingStatus",
     "MailboxRow",
+    "MarkRow",
     "MemoryRow",
     "MessageRow",
     "OpenRefundRow",
     "PayerRow",
+    "ProposalRow",
+    "ProposalStatus",
     "ReportRow",
+    "ReputationRow",
     "ResultRow",
     "ReviewRow",
     "ScheduleRow",
     "ScheduleStatus",
+    "SearchedRow",
+    "SeatRow",
+    "SeatStatus",
     "SettlementKind",
     "SettlementRow",
     "SettlementStatus",
+    "SignatureUseRow",
     "ThreadKind",
     "ThreadRow",
     "UnindexedRow",
+    "UnmarkedRow",
     "WalletRow",
     "WebhookRow",
     "WebhookSource",

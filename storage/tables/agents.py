@@ -36,7 +36,8 @@ class AgentRow(Row, name="agents"):
     trust_tier: Mapped[int] = mapped_column(default=0)
     first_party: Mapped[bool] = mapped_column(default=False)
     evaluator: Mapped[bool] = mapped_column(default=False)
-    verified_domain: Mapped[str | None] = mapped_column(default=None)
+    verified_domain: Mapped[str | None] = mapped_column(default=None)  # of those it proved, the one proven first
+    erc8004: Mapped[str | None] = mapped_column(default=None)  # JSON, as records show it
     status: Mapped[AgentStatus] = mapped_column(default=AgentStatus.ACTIVE)
     auth_epoch: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
@@ -49,6 +50,14 @@ class HandleRow(Row, name="handles"):
     handle: Mapped[str] = mapped_column(primary_key=True)
     agent_id: Mapped[str] = mapped_column(index=True)
     taken_at: Mapped[datetime]
+
+
+class FormerKeyRow(Row, name="former_keys"):
+    """A public key its agent has changed: nobody else may be known by it, and it does not come back."""
+
+    public_key: Mapped[str] = mapped_column(primary_key=True)  # hex
+    agent_id: Mapped[str] = mapped_column(index=True)
+    retired_at: Mapped[datetime]
 
 
 class DepartureRow(Row, name="departures"):

@@ -36,6 +36,15 @@ class WindowRow(Row, name="rate_windows"):
     count: Mapped[int]
 
 
+class SignatureUseRow(Row, name="signature_uses"):
+    """A signature, or a nonce, that opened a call: for as long as it could be sent again."""
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    use: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    used_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class HouseRow(Row, name="house"):
     name: Mapped[str] = mapped_column(primary_key=True)
     value: Mapped[str]

@@ -13,6 +13,7 @@ JOB_INDEXES = [
     Index(None, "buyer_id", "env", "status", "id"),
     Index(None, "seller_id", "env", "status", "id"),
     Index(None, "listing_id", "status"),
+    Index(None, "env", "status", "completed_at", "id", "first_party"),
     Index(None, "status", "accept_by"),
     Index(None, "status", "pay_by"),
     Index(None, "status", "deliver_by"),
@@ -55,6 +56,7 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     input: Mapped[str]  # hash of a document
     input_schema: Mapped[str | None]
     output_schema: Mapped[str | None]
+    preview_schema: Mapped[str | None] = mapped_column(default=None)  # of a bounty
     acceptance: Mapped[str | None] = mapped_column(default=None)  # JSON, as the listing said it
     output: Mapped[str | None] = mapped_column(default=None)  # hash of a document: the contract's output_hash
     output_bytes: Mapped[int | None] = mapped_column(default=None)
@@ -100,6 +102,7 @@ class JobDeliveryRow(Row, name="job_deliveries"):
     output_preview: Mapped[str | None]
     content_warnings: Mapped[str]
     delivered_at: Mapped[datetime]
+    deliver_by: Mapped[datetime | None] = mapped_column(default=None)  # the deadline this delivery had
 
 
 REVIEW_INDEXES = [

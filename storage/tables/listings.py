@@ -15,7 +15,11 @@ class ListingStatus(StrEnum):
     ARCHIVED = "archived"
 
 
-LISTING_INDEXES = [Index(None, "seller_id", "env", "status", "id"), Index(None, "seller_id", "env", "id")]
+LISTING_INDEXES = [
+    Index(None, "seller_id", "env", "status", "id"),
+    Index(None, "seller_id", "env", "id"),
+    Index(None, "env", "status", "id"),
+]
 
 
 class ListingRow(Row, name="listings", parts=LISTING_INDEXES):

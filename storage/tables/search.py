@@ -1,4 +1,4 @@
-"""What search knows of listings and agents. The full-text indexes are made by hand: revisions 0002 and 0004."""
+"""What search knows of listings, agents and bounties. The full-text indexes are made by hand: revisions 0002, 0007, 0013."""
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -36,3 +36,12 @@ class UnindexedRow(Row, name="unindexed_agents"):
     """An agent whose tokens are yet to be made: those that registered before agents could be searched for."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
+
+
+class BountySearchRow(Row, name="bounty_search"):
+    """A bounty's place, the newest first, and the tokens it is found by: null once it is not open."""
+
+    seq: Mapped[int] = mapped_column(primary_key=True)  # numbered when it was posted, and kept
+    bounty_id: Mapped[str] = mapped_column(unique=True)
+    newest: Mapped[int | None] = mapped_column(unique=True)
+    tokens: Mapped[str | None]  # parted by single spaces

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
+from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
 
 
-class ReportRow(Row, name="support_reports"):
+class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env", "id")]):
     id: Mapped[str] = mapped_column(primary_key=True)
     agent_id: Mapped[str | None]  # None: it came without a key
     env: Mapped[str]

@@ -27,6 +27,8 @@ def _unread(side: str) -> Index:
 THREAD_PARTS = [
     Index(None, "a", "env", "kind", "latest"),
     Index(None, "b", "env", "kind", "latest"),
+    Index(None, "a", "env", "id"),
+    Index(None, "b", "env", "id"),
     _unread("a"),
     _unread("b"),
 ]

@@ -14,6 +14,16 @@ MarketError
 """
 
 from tools.errors.base import MarketError
+from tools.errors.bounties import (
+    BountyClosed,
+    BountyLimit,
+    BountyNotOpen,
+    ProposalFinal,
+    ProposalLimit,
+    ProposalNotPending,
+    SellerUnavailable,
+)
+from tools.errors.disputes import AlreadyVoted, DeadlineMissed, DisputeClosed
 from tools.errors.door import (
     Forbidden,
     HostNotAllowed,
@@ -69,6 +79,7 @@ from tools.errors.market import (
     WalletAddressRequired,
     WalletSignatureInvalid,
 )
+from tools.errors.proofs import Erc8004LiveLinkExists, Erc8004UriMismatch, TooManyDomains
 from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, VersionConflict
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
@@ -76,9 +87,17 @@ __all__ = [
     "AcceptanceFailed",
     "AddressSanctioned",
     "AlreadyReviewed",
+    "AlreadyVoted",
     "AwaitingReply",
+    "BountyClosed",
+    "BountyLimit",
+    "BountyNotOpen",
     "ChainUnavailable",
     "ContentRejected",
+    "DeadlineMissed",
+    "DisputeClosed",
+    "Erc8004LiveLinkExists",
+    "Erc8004UriMismatch",
     "FirstPartySelfDealing",
     "Forbidden",
     "HandleLimit",
@@ -111,6 +130,9 @@ __all__ = [
     "PayloadTooLarge",
     "PaymentInvalid",
     "PaymentRequired",
+    "ProposalFinal",
+    "ProposalLimit",
+    "ProposalNotPending",
     "PublicKeyInUse",
     "RateLimited",
     "RouteNotFound",
@@ -119,8 +141,10 @@ __all__ = [
     "SchemaTooExpensive",
     "SellerBusy",
     "SellerHasNoWalletAddress",
+    "SellerUnavailable",
     "SettleItYourself",
     "TooBusy",
+    "TooManyDomains",
     "TransactionAlreadyUsed",
     "TransactionNotFound",
     "TransactionPending",

@@ -95,7 +95,7 @@ class Unauthenticated(AuthenticationFailed):
     """No credentials, or credentials that are unknown, revoked, expired or of an agent that is not active."""
 
     code = "unauthenticated"
-    usual_hint = "Send Authorization: Bearer <API_KEY> or X-API-Key; over MCP also the argument api_key, over A2A api_key in the metadata. No key yet? register_agent (POST /v1/agents) gives one at once."
+    usual_hint = "Send Authorization: Bearer <API_KEY> or X-API-Key; over MCP also the argument api_key, over A2A api_key in the metadata; or sign the request (RFC 9421, skill.md). No key yet? register_agent (POST /v1/agents) gives one at once."
 
 
 class Forbidden(PermissionDenied):

@@ -1,12 +1,11 @@
 """Agents: register, look at oneself, look at others, change one's profile, leave."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import orjson
 from nacl.signing import SigningKey
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field
 
-from storage.agents import agent_by_public_key
 from storage.tables import AgentRow
 from tools.arguments import Arguments, NoArguments, OneLine, PublicRead
 from tools.context import Context
@@ -17,24 +16,16 @@ from tools.rates import Rate
 from tools.records.agents import Agent, AgentCreated, AgentDeleted, KeyPair, KeyPairs, MadeKeyPair, OwnAgent
 from tools.records.base import Step
 from tools.registry import operation
-from tools.rules.keys import did_of, public_key_from
+from tools.rules.keys import did_of
 from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, index, own_record
 from tools.steps.departures import leave
 from tools.steps.handles import change_handle, first_handle, hold
-from tools.steps.keys import issue_key
+from tools.steps.keys import issue_key, known_key
 from tools.steps.links import step, steps
 from tools.steps.outgoing import callable_endpoints
-from tools.steps.profiles import Endpoints, Handle, Profile, judge_profile, merged
+from tools.steps.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 
 TEXTS = ("capabilities", "tags")  # kept as JSON
-
-
-def _public_key(text: str) -> str:
-    return public_key_from(text).hex()
-
-
-KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
-PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
 
 
 class RegisterAgent(Profile):
@@ -66,8 +57,8 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
     handle = first_handle(ctx, form.handle, form.name)
     seed = None if form.public_key else ctx.world.dice.roll(32)
     public_key = form.public_key or bytes(SigningKey(seed or b"").verify_key).hex()
-    if ctx.tx.one(agent_by_public_key, public_key=public_key):
-        raise PublicKeyInUse("another agent was registered with this public key", param="public_key")
+    if known_key(ctx.tx, public_key):
+        raise PublicKeyInUse("an agent has, or had, this public key", param="public_key")
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
     row = ctx.tx.add(_agent(ctx, form, handle, public_key, referrer))
     hold(ctx, handle, row.id)

@@ -7,7 +7,8 @@ import orjson
 from pydantic import Field, StringConstraints
 
 from storage.agents import agents_among
-from storage.agentsearch import AgentSearch, FoundAgents, find_agents
+from storage.agentsearch import AgentSearch, find_agents
+from storage.newest import FoundNewest
 from storage.tables import AgentRow
 from storage.unit import Tx
 from tools.arguments import EnvChoice, Listed
@@ -17,6 +18,7 @@ from tools.ports import Env
 from tools.records.agents import AgentPage
 from tools.records.base import Json
 from tools.registry import operation
+from tools.rules.domains import BadDomain, domain_of
 from tools.rules.words import query_terms
 from tools.steps.agents import agent_record
 from tools.steps.paging import cursor_to, place_of
@@ -58,7 +60,15 @@ async def search_agents(outside: Outside, asked: SearchAgents) -> AgentPage:
     )
 
 
-def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundAgents | None, list[AgentRow]]:
+def _domain(said: str) -> str:
+    """As domains are kept; what names none is nobody's."""
+    try:
+        return domain_of(said)
+    except BadDomain:
+        return said.rstrip(".")
+
+
+def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundNewest | None, list[AgentRow]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # nothing but signs: no agent has them
         return None, []
@@ -71,12 +81,12 @@ def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundAgents | Non
             tag=asked.tag,
             capability=asked.capability,
             framework=asked.framework,
-            domain=asked.domain and asked.domain.rstrip("."),
+            domain=asked.domain and _domain(asked.domain),
             verified=asked.verified,
             after=after,
             limit=asked.limit,
         ),
     )
-    ids = [hit.agent_id for hit in found.hits]
+    ids = [hit.id for hit in found.hits]
     rows = {row.id: row for row in tx.all(agents_among, ids=orjson.dumps(ids).decode())} if ids else {}
     return found, [rows[one] for one in ids]

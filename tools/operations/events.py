@@ -86,7 +86,7 @@ async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator
     after = await _newest(outside) if asked.since is None else _number(asked.since)
     _kinds(asked.types)
     most = outside.house.limits
-    key = outside.caller.key_id or ""
+    key = outside.caller.key_id or outside.caller.agent
     place = outside.bell.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
     return _frames(outside, asked, after, place, place.__enter__())
 
@@ -125,7 +125,7 @@ async def _frames(
 
 async def _may_listen(outside: Outside) -> bool:
     """Nothing is told to a key that was revoked while it listened."""
-    return await still_opens(outside.caller.approach, outside.store, outside.shelf, outside.house, outside.world.clock)
+    return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
 
 
 async def _was_shut_out(outside: Outside) -> bool:

@@ -1,14 +1,19 @@
 """The inbox: everything that waits for the caller, in one call."""
 
+from typing import Any
+
 import orjson
 
+from storage.bounties import awaiting_decision
+from storage.disputes import awaiting_verdict
 from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
 from tools.arguments import NoArguments
 from tools.context import Context
-from tools.records.base import Step, stamp_or_none
-from tools.records.inbox import Inbox, OwedRefund, WaitingJob
+from tools.records.base import Step, stamp, stamp_or_none
+from tools.records.inbox import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
+from tools.records.jobs import Party
 from tools.records.threads import Thread
 from tools.registry import CATALOGUE, operation
 from tools.rules.jobfacts import refund_expected
@@ -17,6 +22,7 @@ from tools.rules.money import display
 from tools.steps.jobs import SeenJob
 from tools.steps.links import step, steps
 from tools.steps.threads import thread_records
+from tools.steps.views import handles
 
 SHOWN, STEPS_EACH = 50, 5
 AFTER_ALL = "8"  # no id begins so high
@@ -24,7 +30,7 @@ AFTER_ALL = "8"  # no id begins so high
 
 @operation("GET /v1/inbox", toolset="messages")
 def get_inbox(ctx: Context, _: NoArguments) -> Inbox:
-    """See everything that waits for you: jobs that need your action and by when, unread threads, refunds you owe.
+    """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
 
     Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains.
     """
@@ -34,24 +40,29 @@ def get_inbox(ctx: Context, _: NoArguments) -> Inbox:
     owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
     seen = _see(ctx, [*waiting[:SHOWN], *owing[:SHOWN]])
     threads = thread_records(ctx, unread[:SHOWN])
+    proposed = ctx.tx.all(awaiting_decision, buyer_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
+    proposals = _proposals(ctx, proposed[:SHOWN])
     jobs = [job for one in seen.values() if (job := _waiting_job(ctx, one))]
     refunds = [refund for row in owing[:SHOWN] if (refund := _owed(seen[row.id]))]
+    verdicts = _verdicts(ctx)
     counts = {
         "unread_threads": len(unread),
         "jobs_awaiting_my_action": len(jobs) + len(waiting[SHOWN:]),
+        "disputes_awaiting_my_verdict": len(verdicts),
+        "proposals_awaiting_my_decision": len(proposed),
         "refunds_due": len(owing),
     }
     return Inbox(
         unread_total=mailbox.unread if mailbox else 0,
         unread_threads=threads,
         jobs_awaiting_my_action=jobs[:SHOWN],
-        disputes_awaiting_my_verdict=[],
-        proposals_awaiting_my_decision=[],
+        disputes_awaiting_my_verdict=verdicts[:SHOWN],
+        proposals_awaiting_my_decision=proposals,
         refunds_due=refunds,
         truncated=[name for name, count in counts.items() if count > SHOWN],
         env=ctx.env.value,
-        hint=_hint(jobs, threads, refunds),
-        next_steps=_next_steps(jobs, threads, refunds),
+        hint=_hint(jobs, verdicts, threads, refunds, proposals),
+        next_steps=_next_steps(jobs, verdicts, threads, refunds, proposals),
     )
 
 
@@ -96,26 +107,90 @@ def _owed(seen: SeenJob) -> OwedRefund | None:
     )
 
 
-def _hint(jobs: list[WaitingJob], threads: list[Thread], refunds: list[OwedRefund]) -> str:
+def _proposals(ctx: Context, rows: list[Any]) -> list[WaitingProposal]:
+    """The proposals on the caller's open bounties, their sellers in one statement."""
+    named = handles(ctx.tx, {seller for _, _, _, seller, *_ in rows}) if rows else {}
+    return [
+        WaitingProposal(
+            id=proposal,
+            bounty_id=bounty,
+            title=title,
+            seller=Party(id=seller, handle=named[seller]),
+            price=price,
+            display=display(price),
+            payment=payment,
+            deadline_at=stamp(expires_at),
+            created_at=stamp(created_at),
+        )
+        for proposal, bounty, title, seller, price, payment, expires_at, created_at in rows
+    ]
+
+
+def _verdicts(ctx: Context) -> list[AwaitedVerdict]:
+    """The cases that wait for the caller's vote as of now: a deadline that passed is no task any more."""
+    found = ctx.tx.all(awaiting_verdict, agent_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
+    return [
+        AwaitedVerdict(
+            id=case_id,
+            title=title,
+            category=category,
+            price=price,
+            display=None if price is None else display(price),
+            round=number,
+            verdict_by=stamp(until),
+        )
+        for case_id, title, category, price, number, until in found
+    ]
+
+
+def _hint(
+    jobs: list[WaitingJob],
+    verdicts: list[AwaitedVerdict],
+    threads: list[Thread],
+    refunds: list[OwedRefund],
+    proposals: list[WaitingProposal],
+) -> str:
     """What to do first. It quotes nobody."""
     if jobs:
         first = jobs[0]
         until = f" by {first.deadline_at}" if first.deadline_at else ""
         return f"Most urgent: {first.action_needed.replace('_', ' ')} job {first.id}{until}; get_job says how."
+    if verdicts:
+        return (
+            f"A dispute waits for your verdict by {verdicts[0].verdict_by}: get_dispute {verdicts[0].id} has the case."
+        )
     if refunds:
         return f"You owe {refunds[0].display} back for job {refunds[0].id}: an open refund counts against you."
+    if proposals:
+        first_due = min(proposals, key=lambda one: one.deadline_at)
+        return f"Decide on bounty {first_due.bounty_id} by {first_due.deadline_at}: list_proposals compares what came."
     if threads:
         return "Nothing waits for an action of yours. Read the unread threads with list_messages."
     return "Nothing waits for you. list_events tells what happens next; search_listings shows what is for sale."
 
 
-def _next_steps(jobs: list[WaitingJob], threads: list[Thread], refunds: list[OwedRefund]) -> list[Step]:
+def _next_steps(
+    jobs: list[WaitingJob],
+    verdicts: list[AwaitedVerdict],
+    threads: list[Thread],
+    refunds: list[OwedRefund],
+    proposals: list[WaitingProposal],
+) -> list[Step]:
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     acts = [
         step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, job_id=one.id)
         for one in jobs[:STEPS_EACH]
     ]
+    judges = [
+        step("get_dispute", "A case waits for your vote.", deadline=one.verdict_by, dispute_id=one.id)
+        for one in verdicts[:STEPS_EACH]
+    ]
     refund = by_action.get("refund", "")
     sends = [step(refund, "You owe this back.", job_id=one.id) for one in refunds[:STEPS_EACH]]
     reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads[:STEPS_EACH]]
-    return steps(*acts, *sends, *reads)
+    deadlines = {one.bounty_id: one.deadline_at for one in proposals}
+    decides = [
+        step("list_proposals", "Compare the proposals, then award one.", deadline=until, bounty_id=bounty)
+        for bounty, until in list(deadlines.items())[:STEPS_EACH]
+    ]
+    return steps(*acts, *judges, *sends, *decides, *reads)

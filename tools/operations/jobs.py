@@ -36,16 +36,17 @@ from tools.registry import operation
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
 from tools.rules.lifecycle import opening
 from tools.steps.capacity import take_place
+from tools.steps.chain_reading import known_head
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, attentive, find_mine, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, violations
 from tools.steps.messages import new_thread
 from tools.steps.offers import ordered_units
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.pairs import check_pair
 from tools.steps.screening import private_json_beside, private_text
+from tools.steps.seats import panels_of_jobs
 from tools.steps.views import created_record, handles, job_fields, job_record
-
-FRESH_HEAD_SECONDS = 30.0
 
 
 class CreateJob(Arguments):
@@ -76,7 +77,7 @@ async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
         raise mismatch(InputSchemaMismatch, "input", found)
     private_text(order.title, "title")
     warned = await private_json_beside(order.input, "input", made.size)
-    return JudgedOrder(made, listing.input_schema, warned, _known_head(outside))
+    return JudgedOrder(made, listing.input_schema, warned, known_head(outside))
 
 
 ORDER_ERRORS = (
@@ -113,7 +114,7 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
         price_minor=listing.price,
     )
     move = opening(draft, "order", ctx.now)
-    row = ctx.tx.add(attentive(_new_job(ctx, listing, order, judged, move.target, units), ctx.now))
+    row = ctx.tx.add(attentive(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_document(ctx.tx, judged.input)
     seen = SeenJob(row, (), frozenset())
@@ -159,15 +160,6 @@ def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, 
     return listing, text_of(tx, listing.input_schema)
 
 
-def _known_head(outside: Outside) -> int | None:
-    """The newest block number, if one was seen in the last 30 seconds; no chain is asked while ordering."""
-    chain = outside.world.chains.get(outside.env)
-    seen = chain.last_head if chain else None
-    if seen is None or outside.world.clock.monotonic() - seen[1] > FRESH_HEAD_SECONDS:
-        return None
-    return seen[0]
-
-
 def _orderable(ctx: Context, order: CreateJob) -> ListingRow:
     listing = ctx.tx.get(ListingRow, order.listing_id, lock=True)  # places are counted one order at a time
     if listing is None or listing.env != ctx.env:
@@ -187,16 +179,18 @@ def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
     assert buyer is not None
     if seller.status is not AgentStatus.ACTIVE:
         raise ListingUnavailable("the seller is not active")
-    theirs, ours = ctx.tx.get(WalletRow, seller.id, ctx.env), ctx.tx.get(WalletRow, buyer.id, ctx.env)
-    if theirs and ours and theirs.address == ours.address:
-        raise InvalidRequest("buyer and seller are bound to the same wallet", param="listing_id")
-    if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:
-        raise FirstPartySelfDealing("two agents of the operator do not trade on live")
+    check_pair(ctx, buyer, seller, "listing_id")
     return seller
 
 
 def _new_job(
-    ctx: Context, listing: ListingRow, order: CreateJob, judged: JudgedOrder, status: JobStatus, units: int
+    ctx: Context,
+    listing: ListingRow,
+    seller: AgentRow,
+    order: CreateJob,
+    judged: JudgedOrder,
+    status: JobStatus,
+    units: int,
 ) -> JobRow:
     """The job, with everything it keeps from the listing: later changes there touch nothing here."""
     buyer = ctx.tx.get(AgentRow, ctx.agent)
@@ -219,7 +213,7 @@ def _new_job(
         turnaround_seconds=listing.turnaround_seconds,
         accept_timeout_seconds=listing.accept_timeout_seconds,
         max_revisions=order.max_revisions,
-        first_party=listing.first_party or buyer.first_party,
+        first_party=seller.first_party or buyer.first_party,
         input=judged.input.hash,
         input_schema=listing.input_schema,
         output_schema=listing.output_schema,
@@ -248,12 +242,14 @@ def _see_all(tx: Tx, rows: list[JobRow]) -> list[SeenJob]:
     ids = orjson.dumps([row.id for row in rows]).decode()
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
+    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
     return [
         SeenJob(
             row,
             tuple(one for one in settlements if one.job_id == row.id),
             frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
             tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
+            panels.get(row.id),
         )
         for row in rows
     ]

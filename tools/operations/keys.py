@@ -106,7 +106,7 @@ def revoke_api_key(ctx: Context, ref: KeyRef) -> ApiKey:
         return key_record(row)
     if usable(ctx, agent.id) == [row.id]:
         raise LastKey("this is your only usable key")
-    ctx.tx.forget(f"key:{row.hash}")
+    ctx.tx.forget(f"key:{row.hash}", f"holder:{agent.id}")
     return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))
 
 

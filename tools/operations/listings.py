@@ -31,6 +31,7 @@ from tools.steps.judging import GatherAgain
 from tools.steps.listings import index, listing_record
 from tools.steps.offers import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.standing import cards_of
 
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
 OFFER_ERRORS = (
@@ -43,7 +44,25 @@ OFFER_ERRORS = (
 )
 
 
-@operation("POST /v1/listings", scope="sell", gather=judge_offer, errors=OFFER_ERRORS, status=201, toolset="selling")
+@operation(
+    "POST /v1/listings",
+    scope="sell",
+    gather=judge_offer,
+    errors=OFFER_ERRORS,
+    status=201,
+    toolset="selling",
+    examples=(
+        {
+            "title": "Translate a text to English",
+            "description": "Any language, up to 2000 characters, translated with care.",
+            "category": "text",
+            "pricing_model": "fixed",
+            "price": 250_000,
+            "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            "example_input": {"text": "guten Tag"},
+        },
+    ),
+)
 def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> Listing:
     """Offer a service at a price, so that other agents can find and order it.
 
@@ -83,7 +102,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
         )
     )
     index(ctx.tx, row)
-    return listing_record(ctx.tx, row, seller)
+    return _shown(ctx, row, seller)
 
 
 @operation(
@@ -111,7 +130,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     _check_basis(seller, judged)
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
     index(ctx.tx, changed)
-    return listing_record(ctx.tx, changed, seller)
+    return _shown(ctx, changed, seller)
 
 
 class ListingRef(Arguments):
@@ -136,7 +155,7 @@ def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
     if row.status is not ListingStatus.ARCHIVED:
         row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
         index(ctx.tx, row)
-    return listing_record(ctx.tx, row, seller)
+    return _shown(ctx, row, seller)
 
 
 class ListMyListings(Listed):
@@ -152,7 +171,8 @@ def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
     rows = ctx.tx.all(query, seller_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     seller = ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
-    page = filled(listing_record(ctx.tx, row, seller) for row in rows[: asked.limit])
+    cards = cards_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
+    page = filled(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
     more = len(rows) > len(page)
     return ListingPage(
         data=page,
@@ -160,6 +180,10 @@ def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
         next_cursor=cursor_to(ctx, "list_my_listings", asked, page[-1].id, ctx.agent) if more else None,
         hint=None if page else "You have none: create_listing offers a service.",
     )
+
+
+def _shown(ctx: Context, row: ListingRow, seller: AgentRow) -> Listing:
+    return listing_record(ctx.tx, row, seller, cards_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
 
 
 def _mine(ctx: Context, listing_id: str) -> ListingRow:

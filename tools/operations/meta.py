@@ -8,9 +8,10 @@ from tools.context import Outside
 from tools.errors import TooBusy
 from tools.house import Network
 from tools.records.base import Json, stamp, stamp_or_none
-from tools.records.meta import Changelog, Health, SanctionsState
+from tools.records.meta import Changelog, Health
 from tools.records.payments import PaymentsInfo
 from tools.registry import CATALOGUE, operation
+from tools.steps.meta import sanctions_state
 
 STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadlines stands still
 
@@ -21,7 +22,6 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
     pulse = outside.pulse
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
-    screening = outside.world.sanctions.state()
     workers = pulse.workers and pulse.taken_at is not None and outside.now - pulse.taken_at <= STALE
     well = workers and "down" not in pulse.chains.values()
     return Health(
@@ -34,11 +34,7 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
         workers=workers,
         chains={env.value: state for env, state in pulse.chains.items()},
         probed_at=stamp_or_none(pulse.taken_at),
-        sanctions=SanctionsState(
-            screening=screening is not None,
-            addresses=screening.addresses if screening else 0,
-            updated_at=stamp_or_none(screening.updated_at) if screening else None,
-        ),
+        sanctions=sanctions_state(outside.world.sanctions),
     )
 
 

@@ -1,20 +1,28 @@
 """Moves of a job beside the straight way: say no, quote, agree to a quote, ask for changes, stop, dispute."""
 
+import orjson
 from pydantic import Field
 
-from tools.context import Context
+from storage.unit import Tx
+from tools.context import Context, Outside
 from tools.errors import (
     ContentRejected,
     InvalidTransition,
     NotFound,
+    SchemaTooExpensive,
     SellerHasNoWalletAddress,
+    TooBusy,
 )
+from tools.errors.base import Json
 from tools.records.jobs import Job
 from tools.registry import operation
 from tools.rules.lifecycle import already
 from tools.rules.pricing import MOST_PRICE
 from tools.steps.agreeing import agreed
-from tools.steps.jobs import JobRef, SeenJob, advance, allow, in_seconds, mine, post_note, standing
+from tools.steps.documents import text_of
+from tools.steps.jobs import JobRef, SeenJob, advance, allow, find_mine, in_seconds, mine, post_note, standing
+from tools.steps.judging import violations
+from tools.steps.panels import open_case
 from tools.steps.screening import private_text
 from tools.steps.views import job_record
 
@@ -191,20 +199,43 @@ class DisputeJob(JobRef):
     )
 
 
+SchemaChecks = dict[str, Json]
+
+
+async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | None:
+    """How the delivery does against the job's output_schema, for the case. No reason to refuse the dispute."""
+    schema, output = await outside.store.look(lambda tx: _promised(tx, outside, said.job_id))
+    if schema is None or output is None:
+        return None
+    try:
+        found = await violations(outside, schema, orjson.loads(output), len(output))
+    except (SchemaTooExpensive, TooBusy):
+        return {"output_schema": "none", "output_schema_errors": ["the check took too long"]}
+    errors = [f"output{one.path}: {one.message}" for one in found]
+    return {"output_schema": "fail" if errors else "pass", "output_schema_errors": errors}
+
+
+def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | None]:
+    row = find_mine(tx, job_id, outside.caller.agent, outside.env).row
+    return text_of(tx, row.output_schema), text_of(tx, row.output)
+
+
 @operation(
     "POST /v1/jobs/{job_id}/dispute",
     action="dispute",
     scope="buy",
+    gather=hold_to_schema,
     errors=WRITTEN_ERRORS,
     destructive=True,
     idempotent=True,
     toolset="buying",
 )
-def dispute_job(ctx: Context, said: DisputeJob) -> Job:
+def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> Job:
     """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
 
-    Ask for a revision first where one is left. A verdict for you, or a split, obliges the seller to send money back.
-    In this version no panel sits yet: the job stays disputed until one does.
+    Ask for a revision first where one is left. Three evaluators are drawn, read the case without your names, and vote by
+    majority; a verdict for you, or a split, obliges the seller to send money back. Next: get_dispute; withdraw_dispute
+    while it is undecided.
     """
     private_text(said.reason, "reason")
     seen = mine(ctx, said.job_id)
@@ -215,7 +246,7 @@ def dispute_job(ctx: Context, said: DisputeJob) -> Job:
     told = {"dispute_id": case, "reason": said.reason}
     done = advance(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
     post_note(ctx, done, said.reason, "dispute")
-    return job_record(ctx, done)
+    return job_record(ctx, open_case(ctx, done, checks))
 
 
 def _disputed(ctx: Context, seen: SeenJob) -> bool:

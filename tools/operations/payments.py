@@ -46,6 +46,7 @@ from tools.steps.jobs import (
     standing,
 )
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
+from tools.steps.reputation import count_job
 from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned
 from tools.steps.views import job_record
@@ -173,6 +174,7 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
         say_what_is_due(ctx, facts, after)
         recount(ctx.tx, after.row, after.settlements)  # refunds cover stray payments first
+        count_job(ctx.tx, after, ctx.now)
         return job_record(ctx, after) if facts.is_paid else _orphaned(ctx, after, row)
     if verdict.amount_minor < owed:
         row = record_transfer(
@@ -181,6 +183,7 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
         say_what_is_due(ctx, facts, after)
+        count_job(ctx.tx, after, ctx.now)  # of an expired job it is owed back
         return _too_low(after)
     row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
     return job_record(ctx, _paid(ctx, seen, row, move))

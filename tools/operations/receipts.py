@@ -11,15 +11,15 @@ from tools.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.errors.base import Json
 from tools.rates import Rate
 from tools.records.base import stamp, stamp_or_none
-from tools.records.receipts import KeySet, PublicKey, Signature, SignedReceipt, Verification
+from tools.records.receipts import KeySet, PublicKey, SignedReceipt, Verification
 from tools.registry import operation
-from tools.rules.canonical import canonical
 from tools.rules.jobfacts import refund_expected
 from tools.rules.keys import did_of, jwk_of, verify_ed25519
 from tools.rules.lifecycle import clocked
 from tools.steps.jobs import JobRef, SeenJob, find_mine
 from tools.steps.judging import measured
 from tools.steps.settlements import settlement_record
+from tools.steps.signing import how_to_verify, platform, sign
 
 MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
@@ -32,7 +32,7 @@ def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
     """
     seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
     receipt = _receipt(ctx, seen)
-    return SignedReceipt(receipt=receipt, signature=_sign(ctx, receipt))
+    return SignedReceipt(receipt=receipt, signature=sign(ctx, receipt))
 
 
 class VerifyReceipt(Arguments):
@@ -67,11 +67,14 @@ async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
     toolset="jobs",
 )
 def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
-    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it."""
+    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it.
+
+    An attestation holds for 7 days: after that valid is false, and the reason says so.
+    """
     kid, sig = given.signature.get("kid"), given.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
         raise InvalidRequest("signature needs the texts kid and sig", param="signature")
-    reason = _claim_fault(ctx, given.signature) or _fault(ctx, document, kid, sig)
+    reason = _claim_fault(ctx, given.signature) or _fault(ctx, document, kid, sig) or _expiry(ctx, given)
     key = jwk_of(ctx.world.signer.public_key)
     return Verification(
         valid=reason is None,
@@ -96,6 +99,17 @@ def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:
     return None if verify_ed25519(ctx.world.signer.public_key, document, sig) else "the signature does not match"
 
 
+def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
+    """Why a document we did sign holds no more: an attestation ends, under whatever name it is sent."""
+    document = given.attestation if given.receipt is None else given.receipt
+    ends = (document or {}).get("expires_at")
+    return (
+        f"the attestation expired at {ends}; fetch a new one"
+        if isinstance(ends, str) and ends <= stamp(ctx.now)
+        else None
+    )
+
+
 def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
     """What else a signature says of itself must be true too."""
     ours = {"alg": "EdDSA", "did": did_of(ctx.world.signer.public_key), "canonical": "json-sorted-keys"}
@@ -105,31 +119,20 @@ def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
     return f"the signature's {wrong[0]} is not ours"
 
 
-def _sign(ctx: Context, document: dict[str, Json]) -> Signature:
-    public = ctx.world.signer.public_key
-    sig = ctx.world.signer.sign(canonical(document)).hex()
-    return Signature(kid=jwk_of(public)["kid"], did=did_of(public), sig=sig)
-
-
 def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
     """Only ASCII keys, text, booleans, null and integers: every canonical form gives the same bytes."""
-    row, house = seen.row, ctx.house
+    row = seen.row
     settlements = [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements]
     return {
         "object": "receipt",
         "version": 1,
-        "platform": {"service": house.brand, "url": house.base_url, "did": did_of(ctx.world.signer.public_key)},
+        "platform": platform(ctx),
         "issued_at": stamp(ctx.now),
         "job": _job(ctx, seen),
         "buyer": _party(ctx, row.buyer_id, row.pay_from),
         "seller": _party(ctx, row.seller_id, row.pay_to),
         "settlements": settlements,
-        "verify": {
-            "jwks": f"{house.base_url}/.well-known/jwks.json",
-            "endpoint": f"{house.base_url}/v1/receipts/verify",
-            "alg": "EdDSA",
-            "canonical": "json-sorted-keys",
-        },
+        "verify": how_to_verify(ctx),
     }
 
 

@@ -36,6 +36,7 @@ from tools.steps.figures import recount
 from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, post_note, record_event, refusal, see, standing
 from tools.steps.paging import cursor_to, place_of
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
+from tools.steps.reputation import count_job
 from tools.steps.screening import private_text
 from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import refuse_sanctioned
@@ -123,6 +124,7 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
     }
     record_event(ctx, after, "job.refunded", ctx.agent, told)
     recount(ctx.tx, after.row, after.settlements)
+    count_job(ctx.tx, after, ctx.now)
     post_note(ctx, after, claim.note, "refund")
     return _shown(ctx, after, row)
 

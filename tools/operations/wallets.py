@@ -6,7 +6,7 @@ from typing import Annotated
 import orjson
 from pydantic import AfterValidator, Field
 
-from storage.tables import AgentRow, WalletRow
+from storage.tables import AgentRow, HeldWalletRow, WalletRow
 from tools.arguments import Arguments
 from tools.context import Context, Outside
 from tools.errors import AddressSanctioned, ChainUnavailable, InvalidRequest, WalletSignatureInvalid
@@ -24,6 +24,7 @@ from tools.rules.wallet import (
     recover,
 )
 from tools.steps.agents import own_record
+from tools.steps.identities import follow_wallet
 
 
 class SetWalletAddress(Arguments):
@@ -107,8 +108,9 @@ def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) ->
     else:
         _check_proof(agent, claim, proven)
         ctx.tx.change(bound, address=claim.address, bound_at=ctx.now)
+    ctx.tx.add_once(HeldWalletRow(address=claim.address, agent_id=agent.id, held_at=ctx.now))
     _tell(ctx, bound.address if bound else None, claim.address)
-    return own_record(ctx.tx, agent, ctx.env)
+    return own_record(ctx.tx, follow_wallet(ctx, agent), ctx.env)
 
 
 def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> None:

@@ -25,6 +25,7 @@ from tools.records.base import Json
 from tools.records.jobs import Job, Review
 from tools.registry import operation
 from tools.rules.lifecycle import Actor, allowed, already
+from tools.rules.schemas import Violation
 from tools.steps.acceptance import unkept
 from tools.steps.agreeing import agreed, payment_falls_due
 from tools.steps.documents import Document, keep_document, text_of
@@ -42,6 +43,8 @@ from tools.steps.jobs import (
     post_note,
 )
 from tools.steps.judging import MOST_PREVIEW, GatherAgain, measured, mismatch, violations
+from tools.steps.panels import mine_settled
+from tools.steps.reputation import count_job
 from tools.steps.reviews import review_record
 from tools.steps.screening import private_json_beside, private_text
 from tools.steps.views import handles, job_record
@@ -92,7 +95,7 @@ class JudgedDelivery:
 
 async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery | Document | None:
     """Where the job takes no delivery by the caller nothing is judged: the work that was delivered before, or None."""
-    seen, schema = await outside.store.look(lambda tx: _job_and_schema(tx, work.job_id, outside))
+    seen, schema, preview_schema = await outside.store.look(lambda tx: _job_and_schemas(tx, work.job_id, outside))
     if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
         return None if seen.row.output is None else await measured(work.output, "output")
     output = await measured(work.output, "output")
@@ -100,6 +103,7 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery |
     found = await violations(outside, schema, work.output, output.size)
     if found:
         raise mismatch(OutputSchemaMismatch, "output", found)
+    await _check_preview(outside, seen, preview_schema, work.preview, preview)
     broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
     if broken:
         raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
@@ -151,6 +155,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
             output_preview=preview,
             content_warnings=orjson.dumps(judged.warnings).decode(),
             delivered_at=ctx.now,
+            deliver_by=seen.row.deliver_by,
         )
     )
     sealed = bool(seen.row.price) and not seen.facts.is_paid
@@ -196,7 +201,7 @@ class ReviewJob(JobRef):
 def review_job(ctx: Context, said: ReviewJob) -> Review:
     """Rate the other party of a completed or resolved job. A review is permanent; each party gives one."""
     warned = private_text(said.comment, "comment")
-    seen = mine(ctx, said.job_id)
+    seen = mine_settled(ctx, said.job_id)
     if seen.facts.status not in FINISHED:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
     if ctx.agent in seen.reviewers:
@@ -220,14 +225,31 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
         )
     )
     _tell_reviewed(ctx, row, warned)
+    count_job(ctx.tx, seen, ctx.now)
     if role is Actor.BUYER:
         count_rating(ctx.tx, row.listing_id, row.rating)
     return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
 
 
-def _job_and_schema(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None]:
+def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None, str | None]:
+    """The job, the schema of its output, the schema of its preview."""
     seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
-    return seen, text_of(tx, seen.row.output_schema)
+    return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
+
+
+async def _check_preview(
+    outside: Outside, seen: SeenJob, schema: str | None, preview: Json, made: Document | None
+) -> None:
+    """Refuse a preview that does not satisfy its schema, and a sealed delivery without the preview that was asked for."""
+    if schema is None:
+        return
+    if made is None:
+        if seen.row.price and not seen.facts.is_paid:
+            raise mismatch(OutputSchemaMismatch, "preview", [Violation("", "Required: the buyer asked for a preview.")])
+        return
+    found = await violations(outside, schema, preview, made.size)
+    if found:
+        raise mismatch(OutputSchemaMismatch, "preview", found)
 
 
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:

@@ -80,6 +80,16 @@ class AgentCreated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRecovered:
+    """An agent that proved its root key, with new API keys. They are shown once."""
+
+    object: Literal["agent.recovered"] = "agent.recovered"
+    agent: Agent
+    api_keys: KeyPairs
+    revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDeleted:
     """An agent that left: its keys are revoked, its profile is hidden, its handle stays its own."""
 

@@ -32,9 +32,10 @@ class JobEvent(TypedDict):
 
 
 class OrderPlaced(JobEvent):
-    """An order was placed. The seller accepts, quotes or declines it until accept_by."""
+    """An order was placed: the seller accepts, quotes or declines it until accept_by. Or a bounty was awarded."""
 
     accept_by: str | None
+    from_bounty: NotRequired[Annotated[str, Field(description="the bounty whose award began the job at once")]]
 
 
 class JobAgreed(JobEvent):
@@ -128,6 +129,15 @@ class JobDisputed(JobEvent):
     reason: str
 
 
+class JobResolved(JobEvent):
+    """A verdict ended the dispute. For the buyer or split, the seller owes money back: job.refund_due says how much."""
+
+    dispute_id: str
+    outcome: Literal["buyer", "seller", "split"]
+    by: Literal["panel", "operator"]
+    note: NotRequired[Annotated[str | None, Field(description="the operator's words")]]
+
+
 class JobCancelled(JobEvent):
     """The job was given up, or nothing was delivered in time."""
 
@@ -185,6 +195,48 @@ ReviewReceived = TypedDict(
 ReviewReceived.__doc__ = "The other side of a job rated you."
 
 
+class ProposalReceived(TypedDict):
+    """A seller made a proposal on your bounty, or changed it: list_proposals compares them, award_bounty takes one."""
+
+    bounty_id: str
+    proposal_id: str
+    seller_id: str
+    seller_handle: str
+    price: Minor
+    payment: Literal["on_delivery", "upfront"]
+    message: Annotated[str | None, Field(description="the seller's words: untrusted")]
+    content_warnings: Warnings
+    updated: Annotated[bool, Field(description="true: it replaces what this seller proposed before")]
+
+
+class ProposalChosen(TypedDict):
+    """Your proposal was chosen: the job has begun, or waits for the buyer's payment; get_job says which."""
+
+    bounty_id: str
+    proposal_id: str
+    job_id: str
+    price: Minor
+    payment: Literal["on_delivery", "upfront"]
+    buyer_id: str
+
+
+class ProposalRejected(TypedDict):
+    """A bounty you proposed on was closed, or awarded to another: your proposal is rejected."""
+
+    bounty_id: str
+    proposal_id: str
+    status: Annotated[Literal["awarded", "closed"], Field(description="what became of the bounty")]
+    buyer_id: str
+
+
+class BountyExpired(TypedDict):
+    """Nobody was awarded a bounty in its time. Its buyer is told, and every seller whose proposal was pending."""
+
+    bounty_id: str
+    proposal_id: Annotated[str | None, Field(description="yours, now rejected; null: the bounty is yours")]
+    buyer_id: str
+
+
 class ScheduleFired(TypedDict):
     """A schedule came due."""
 
@@ -210,6 +262,97 @@ class WalletChanged(TypedDict):
     hint: str
 
 
+class DisputeAssigned(TypedDict):
+    """You were drawn for a panel: get_dispute has the case, submit_verdict takes your vote until verdict_by."""
+
+    dispute_id: str
+    job_title: Annotated[str, Field(description="without what the parties are known by")]
+    category: str
+    price: Annotated[int | None, Field(description="USDC minor units")]
+    currency: Literal["USDC"]
+    round: int
+    verdict_by: str
+    how: str
+    note: str
+
+
+class DisputePanel(TypedDict):
+    """Evaluators were drawn for a dispute of yours."""
+
+    dispute_id: str
+    job_id: str
+    seats: int
+    required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
+    round: Annotated[int, Field(description="2: missed seats were drawn again")]
+    verdict_by: str
+    status_url: str
+
+
+class DisputeEscalated(TypedDict):
+    """The panel of a dispute of yours could not decide: the operator does."""
+
+    dispute_id: str
+    job_id: str
+    reason: Literal["no_eligible_evaluators", "no_votes", "no_plurality"]
+    status_url: str
+
+
+class DisputeDecided(TypedDict):
+    """A dispute you were drawn for, or are a party to, is decided or was withdrawn."""
+
+    dispute_id: str
+    outcome: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="null: the buyer withdrew")]
+    decided_by: Literal["panel", "operator", "buyer"]
+    your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="of an evaluator who voted")]
+    agreed: bool | None
+    note: str
+
+
+class KeysRecovered(TypedDict):
+    """API keys were made for you by a signed request, in both environments."""
+
+    revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
+    hint: str
+
+
+class KeyRotated(TypedDict):
+    """Your root key was changed: requests are signed with the new one from now on."""
+
+    old_did: str
+    new_did: str
+    hint: str
+
+
+class DomainVerified(TypedDict):
+    """A domain is proven to be yours."""
+
+    domain: str
+    method: Literal["dns", "https"]
+    trust_tier: int
+    hint: str
+
+
+class DomainRevoked(TypedDict):
+    """A domain counts as yours no longer."""
+
+    domain: str
+    reason: Annotated[
+        Literal["challenge_missing", "claimed_by_other_agent"],
+        Field(description="three daily checks found no proof, or another agent proved it later"),
+    ]
+    hint: str
+
+
+class Erc8004Linked(TypedDict):
+    """A token of an ERC-8004 registry is linked to you."""
+
+    agent_id: Annotated[str, Field(description="of the token, decimal")]
+    chain_id: int
+    registry: Annotated[str, Field(description="CAIP-10")]
+    owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]
+    hint: str
+
+
 PAYLOADS: Mapping[str, type] = {
     "job.created": OrderPlaced,
     "job.quoted": JobQuoted,
@@ -224,6 +367,7 @@ PAYLOADS: Mapping[str, type] = {
     "job.revision_requested": RevisionRequested,
     "job.completed": JobCompleted,
     "job.disputed": JobDisputed,
+    "job.resolved": JobResolved,
     "job.cancelled": JobCancelled,
     "job.expired": JobExpired,
     "job.refund_due": RefundDue,
@@ -232,9 +376,22 @@ PAYLOADS: Mapping[str, type] = {
     "job.delivery_overdue": DeliveryOverdue,
     "message.received": MessageReceived,
     "review.received": ReviewReceived,
+    "bounty.proposal_received": ProposalReceived,
+    "bounty.awarded": ProposalChosen,
+    "bounty.closed": ProposalRejected,
+    "bounty.expired": BountyExpired,
+    "dispute.assigned": DisputeAssigned,
+    "dispute.panel": DisputePanel,
+    "dispute.escalated": DisputeEscalated,
+    "dispute.decided": DisputeDecided,
     "schedule.fired": ScheduleFired,
     "agent.referred": AgentReferred,
+    "agent.keys_recovered": KeysRecovered,
+    "agent.key_rotated": KeyRotated,
     "agent.wallet_address_changed": WalletChanged,
+    "agent.domain_verified": DomainVerified,
+    "agent.domain_revoked": DomainRevoked,
+    "agent.erc8004_linked": Erc8004Linked,
     "webhook.test": WebhookTestData,
     "webhook.disabled": WebhookDisabledData,
 }

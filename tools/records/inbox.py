@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Minor, Stamp, Step
-from tools.records.jobs import STATUSES
+from tools.records.base import Minor, Stamp, Step
+from tools.records.bounties import Timing
+from tools.records.jobs import STATUSES, Party
 from tools.records.threads import Thread
 
 
@@ -36,6 +37,34 @@ class OwedRefund:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingProposal:
+    """A proposal on an open bounty of yours: award one, or close the bounty."""
+
+    id: str
+    bounty_id: str
+    title: Annotated[str, Field(description="of your bounty")]
+    seller: Party
+    price: Minor
+    display: str
+    payment: Timing
+    deadline_at: Annotated[Stamp, Field(description="the bounty expires then and the proposal is rejected")]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedVerdict:
+    """A case you were drawn for and have not voted on."""
+
+    id: Annotated[str, Field(description="of the dispute")]
+    title: Annotated[str, Field(description="the job's, without what the parties are known by")]
+    category: str
+    price: int | None
+    display: str | None
+    round: int
+    verdict_by: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
     """What needs you, in one environment. Each list holds at most 50; `truncated` names those with more."""
 
@@ -43,8 +72,8 @@ class Inbox:
     unread_total: Annotated[int, Field(description="unread messages in all your threads")]
     unread_threads: Annotated[list[Thread], Field(description="most recently active first")]
     jobs_awaiting_my_action: Annotated[list[WaitingJob], Field(description="earliest deadline first")]
-    disputes_awaiting_my_verdict: list[dict[str, Json]]
-    proposals_awaiting_my_decision: list[dict[str, Json]]
+    disputes_awaiting_my_verdict: Annotated[list[AwaitedVerdict], Field(description="earliest deadline first")]
+    proposals_awaiting_my_decision: Annotated[list[WaitingProposal], Field(description="earliest first")]
     refunds_due: list[OwedRefund]
     truncated: Annotated[list[str], Field(description="names of the lists here that hold more than is shown")]
     env: Literal["live", "test"]

@@ -38,6 +38,27 @@ class ListingStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardInCategory:
+    """What the seller has done in the listing's category."""
+
+    jobs_completed: int
+    jobs_failed: int
+    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
+    on_time_rate: Annotated[float | None, Field(description="0 to 1; null without any")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReputationCard:
+    """What the seller has done in the listing's environment."""
+
+    score: Annotated[int, Field(description="0-100; get_reputation explains it")]
+    jobs_completed: int
+    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
+    distinct_counterparties: Annotated[int, Field(description="wallets that paid at least 10000 net")]
+    in_category: Annotated[CardInCategory | None, Field(description="null until a job was finished in this category")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SellerCard:
     """The seller as a listing shows it."""
 
@@ -47,7 +68,7 @@ class SellerCard:
     trust_tier: int
     first_party: bool
     verified_domain: str | None
-    reputation: Annotated[dict[str, Json] | None, Field(description="null until a job was finished here")]
+    reputation: Annotated[ReputationCard | None, Field(description="null until a job was finished here")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +114,16 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyBounty:
+    """A bounty for what was not found, ready to be posted: sellers then come to you."""
+
+    method: Literal["POST"] = "POST"
+    path: Literal["/v1/bounties"] = "/v1/bounties"
+    tool: Literal["create_bounty"] = "create_bounty"
+    body: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListingPage:
     """One page of listings."""
 
@@ -101,3 +132,6 @@ class ListingPage:
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
     hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    post_a_bounty: Annotated[
+        ReadyBounty | None, Field(description="where a search finds nothing: say what you need, and sellers propose")
+    ] = None

@@ -57,38 +57,38 @@ AcceptanceRules = Annotated[
 ]
 
 
-def judge_rules(rules: list[AcceptanceRule] | None) -> str | None:
+def judge_rules(rules: list[AcceptanceRule] | None, param: str = "acceptance") -> str | None:
     """The rules as JSON text, their schemas admitted; None for none."""
     if not rules:
         return None
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names):
-        raise InvalidRequest("acceptance: every rule has a name of its own", param="acceptance")
-    _can_all_be_kept(rules)
+        raise InvalidRequest(f"{param}: every rule has a name of its own", param=param)
+    _can_all_be_kept(rules, param)
     for place, rule in enumerate(rules):
         if rule.kind == "schema":
-            judge_schema(rule.value, f"acceptance.{place}.value")
+            judge_schema(rule.value, f"{param}.{place}.value")
     text = orjson.dumps([rule.model_dump() for rule in rules])
     if len(text) > MOST_BYTES:
-        raise PayloadTooLarge(f"acceptance is {len(text)} bytes; at most {MOST_BYTES} are taken", param="acceptance")
+        raise PayloadTooLarge(f"{param} is {len(text)} bytes; at most {MOST_BYTES} are taken", param=param)
     return text.decode()
 
 
-def _can_all_be_kept(rules: list[AcceptanceRule]) -> None:
+def _can_all_be_kept(rules: list[AcceptanceRule], param: str) -> None:
     """InvalidRequest for what no output could keep: of one place, two hashes, or a longer least than most."""
     said: dict[tuple[str, str], Json] = {}
     for place, rule in enumerate(rules):
         before = said.setdefault((rule.path, rule.kind), rule.value)
         if rule.kind == "sha256" and before != rule.value:
-            raise _impossible(place, "another rule wants another sha256 here")
+            raise _impossible(f"{param}.{place}", "another rule wants another sha256 here")
     for place, rule in enumerate(rules):
         lengths = [one.value for one in rules if (one.path, one.kind) == (rule.path, "min_length")]
         if rule.kind == "max_length" and lengths and max(lengths) > rule.value:
-            raise _impossible(place, "another rule wants more than this at the least")
+            raise _impossible(f"{param}.{place}", "another rule wants more than this at the least")
 
 
-def _impossible(place: int, why: str) -> InvalidRequest:
-    return InvalidRequest(f"acceptance.{place}: no output can keep it: {why}", param=f"acceptance.{place}")
+def _impossible(param: str, why: str) -> InvalidRequest:
+    return InvalidRequest(f"{param}: no output can keep it: {why}", param=param)
 
 
 async def unkept(outside: Outside, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import orjson
 
 from storage.agents import agent_by_handle
 from storage.agentsearch import INDEXED, UNINDEXED, index_agent
+from storage.proofs import proven_domains_of
 from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
 from storage.unit import Tx
 from tools.context import Context
@@ -20,9 +21,14 @@ INDEXED_AT_ONCE = 50
 
 def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
     """The agent of this id or handle, unless it is deleted."""
-    by_id = is_id("agt_", id_or_handle)
-    row = tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
+    row = any_agent(tx, id_or_handle)
     return None if row is None or row.status is AgentStatus.DELETED else row
+
+
+def any_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
+    """The agent of this id or handle, deleted ones too."""
+    by_id = is_id("agt_", id_or_handle)
+    return tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
 
 
 def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
@@ -31,8 +37,8 @@ def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
     For what outlives a key: who holds one that is being revoked must not make another in the meantime.
     """
     row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
-    if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx):
-        raise Unauthenticated("the API key was revoked, or its agent is no longer active")
+    if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx, row):
+        raise Unauthenticated("the key was revoked or changed, or its agent is no longer active")
     return row
 
 
@@ -40,7 +46,7 @@ def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
     """Change an agent, and with it what search finds of it and what is cached of its listings."""
     changed = tx.change(row, **values)
     index(tx, changed)
-    tx.forget(f"seller:{row.id}")
+    tx.forget(f"seller:{row.id}", f"holder:{row.id}")
     return changed
 
 
@@ -48,7 +54,8 @@ def index(tx: Tx, row: AgentRow) -> None:
     """Make search show the agent as it now stands."""
     labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
     terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
-    index_agent(tx, row, terms)
+    domains = tx.all(proven_domains_of, agent_id=row.id) if row.verified_domain else ()
+    index_agent(tx, row, terms, domains)
 
 
 def index_waiting(tx: Tx) -> bool:
@@ -79,7 +86,7 @@ def agent_fields(row: AgentRow) -> dict[str, Json]:
         "first_party": row.first_party,
         "evaluator": row.evaluator,
         "verified_domain": row.verified_domain,
-        "erc8004": None,
+        "erc8004": orjson.loads(row.erc8004) if row.erc8004 else None,
         "status": row.status.value,
         "created_at": stamp(row.created_at),
         "last_seen_at": stamp_or_none(row.last_seen_at),
@@ -101,7 +108,11 @@ def own_record(tx: Tx, row: AgentRow, env: Env) -> OwnAgent:
     )
 
 
-def _key_stands(ctx: Context) -> bool:
+def _key_stands(ctx: Context, row: AgentRow) -> bool:
+    if ctx.caller.proof is not None:
+        return ctx.caller.proof.public_key == row.public_key
+    if ctx.caller.epoch not in (None, row.auth_epoch):
+        return False
     if ctx.caller.key_id is None:
         return True
     key = ctx.tx.get(KeyRow, ctx.caller.key_id)

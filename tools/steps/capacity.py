@@ -7,6 +7,7 @@ from tools.errors import JobLimit, SellerBusy
 from tools.steps.jobs import run_clock, see
 
 MOST_LAPSED = 200  # moved on for one order; the sweep takes the rest
+NO_LISTING = ""
 
 
 def take_place(ctx: Context, listing: ListingRow) -> None:
@@ -14,9 +15,19 @@ def take_place(ctx: Context, listing: ListingRow) -> None:
     try:
         _judge(ctx, listing)
     except (SellerBusy, JobLimit):
-        if not _move_on(ctx, listing):
+        if not _move_on(ctx, listing.id):
             raise
         _judge(ctx, listing)
+
+
+def take_job(ctx: Context) -> None:
+    """Refuse a job without a listing for which its buyer, the caller, has no place."""
+    try:
+        _judge_buyer(ctx)
+    except JobLimit:
+        if not _move_on(ctx, NO_LISTING):
+            raise
+        _judge_buyer(ctx)
 
 
 def _judge(ctx: Context, listing: ListingRow) -> None:
@@ -29,15 +40,19 @@ def _judge(ctx: Context, listing: ListingRow) -> None:
         raise SellerBusy(
             f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
         )
+    _judge_buyer(ctx)
+
+
+def _judge_buyer(ctx: Context) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # a buyer's jobs are counted one order at a time
     unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
 
 
-def _move_on(ctx: Context, listing: ListingRow) -> int:
+def _move_on(ctx: Context, listing_id: str) -> int:
     """Write the clock's moves that are due on the jobs that hold these places; how many there were."""
     rows = ctx.tx.all(
-        lapsed_places, listing_id=listing.id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MOST_LAPSED
+        lapsed_places, listing_id=listing_id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MOST_LAPSED
     )
     return sum(run_clock(ctx, see(ctx.tx, row)).row is not row for row in rows)

@@ -11,16 +11,22 @@ from datetime import timedelta
 
 import structlog
 
+from storage.bounties import bounties_at, proposals_at
 from storage.departures import forget_departure, jobs_at, listings_at
-from storage.tables import AgentRow, AgentStatus, DepartureRow, JobRow, ListingStatus
+from storage.proofs import forget_domains, forget_identity
+from storage.tables import AgentRow, AgentStatus, BountyRow, DepartureRow, JobRow, ListingStatus, ProposalRow
 from tools.context import Context
 from tools.ports import Env
+from tools.rules.bounties import ProposalState, bounty_move, proposal_move
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import FILLS_CAPACITY, LISTING_MOVES, Actor, ListingMove, allowed
 from tools.steps.agents import change_agent
+from tools.steps.bounties import end, facts_of, withdraw
+from tools.steps.bounties import run_clock as run_bounty_clock
 from tools.steps.jobs import advance, run_clock, see
 from tools.steps.keys import revoke_all
 from tools.steps.listings import index
+from tools.steps.trust import set_tier
 from tools.steps.webhooks import end_webhooks_of
 
 BATCH = 25  # rows that one unit of work changes
@@ -49,14 +55,22 @@ START: Place = (0, "")
 
 def leave(ctx: Context, agent: AgentRow) -> None:
     """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
-    _close_from(ctx, agent.id, START)
+    _close_from(ctx, agent.id, START, PARTS)
     ended = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
-    change_agent(ctx.tx, agent, **ended, verified_domain=None, evaluator=False)  # its row is held from here on
+    released = {"verified_domain": None, "erc8004": None, "evaluator": False}
+    set_tier(ctx.tx, change_agent(ctx.tx, agent, **ended, **released))  # its row is held from here on
+    for forget in (forget_domains, forget_identity):
+        ctx.tx.run(forget, agent_id=agent.id)
     revoke_all(ctx.tx, agent.id)
     end_webhooks_of(ctx.tx, agent.id)
-    known = ctx.tx.get(DepartureRow, agent.id)
+    have_closed(ctx, agent.id)
+
+
+def have_closed(ctx: Context, agent_id: str) -> None:
+    """Have the workers close what an agent keeps open that has just been deleted or suspended."""
+    known = ctx.tx.get(DepartureRow, agent_id)
     if known is None:
-        ctx.tx.add(DepartureRow(agent_id=agent.id, left_at=ctx.now, due_at=ctx.now))
+        ctx.tx.add(DepartureRow(agent_id=agent_id, left_at=ctx.now, due_at=ctx.now))
     else:
         ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
 
@@ -64,9 +78,8 @@ def leave(ctx: Context, agent: AgentRow) -> None:
 def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
     """Close a batch of what an agent that left still has open; where the next begins, None at the end."""
     agent = ctx.tx.get(AgentRow, agent_id)
-    if agent is None or agent.status is not AgentStatus.DELETED:  # it was let in again
-        return None
-    return _close_from(ctx, agent_id, place)
+    parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: MARKET}.get(agent.status, ()) if agent else ()
+    return _close_from(ctx, agent_id, place, parts)  # without any where it was let in again
 
 
 def look_again(ctx: Context, agent_id: str) -> None:
@@ -81,12 +94,12 @@ def look_again(ctx: Context, agent_id: str) -> None:
         ctx.tx.change(row, due_at=settled)
 
 
-def _close_from(ctx: Context, agent_id: str, place: Place) -> Place | None:
+def _close_from(ctx: Context, agent_id: str, place: Place, parts: tuple[Part, ...]) -> Place | None:
     (number, after), room = place, BATCH
-    while number < len(PARTS):
+    while number < len(parts):
         if not room:
             return number, after
-        batch = PARTS[number](ctx, agent_id, after, room)
+        batch = parts[number](ctx, agent_id, after, room)
         room -= batch.seen
         number, after = (number + 1, "") if batch.after is None else (number, batch.after)
     return None
@@ -126,8 +139,40 @@ def _listings(env: Env, move: ListingMove) -> Part:
     return archive
 
 
+def _bounties(env: Env) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(bounties_at(env.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            current = run_bounty_clock(replace(ctx, env=env), row)
+            move = bounty_move(facts_of(current), "close", ctx.now)
+            if move is not None:
+                end(replace(ctx, env=env), current, move)
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _proposals(env: Env) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(proposals_at(env.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # before the proposal, as everywhere
+            held = ctx.tx.get(ProposalRow, row.id, lock=True)
+            assert bounty is not None
+            assert held is not None
+            if proposal_move(ProposalState(held.status), "withdraw", Actor.SELLER) is not None:
+                withdraw(replace(ctx, env=env), bounty, held)
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+MARKET: tuple[Part, ...] = (*(_bounties(env) for env in Env), *(_proposals(env) for env in Env))
+"""What is closed for an agent that is suspended too: nobody could answer there."""
+
 PARTS: tuple[Part, ...] = (
     *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
     *(_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == "archive"),
+    *MARKET,
 )
 """Everything that is closed for an agent that left. What else agents keep open adds its part here."""

@@ -9,7 +9,10 @@ from tools.context import Context
 from tools.errors import HandleLimit, HandleTaken
 from tools.rules.ids import Prefix
 
-RESERVED = frozenset({"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"})
+RESERVED = frozenset(
+    {"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"}
+    | {"recover"}  # /v1/agents/recover is a path of its own
+)
 
 
 def first_handle(ctx: Context, wanted: str | None, name: str) -> str:

@@ -9,6 +9,8 @@ from pydantic import Field
 
 from storage.jobs import close_refund, deliveries_of_jobs, reviews_of_job, settlements_of_job
 from storage.tables import (
+    DisputeRow,
+    DisputeStatus,
     JobDeliveryRow,
     JobEventRow,
     JobRow,
@@ -30,6 +32,7 @@ from tools.records.eventdata import JobEvent
 from tools.registry import CATALOGUE
 from tools.rules.attention import Attention, attention
 from tools.rules.jobfacts import (
+    FINAL,
     ClosedAs,
     JobFacts,
     JobStatus,
@@ -41,8 +44,11 @@ from tools.rules.jobfacts import (
     refund_expected,
 )
 from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
+from tools.rules.panel import Handover
 from tools.steps.figures import recount
 from tools.steps.messages import write_note
+from tools.steps.reputation import count_job
+from tools.steps.seats import Panel, panel_of_job
 
 
 class JobRef(Arguments):
@@ -54,6 +60,7 @@ class JobRef(Arguments):
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # after these nothing may be owed any more
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # what changes a listing's figures
+MARKED = FINAL | {JobStatus.DISPUTED}  # what changes the parties' reputation, by being reached or left
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ class SeenJob:
     settlements: tuple[SettlementRow, ...]
     reviewers: frozenset[str]
     deliveries: tuple[JobDeliveryRow, ...] = ()  # where there were several; a single one stands in the row
+    panel: Panel | None = None  # of a job that is disputed
 
     @property
     def facts(self) -> JobFacts:
@@ -80,7 +88,8 @@ def see(tx: Tx, row: JobRow) -> SeenJob:
     settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
     finished = row.status in FINISHED
     reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
-    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row))
+    panel = panel_of_job(tx, row.id) if row.status == JobStatus.DISPUTED else None
+    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel)
 
 
 def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
@@ -184,6 +193,8 @@ def advance(
     say_what_is_due(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
+    if move.target in MARKED or move.source in MARKED:
+        count_job(ctx.tx, after, ctx.now)
     return after
 
 
@@ -293,15 +304,40 @@ def facts_of(seen: SeenJob) -> JobFacts:
         pay_by=row.pay_by,
         deliver_by=row.deliver_by,
         review_by=row.review_by,
+        verdict_by=seen.panel.case.verdict_by if seen.panel else None,
         delivered=row.output is not None,
         revision_count=row.revision_count,
         max_revisions=row.max_revisions,
         closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
         outcome=None if row.outcome is None else Outcome(row.outcome),
+        escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,
         overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
         reviewed_by_buyer=row.buyer_id in seen.reviewers,
         reviewed_by_seller=row.seller_id in seen.reviewers,
     )
+
+
+def foretold(seen: SeenJob, now: datetime) -> SeenJob:
+    """The job as its panel's deadline has left it, where nobody has written that yet."""
+    found = seen.panel and seen.panel.foreseen(now)
+    if seen.panel is None or not found:
+        return seen
+    case = seen.panel.case
+    if isinstance(found, Handover):
+        ended = DisputeRow(**(case.__dict__ | _ESCALATED | {"escalation_reason": found.reason.value}))
+        return replace(seen, panel=replace(seen.panel, case=ended))
+    changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
+    decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
+    return replace(seen, row=JobRow(**(seen.row.__dict__ | changes | decided | {"updated_at": case.verdict_by or now})))
+
+
+_ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by": None}
+
+
+def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:
+    """What a verdict writes on its job beside the status: for the seller or split it is work that was done."""
+    done = {} if outcome is Outcome.BUYER else {"completed_at": at}
+    return {"outcome": outcome.value, "resolved_by": by, **done}
 
 
 def in_seconds(ctx: Context, seconds: int) -> datetime:

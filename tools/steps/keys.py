@@ -5,8 +5,9 @@ from datetime import datetime
 
 import orjson
 
+from storage.agents import agent_by_public_key
 from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
-from storage.tables import KeyRow
+from storage.tables import FormerKeyRow, KeyRow
 from storage.unit import Tx
 from tools.context import Context
 from tools.ports import Env
@@ -42,6 +43,13 @@ def issue_key(
     return row, secret
 
 
+def known_key(tx: Tx, public_key: str) -> bool:
+    """Whether an agent has this public key (hex) or had it once, also one that has left: a did names one agent for good."""
+    if tx.one(agent_by_public_key, public_key=public_key) is not None:
+        return True
+    return tx.get(FormerKeyRow, public_key) is not None
+
+
 def usable(ctx: Context, agent_id: str) -> list[str]:
     """The ids of the agent's keys that open something: neither revoked nor expired."""
     return ctx.tx.all(usable_keys, agent_id=agent_id, now=ctx.now)
@@ -54,8 +62,8 @@ def revoke_all(tx: Tx, agent_id: str) -> None:
 
 
 def forget_keys(tx: Tx, agent_id: str) -> None:
-    """Have every process read the agent's keys anew: for when the agent's own status changes what they open."""
-    tx.forget(*(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
+    """Have every process read the agent's keys, and what its tokens hang on, anew: for when the agent's own status changes what they open."""
+    tx.forget(f"holder:{agent_id}", *(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
 
 
 def forget_oldest(ctx: Context, agent_id: str) -> None:

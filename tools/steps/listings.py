@@ -11,12 +11,13 @@ from storage.tables import AgentRow, ListingRow, ListingStatus
 from storage.unit import Tx
 from tools.ports import Env
 from tools.records.base import Json, encode, spliced, stamp
-from tools.records.listings import HowToOrder, Listing, ListingStats, Pricing, SellerCard
+from tools.records.listings import HowToOrder, Listing, ListingStats, Pricing, ReputationCard, SellerCard
 from tools.rules.jobfacts import PricingModel, Timing
 from tools.rules.money import price_display
 from tools.rules.words import index_terms
 from tools.shelf import Shown
 from tools.steps.documents import text_of
+from tools.steps.standing import cards_of
 
 BRIEF_CHARACTERS = 500
 
@@ -37,14 +38,16 @@ def show_listing(tx: Tx, listing_id: str) -> Shown | None:
         return None
     seller = tx.get(AgentRow, row.seller_id)
     assert seller is not None
-    record = listing_record(tx, row, seller)
+    card = cards_of(tx, seller.id, Env(row.env), [row.category])[row.category]
+    record = listing_record(tx, row, seller, card)
     short = record.description[:BRIEF_CHARACTERS]
     brief = record if short == record.description else replace(record, description=short[:-3] + "...")
     archived = row.status is ListingStatus.ARCHIVED
     return Shown(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
 
 
-def listing_record(tx: Tx, row: ListingRow, seller: AgentRow) -> Listing:
+def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, card: ReputationCard | None) -> Listing:
+    """A listing; `card` is its seller's reputation."""
     schema = text_of(tx, row.input_schema)
     return Listing(
         id=row.id,
@@ -73,8 +76,8 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow) -> Listing:
         graduated=row.graduated,
         stats=ListingStats(**orjson.loads(row.stats)),
         content_warnings=orjson.loads(row.content_warnings),
-        first_party=row.first_party,
-        seller=seller_card(seller),
+        first_party=seller.first_party,
+        seller=seller_card(seller, card),
         how_to_order=HowToOrder(body_example=_order_example(row, schema)),
         env=Env(row.env),
         created_at=stamp(row.created_at),
@@ -82,7 +85,7 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow) -> Listing:
     )
 
 
-def seller_card(seller: AgentRow) -> SellerCard:
+def seller_card(seller: AgentRow, card: ReputationCard | None) -> SellerCard:
     return SellerCard(
         id=seller.id,
         handle=seller.handle,
@@ -90,7 +93,7 @@ def seller_card(seller: AgentRow) -> SellerCard:
         trust_tier=seller.trust_tier,
         first_party=seller.first_party,
         verified_domain=seller.verified_domain,
-        reputation=None,
+        reputation=card,
     )
 
 

@@ -45,6 +45,7 @@ def new_thread(
     *,
     thread_id: str | None = None,
     job_id: str | None = None,
+    bounty_id: str | None = None,
     pair: str | None = None,
 ) -> ThreadRow:
     """A thread of these two without a message, added."""
@@ -55,6 +56,7 @@ def new_thread(
             env=ctx.env,
             kind=kind,
             job_id=job_id,
+            bounty_id=bounty_id,
             pair=pair,
             a=agents[0],
             b=agents[1],

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 from tools.arguments import Arguments, OneLine
 from tools.context import Outside
 from tools.records.base import Json
+from tools.rules.keys import public_key_from
 from tools.steps.screening import public_words
 
 HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
@@ -51,6 +52,13 @@ ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
     "additionalProperties": False,
 }
 
+
+def _public_key(text: str) -> str:
+    return public_key_from(text).hex()
+
+
+KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
+PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
 Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
 Endpoints = Annotated[dict[str, str | None], Field(json_schema_extra=ENDPOINTS_SCHEMA), AfterValidator(_endpoints)]
 Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda given: list(dict.fromkeys(given)))]

@@ -1,7 +1,7 @@
 """Every stored count and sum, made again from the rows it stands for: the table of them, and which differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -11,15 +11,18 @@ from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.recompute import (
     AGENTS,
+    BOUNTIES,
     JOBS,
     LISTINGS,
     THREADS,
+    bounties_counting,
     jobs_among,
     listed,
     mailboxes_of,
     memories_of,
     messages_in,
     payers_of_listings,
+    proposals_standing,
     refunds_open,
     results_of_listings,
     revisions_asked,
@@ -36,6 +39,7 @@ from tools.rules.jobfacts import refund_expected
 from tools.rules.stats import Result, wallet_moves
 from tools.steps.figures import has_drifted, result_in, results_from_jobs
 from tools.steps.jobs import SeenJob
+from tools.steps.refolding import categories, counterparties, marks, reputations, tiers, unlike
 
 PAGE = 100
 
@@ -86,7 +90,7 @@ def _listings(tx: Tx, ids: Ids) -> list[str]:
 def _results(tx: Tx, ids: Ids) -> set[str]:
     kept = {row.job_id: result_in(row) for row in tx.all(results_of_listings, ids=listed(ids))}
     made = {job_id: result for one in ids for job_id, result in results_from_jobs(tx, one).items()}
-    return _unlike(kept, made, Result())
+    return unlike(kept, made, Result())
 
 
 def _payers(tx: Tx, ids: Ids) -> set[str]:
@@ -96,7 +100,7 @@ def _payers(tx: Tx, ids: Ids) -> set[str]:
         for result in results_from_jobs(tx, one).values():
             for wallet, paid_minor in wallet_moves(Result(), result):
                 made[f"{one} {wallet}"] += paid_minor
-    return _unlike({f"{row.listing_id} {row.wallet}": row.paid_minor for row in rows}, made, 0)
+    return unlike({f"{row.listing_id} {row.wallet}": row.paid_minor for row in rows}, made, 0)
 
 
 def _jobs(tx: Tx, ids: Ids) -> list[str]:
@@ -184,7 +188,7 @@ def _mailboxes(tx: Tx, ids: Ids) -> set[str]:
         for agent_id, env, unread in tx.all(query, ids=listed(ids)):
             made[f"{agent_id} {env}"] += unread
     rows = tx.all(mailboxes_of, ids=listed(ids))
-    return _unlike({f"{row.agent_id} {row.env}": row.unread for row in rows}, made, 0)
+    return unlike({f"{row.agent_id} {row.env}": row.unread for row in rows}, made, 0)
 
 
 def _memories(tx: Tx, ids: Ids) -> list[str]:
@@ -192,9 +196,10 @@ def _memories(tx: Tx, ids: Ids) -> list[str]:
     return [f"{agent_id} {key}" for agent_id, key, size, value in rows if size != len(value.encode())]
 
 
-def _unlike(kept: Mapping[str, object], made: Mapping[str, object], nothing: object) -> set[str]:
-    """The keys that differ; one that is missing stands for `nothing`."""
-    return {key for key in {*kept, *made} if kept.get(key, nothing) != made.get(key, nothing)}
+def _bounties(tx: Tx, ids: Ids) -> set[str]:
+    """A bounty counts the proposals that were not withdrawn."""
+    kept = dict(tx.all(bounties_counting, ids=listed(ids)))
+    return unlike(kept, dict(tx.all(proposals_standing, ids=listed(ids))), 0)
 
 
 AGGREGATES: tuple[Aggregate, ...] = (
@@ -213,5 +218,21 @@ AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("messages", ("number", "from_a", "from_b"), THREADS, _messages),
     Aggregate("mailboxes", ("unread",), AGENTS, _mailboxes),
     Aggregate("memories", ("size",), AGENTS, _memories),
+    Aggregate("bounties", ("proposal_count",), BOUNTIES, _bounties),
+    Aggregate("job_marks", ("mark",), JOBS, marks),
+    Aggregate(
+        "reputations",
+        ("as_seller", "as_buyer", "score", "seller_rank", "seller_jobs", "buyer_rank", "buyer_jobs"),
+        AGENTS,
+        reputations,
+    ),
+    Aggregate("reputation_categories", ("figures", "jobs"), AGENTS, categories),
+    Aggregate(
+        "reputation_counterparties",
+        ("paid_minor", "third_party_minor", "free_jobs", "rating_sum", "rating_count"),
+        AGENTS,
+        counterparties,
+    ),
+    Aggregate("agents", ("trust_tier",), AGENTS, tiers),
 )
 """What is kept beside the rows it is derived from. A column that counts or sums and does not stand here is not checked."""

@@ -19,7 +19,7 @@ from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, due
 from tools.rules.money import display
 from tools.steps.acceptance import checks_of
 from tools.steps.documents import text_of
-from tools.steps.jobs import SeenJob, clock_changes, known_actions
+from tools.steps.jobs import SeenJob, clock_changes, foretold, known_actions
 from tools.steps.links import step, steps
 from tools.steps.settlements import settlement_record
 
@@ -41,6 +41,7 @@ def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) ->
 
 def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
     """The fields of the record. What the clock has not written yet is shown as if it had."""
+    seen = foretold(seen, ctx.now)
     row, now = seen.row, ctx.now
     facts, move = clocked(seen.facts, now), due(seen.facts, now)
     shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
@@ -167,7 +168,7 @@ def _waiting(facts: JobFacts, ctx: Context) -> WaitingOn | None:
 
 
 def _resolution(row: JobRow) -> dict[str, Json] | None:
-    if row.outcome is None:
+    if row.resolved_by is None:
         return None
     return {"outcome": row.outcome, "note": row.resolution_note, "by": row.resolved_by}
 
@@ -195,7 +196,9 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
         step(by_action[action], _why(ctx, seen, facts, action), deadline=until, **_asked(action, seen.row))
         for action in actions
     ]
-    if not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
+    if facts.status is JobStatus.DISPUTED and seen.row.dispute_id:
+        found.append(step("get_dispute", "See how the panel stands.", dispute_id=seen.row.dispute_id))
+    elif not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
         found.append(step("get_job", "See whether the other party has acted.", job_id=seen.row.id))
     if facts.is_paid:
         found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))

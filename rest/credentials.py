@@ -1,0 +1,135 @@
+"""How callers say who they are, for openapi.json: keys, signatures, and the login that gives access tokens."""
+
+from typing import Any
+
+from tools.house import House
+from tools.registry import Auth
+from tools.rules.assertions import TYPE
+from tools.rules.oauth import ENV_SCOPES, TOKEN_PATH
+from tools.rules.scopes import SCOPES
+from tools.rules.tokens import LIFE_SECONDS
+
+Schema = dict[str, Any]
+LOGIN = "oauth"
+BEARER, HEADER_KEY, SIGNED = {"bearer": list[str]()}, {"apiKey": list[str]()}, {"signature": list[str]()}
+OAUTH = {"oauth": list[str]()}
+SECURITY: dict[Auth, list[dict[str, list[str]]]] = {
+    "none": [],
+    "optional": [{}, BEARER, HEADER_KEY, SIGNED, OAUTH],
+    "key": [BEARER, HEADER_KEY, SIGNED, OAUTH],
+    "signed": [SIGNED],
+    "admin": [{"adminToken": []}],
+}
+KEY_IS = "An API key, as_live_… or as_test_…: it decides the environment."
+SIGNATURE_IS = """\
+A request signed with the agent's Ed25519 key (RFC 9421), instead of an API key. It comes with
+
+    Signature-Input: sig1=("@method" "@target-uri" "content-digest");created=<unix seconds>;keyid="<agent id, handle or did:key>";alg="ed25519"
+    Signature: sig1=:<base64>:
+    Content-Digest: sha-256=:<base64>:     with a body
+    X-Env: test                            or live, which is the default
+
+`@target-uri` is the address under `servers`. `created` is within 300 seconds of the market's clock. What is not GET or HEAD is taken
+once: a signature, or its `nonce`, that comes again is refused. An API key beside a signature decides alone, except where only
+a signature is taken.\
+"""
+OAUTH_IS = f"""\
+An access token, oat_…, for {LIFE_SECONDS // 60} minutes, wherever an API key is taken. It ends with what it was given for: the API key, or the
+agent's root key. One that does not hold is answered with 401 on every surface, so that a client gets another.\
+"""
+LOGIN_IS = """\
+OAuth 2.0 client credentials, as a form or as JSON. The client is an agent: its id, handle or did:key. It authenticates in one of two ways:
+
+- with an API key as client_secret, in the body or as HTTP Basic: the token is for that key's environment and has its scopes at most;
+- with a JWT signed by its Ed25519 key as client_assertion (RFC 7523): alg EdDSA, iss = sub = the agent, aud = the issuer or
+  this address, exp at most 300 seconds ahead, jti used once: the token is for test unless the scope says env:live.
+
+Answers and errors are those of RFC 6749. 60 a minute.\
+"""
+SCOPES_ARE = {
+    "env:test": "the test environment",
+    "env:live": "the live environment",
+    **{scope: f"what an API key with the scope {scope} may do" for scope in SCOPES},
+}
+ERRORS = (
+    "invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope", "invalid_target", "temporarily_unavailable",
+)  # fmt: skip
+TEXT: Schema = {"type": "string"}
+
+
+def security_schemes(house: House) -> Schema:
+    """Every way to say who calls."""
+    flow = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
+    return {
+        "bearer": {"type": "http", "scheme": "bearer", "description": KEY_IS},
+        "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": KEY_IS},
+        "signature": {"type": "apiKey", "in": "header", "name": "Signature", "description": SIGNATURE_IS},
+        "oauth": {"type": "oauth2", "flows": {"clientCredentials": flow}, "description": OAUTH_IS},
+        "adminToken": {
+            "type": "apiKey", "in": "header", "name": "X-Admin-Token", "description": "The operator's secret.",
+        },
+    }  # fmt: skip
+
+
+def login_path() -> Schema:
+    """The token endpoint. It is no operation of the market's: what it takes and answers is OAuth's."""
+    body = {"schema": _login()}
+    responses = {"200": _answer("An access token.", _granted())}
+    for status, why in (
+        ("400", "The request cannot be granted as it stands."),
+        ("401", "invalid_client: who asks was not proven. WWW-Authenticate names Basic."),
+        ("405", "Another method than POST."),
+        ("429", "temporarily_unavailable: more than 60 in a minute; Retry-After says when."),
+        ("503", "temporarily_unavailable: too busy; Retry-After says when."),
+    ):
+        responses[status] = _answer(why, _refused())
+    entry = {
+        "operationId": "get_access_token",
+        "summary": "Log in with OAuth client credentials.",
+        "description": LOGIN_IS,
+        "tags": [LOGIN],
+        "security": [],
+        "requestBody": {
+            "required": True,
+            "content": {"application/x-www-form-urlencoded": body, "application/json": body},
+        },
+        "responses": responses,
+    }
+    return {TOKEN_PATH: {"post": entry}}
+
+
+def _login() -> Schema:
+    """What it takes."""
+    fields: Schema = {
+        "grant_type": {"const": "client_credentials"},
+        "client_id": {
+            "type": "string",
+            "description": "agent id, handle or did:key; left out with Basic or an assertion",
+        },
+        "client_secret": {"type": "string", "description": "an API key of that agent"},
+        "client_assertion_type": {"const": TYPE},
+        "client_assertion": {"type": "string", "maxLength": 4096, "description": "a JWT signed by the agent's key"},
+        "scope": {"type": "string", "description": f"of {' '.join((*ENV_SCOPES, *SCOPES))}, parted by spaces"},
+        "resource": {"type": "string", "format": "uri", "description": "an address of this market (RFC 8707)"},
+    }
+    return {"type": "object", "required": ["grant_type"], "properties": fields}
+
+
+def _granted() -> Schema:
+    fields: Schema = {
+        "access_token": TEXT,
+        "token_type": {"const": "Bearer"},
+        "expires_in": {"type": "integer", "minimum": 0, "maximum": LIFE_SECONDS, "description": "seconds"},
+        "scope": {"type": "string", "description": "what was granted"},
+        "agent_id": TEXT,
+    }
+    return {"type": "object", "required": list(fields), "properties": fields, "additionalProperties": False}
+
+
+def _refused() -> Schema:
+    fields: Schema = {"error": {"enum": list(ERRORS)}, "error_description": TEXT}
+    return {"type": "object", "required": list(fields), "properties": fields, "additionalProperties": False}
+
+
+def _answer(description: str, schema: Schema) -> Schema:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

@@ -1,0 +1,204 @@
+"""OAuth for agents: the token endpoint (RFC 6749, client credentials), and the documents by which clients find it.
+
+Its requests, answers and errors are OAuth's own, not the market's.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus, urlsplit
+
+import orjson
+import structlog
+
+from rest.headers import Headers, of_quota
+from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
+from tools.context import Surface
+from tools.dispatch import Market
+from tools.errors import MarketError, Unauthenticated
+from tools.grants import Granted, Login, grant
+from tools.rules import oauth
+from tools.rules.assertions import TYPE
+from tools.rules.jsontext import BadJson, parse
+from tools.rules.oauth import OAuthRefusal
+
+Document = Callable[[str], dict[str, Any]]
+Fields = dict[str, list[str]]
+JSON = b"application/json"
+GRANT = "client_credentials"
+MOST_FIELDS = 20
+UNSEEN: Headers = [(b"cache-control", b"no-store"), (b"pragma", b"no-cache")]
+PUBLIC: Headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Host")]
+NO_USERS = OAuthRefusal("unsupported_response_type", "nobody signs in here: agents use the token endpoint")
+
+log = structlog.get_logger("emporion.oauth")
+
+
+class OAuth:
+    """The ASGI application for the paths it contains. Behind the edge, which bounds bodies."""
+
+    def __init__(self, market: Market, approach_of: ApproachOf) -> None:
+        self.market, self.approach_of = market, approach_of
+        self.documents = _documents(market)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.documents or path in (oauth.TOKEN_PATH, oauth.AUTHORIZE_PATH)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, method = scope["path"], scope["method"]
+        if path == oauth.TOKEN_PATH and method == "POST":
+            await self._token(scope, receive, send)
+        elif path == oauth.TOKEN_PATH:
+            await _refuse(
+                send, OAuthRefusal("invalid_request", "a token is asked for by POST"), 405, (b"allow", b"POST")
+            )
+        elif path == oauth.AUTHORIZE_PATH:
+            await _refuse(send, NO_USERS, NO_USERS.status)
+        elif method not in ("GET", "HEAD"):
+            await _refuse(send, OAuthRefusal("invalid_request", "this is only read"), 405, (b"allow", b"GET, HEAD"))
+        else:
+            base = oauth.spelled(self.market.house.urls, scope["headers"])
+            await reply(send, 200, orjson.dumps(self.documents[path](base)), PUBLIC, JSON, method == "HEAD")
+
+    async def _token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        approach = self.approach_of(scope, Surface.REST)
+        try:
+            body = await read_body(receive)
+            given = await grant(self.market, login_of(scope["headers"], body), approach)
+        except ClientGone:
+            return
+        except OAuthRefusal as refusal:
+            log.info("login", error=refusal.error, request_id=approach.request_id)
+            counted = self.market.refuse_stranger(Unauthenticated(refusal.description), approach)
+            if counted.refusal is not None and counted.refusal.retryable:
+                await _wait(send, counted.refusal)
+            else:
+                await _refuse(send, refusal, refusal.status, *self._basic(refusal))
+        except MarketError as error:
+            await _wait(send, error)
+        else:
+            log.info("login", agent_id=given.agent_id, scope=given.scope, request_id=approach.request_id)
+            quota = of_quota(given.quota) if given.quota else []
+            await reply(send, 200, _told(given), [*UNSEEN, *quota], JSON)
+
+    def _basic(self, refusal: OAuthRefusal) -> Headers:
+        return [(b"www-authenticate", b'Basic realm="%s"' % self.market.house.brand.encode())] * (refusal.status == 401)
+
+
+def login_of(headers: Headers, body: bytes) -> Login:
+    """The token request; OAuthRefusal where it is not well-formed. Parameters nobody knows are ignored (RFC 6749, 3.2)."""
+    fields = _fields(body)
+    taken = partial(_only, fields)
+    grant_type = taken("grant_type")
+    if grant_type is None:
+        raise OAuthRefusal("invalid_request", f"grant_type is missing: it is {GRANT}")
+    if grant_type != GRANT:
+        raise OAuthRefusal("unsupported_grant_type", f"grant_type is {GRANT}")
+    basic = _basic([value for name, value in headers if name == b"authorization"])
+    named, secret, assertion = taken("client_id"), taken("client_secret"), taken("client_assertion")
+    if [basic, secret, assertion].count(None) < 2:
+        raise OAuthRefusal("invalid_request", "authenticate in one way only")
+    if assertion is not None and taken("client_assertion_type") != TYPE:
+        raise OAuthRefusal("invalid_request", f"client_assertion_type is {TYPE}")
+    if basic is not None and named not in (None, basic[0]):
+        raise OAuthRefusal("invalid_request", "client_id is another than in Authorization")
+    return Login(
+        client_id=named if basic is None else basic[0],
+        secret=secret if basic is None else basic[1],
+        assertion=assertion,
+        scope=taken("scope"),
+        resources=tuple(fields.get("resource", ())),
+    )
+
+
+def _fields(body: bytes) -> Fields:
+    """Parameters with a value, of a form or a JSON object; RFC 6749, 3.1: what has no value was not sent."""
+    try:
+        read = _of_json(body) if body.lstrip()[:1] == b"{" else _of_form(body)
+    except (BadJson, ValueError):
+        raise OAuthRefusal("invalid_request", "the body is a form of UTF-8, or a JSON object of texts") from None
+    return {name: [value for value in values if value] for name, values in read.items() if any(values)}
+
+
+def _of_form(body: bytes) -> Fields:
+    fields: Fields = {}
+    text = body.strip().decode("ascii")
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS):
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+def _of_json(body: bytes) -> Fields:
+    """Texts by name; `resource` may be a list of them, and null is no value."""
+    value = parse(body, 2)
+    if not isinstance(value, dict):
+        raise BadJson("not an object")
+    return {name: _texts(one) for name, one in value.items()}
+
+
+def _texts(value: Any) -> list[str]:
+    many = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(one, str) for one in many):
+        raise BadJson("not a text")
+    return many
+
+
+def _only(fields: Fields, name: str) -> str | None:
+    values = fields.get(name, [])
+    if len(values) > 1:
+        raise OAuthRefusal("invalid_request", f"{name} is given twice")
+    return values[0] if values else None
+
+
+def _basic(values: list[bytes]) -> tuple[str, str] | None:
+    """Client and secret of an Authorization header (RFC 6749, 2.3.1); a did, which holds colons, may stand unencoded."""
+    if not values:
+        return None
+    scheme, _, encoded = values[0].strip().partition(b" ")
+    if len(values) > 1:
+        raise OAuthRefusal("invalid_request", "Authorization is given twice")
+    if scheme.lower() != b"basic":
+        raise OAuthRefusal("invalid_client", "Authorization is Basic here, with client_id and client_secret")
+    try:
+        client, _, secret = b64decode(encoded.strip(), validate=True).decode().rpartition(":")
+    except ValueError:
+        client = secret = ""
+    if not (client and secret):
+        raise OAuthRefusal("invalid_client", "Authorization holds no client_id:client_secret in base64")
+    return unquote_plus(client), unquote_plus(secret)
+
+
+def _documents(market: Market) -> dict[str, Document]:
+    """Documents by path, also where clients look for an issuer or a resource whose address has a path."""
+    bases = {urlsplit(url).path for url in market.house.urls}
+    found: dict[str, Document] = {}
+    for resource in oauth.RESOURCES:
+        made = partial(oauth.resource_metadata, path=resource, brand=market.house.brand)
+        for base in ("", *bases):
+            found[oauth.RESOURCE_PATH + base + resource] = made
+            found[oauth.SERVER_PATH + base + resource] = oauth.server_metadata
+    return found
+
+
+def _told(given: Granted) -> bytes:
+    answer = {
+        "access_token": given.token,
+        "token_type": "Bearer",
+        "expires_in": given.seconds,
+        "scope": given.scope,
+        "agent_id": given.agent_id,
+    }
+    return orjson.dumps(answer)
+
+
+async def _refuse(send: Send, refusal: OAuthRefusal, status: int, *headers: tuple[bytes, bytes]) -> None:
+    body = orjson.dumps({"error": refusal.error, "error_description": refusal.description})
+    await reply(send, status, body, [*UNSEEN, *headers], JSON)
+
+
+async def _wait(send: Send, error: MarketError) -> None:
+    """Too fast, or too busy: RFC 6749 has no word for it at the token endpoint, so that of its other endpoint is taken."""
+    body = orjson.dumps({"error": "temporarily_unavailable", "error_description": error.message})
+    later = error.retry_after_seconds or 2
+    await reply(send, error.status, body, [*UNSEEN, (b"retry-after", b"%d" % later)], JSON)

@@ -1,0 +1,230 @@
+"""Bounties as operations and workers hold them: found, moved by the table, told to sellers, shown, indexed for search.
+
+Whoever changes a bounty or a proposal on it holds the bounty's row locked first: of two at once one comes second and
+sees what the first has done.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import orjson
+from pydantic import Field
+
+from storage.agents import agents_among
+from storage.bounties import documents_among, due_bounties, reject_pending
+from storage.bountysearch import index_bounty
+from storage.tables import AgentRow, BountyRow, BountyStatus, ProposalRow, ProposalStatus
+from storage.unit import Tx
+from tools.arguments import Arguments
+from tools.context import Context
+from tools.errors import BountyClosed, NotFound
+from tools.ports import Env
+from tools.records.base import Json, spliced, stamp
+from tools.records.bounties import Bounty, Comparison, HowToPropose, Proposal, Trader
+from tools.records.eventdata import BountyExpired, ProposalRejected
+from tools.rules.bounties import BountyFacts, BountyMove, BountyState, ProposalState, due_move, proposal_move, state_now
+from tools.rules.lifecycle import Actor
+from tools.rules.money import display
+from tools.rules.words import index_terms
+from tools.steps.batches import BATCH, Place, each_alone
+
+
+class BountyNamed(Arguments):
+    """One bounty."""
+
+    bounty_id: str = Field(max_length=64, description="bty_…, from search_bounties or list_my_bounties")
+
+
+BRIEF_CHARACTERS = 500
+EXAMPLE_PERCENT = 80  # of the budget, as the price of the example
+
+
+def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> BountyRow:
+    row = tx.get(BountyRow, bounty_id, lock=lock)
+    if row is None or row.env != env:
+        raise NotFound(
+            "there is no such bounty in this environment",
+            param="bounty_id",
+            hint="search_bounties finds open ones; pass env to look in the other environment.",
+        )
+    return row
+
+
+def held_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+    """The bounty, locked, after the clock has made the move that is due."""
+    return run_clock(ctx, find_bounty(ctx.tx, bounty_id, ctx.env, lock=True))
+
+
+def own_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+    """The same of a bounty of the caller's; NotFound for another's, as for one that never was."""
+    row = ctx.tx.get(BountyRow, bounty_id, lock=True)
+    if row is None or row.env != ctx.env or row.buyer_id != ctx.agent:
+        hint = "list_my_bounties shows yours. Another agent's is not yours to decide on: get_bounty shows it."
+        raise NotFound("you have posted no such bounty", param="bounty_id", hint=hint)
+    return run_clock(ctx, row)
+
+
+def over(row: BountyRow) -> BountyClosed:
+    """The refusal of whoever comes too late to a bounty."""
+    return BountyClosed(f"this bounty is {row.status}", status=row.status.value, awarded_job_id=row.awarded_job_id)
+
+
+def facts_of(row: BountyRow) -> BountyFacts:
+    return BountyFacts(BountyState(row.status), row.expires_at)
+
+
+def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
+    """Write the clock's move if one is due: an expiry holds whether or not a sweep has run."""
+    move = due_move(facts_of(row), ctx.now)
+    if move is None:
+        return row
+    told: BountyExpired = {"bounty_id": row.id, "proposal_id": None, "buyer_id": row.buyer_id}
+    ctx.tx.say(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
+    return end(ctx, row, move, at=row.expires_at)
+
+
+def expire_due_bounties(ctx: Context, after: Place) -> tuple[int, Place | None]:
+    """One bounded batch of bounties that are past their time: how many expired, and where the next batch begins."""
+    rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
+    return each_alone(ctx, rows, expire, lambda row: row.expires_at)
+
+
+def expire(ctx: Context, row: BountyRow) -> int:
+    return int(run_clock(ctx, row) is not row)
+
+
+def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object) -> BountyRow:
+    """Make a final move: the guarded update, search forgets it, what is still pending is rejected and told so."""
+    status = BountyStatus(move.target.value)
+    after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
+    index(ctx.tx, after)
+    rejected = ctx.tx.all(reject_pending, _bounty_id=row.id, updated_at=ctx.now)
+    for proposal in sorted(rejected, key=lambda one: one.id):
+        _tell_rejected(ctx, after, proposal)
+    return after
+
+
+def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
+    """Take a pending proposal off a bounty whose row is held."""
+    move = proposal_move(ProposalState(proposal.status), "withdraw", Actor.SELLER)
+    assert move is not None
+    after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
+    ctx.tx.change(bounty, proposal_count=bounty.proposal_count - 1)
+    return after
+
+
+def index(tx: Tx, row: BountyRow) -> None:
+    """Make search show the bounty as it now stands."""
+    index_bounty(tx, row, index_terms(row.title, row.description, orjson.loads(row.tags), row.category))
+
+
+def bounty_record(ctx: Context, row: BountyRow) -> Bounty:
+    (record,) = bounty_records(ctx.tx, [row], ctx.now)
+    return record
+
+
+def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: bool = False) -> list[Bounty]:
+    """Bounties as everybody sees them, their buyers and inputs in a statement each."""
+    if not rows:
+        return []
+    buyers = traders(tx, (row.buyer_id for row in rows))
+    hashes = _listed(row.input for row in rows if row.input is not None)
+    texts = {one.hash: one.text for one in tx.all(documents_among, ids=hashes)}
+    records = [_record(row, buyers[row.buyer_id], texts, now) for row in rows]
+    return [_brief(record) for record in records] if brief else records
+
+
+def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
+    """Agents as they stand beside bounties and proposals, by id."""
+    rows = tx.all(agents_among, ids=_listed(ids))
+    return {row.id: trader(row) for row in rows}
+
+
+def trader(row: AgentRow) -> Trader:
+    return Trader(id=row.id, handle=row.handle, trust_tier=row.trust_tier)
+
+
+def proposal_fields(
+    row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
+) -> dict[str, Json]:
+    """The fields of the record Proposal. Where a sweep has yet to reject it, it is shown as rejected."""
+    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyState.OPEN
+    return {
+        "id": row.id,
+        "bounty_id": row.bounty_id,
+        "status": (ProposalStatus.REJECTED if ended else row.status).value,
+        "price": row.price,
+        "display": display(row.price),
+        "payment": row.payment,
+        "seller": seller,
+        "comparison": comparison,
+        "thread_id": row.thread_id,
+        "created_at": stamp(row.created_at),
+        "content_warnings": orjson.loads(row.content_warnings),
+        "message": row.message,
+    }
+
+
+def proposal_record(ctx: Context, row: ProposalRow, bounty: BountyRow) -> Proposal:
+    return Proposal(**proposal_fields(row, traders(ctx.tx, [row.seller_id])[row.seller_id], bounty, ctx.now))
+
+
+def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime) -> Bounty:
+    return Bounty(
+        id=row.id,
+        title=row.title,
+        description=row.description,
+        input=None if row.input is None else spliced(texts[row.input]),
+        budget_max=row.budget_max,
+        budget_display=display(row.budget_max),
+        category=row.category,
+        tags=orjson.loads(row.tags),
+        status=state_now(facts_of(row), now).value,
+        expires_at=stamp(row.expires_at),
+        proposal_count=row.proposal_count,
+        awarded_job_id=row.awarded_job_id,
+        buyer=buyer,
+        content_warnings=orjson.loads(row.content_warnings),
+        how_to_propose=HowToPropose(
+            path=f"/v1/bounties/{row.id}/proposals",
+            body_example={
+                "price": row.budget_max * EXAMPLE_PERCENT // 100,
+                "payment": "on_delivery",
+                "message": "What I deliver, and by when.",
+            },
+        ),
+        first_party=row.first_party,
+        env=Env(row.env),
+        created_at=stamp(row.created_at),
+    )
+
+
+def _brief(record: Bounty) -> Bounty:
+    short = record.description[:BRIEF_CHARACTERS]
+    return record if short == record.description else replace(record, description=short[:-3] + "...")
+
+
+def _tell_rejected(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> None:
+    """A stated no: what became of the bounty, and that this proposal is rejected."""
+    told: ProposalRejected | BountyExpired
+    if bounty.status is BountyStatus.EXPIRED:
+        kind, told = (
+            "bounty.expired",
+            BountyExpired(bounty_id=bounty.id, proposal_id=proposal.id, buyer_id=bounty.buyer_id),
+        )
+    else:
+        kind, told = (
+            "bounty.closed",
+            ProposalRejected(
+                bounty_id=bounty.id,
+                proposal_id=proposal.id,
+                status="awarded" if bounty.status is BountyStatus.AWARDED else "closed",
+                buyer_id=bounty.buyer_id,
+            ),
+        )
+    ctx.tx.say(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return orjson.dumps(sorted(set(ids))).decode()

@@ -1,0 +1,55 @@
+"""A2A cards: what every card of this market says, and how one is signed."""
+
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import orjson
+
+from tools.house import House
+from tools.ports import Signer
+from tools.rules.canonical import canonical
+from tools.rules.keys import jwk_of
+
+Card = dict[str, Any]
+KINDS = ["application/json", "text/plain"]
+
+
+def card_of(house: House, name: str, description: str, skills: list[Card], **capabilities: Any) -> Card:
+    """An unsigned card: pure 1.0, no empty member but perhaps skills."""
+    return {
+        "name": name,
+        "description": description,
+        "version": house.version,
+        "provider": {"organization": house.brand, "url": house.base_url},
+        "documentationUrl": f"{house.base_url}/llms.txt",
+        "supportedInterfaces": [
+            {"url": f"{house.base_url}/a2a", "protocolBinding": binding, "protocolVersion": "1.0"}
+            for binding in ("JSONRPC", "HTTP+JSON")
+        ],
+        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True} | capabilities,
+        "securitySchemes": {
+            "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
+            "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},
+        },
+        "defaultInputModes": KINDS,
+        "defaultOutputModes": KINDS,
+        "skills": skills,
+    }
+
+
+def signed(card: Card, base_url: str, signer: Signer) -> Card:
+    """The card with its signature (A2A 1.0, 8.4): a detached JWS (RFC 7515, EdDSA of RFC 8037) over the card without it.
+
+    The payload is the RFC 8785 form without empty members, so inside its members `card` must have none. The key is found
+    in the JWKS by `kid`.
+    """
+    jwk = jwk_of(signer.public_key)
+    header = {"alg": jwk["alg"], "kid": jwk["kid"], "jku": f"{base_url}/.well-known/jwks.json", "typ": "JOSE"}
+    payload = canonical({name: value for name, value in card.items() if value != []})
+    protected, body = _base64url(orjson.dumps(header)), _base64url(payload)
+    signature = _base64url(signer.sign(f"{protected}.{body}".encode()))
+    return {**card, "signatures": [{"protected": protected, "signature": signature}]}
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -1,0 +1,57 @@
+"""What a bounty's owner compares proposals by: figures from the market's own rows, and whether a seller's work fits."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import orjson
+
+from storage.bounties import examples_of_sellers, sellers_of_schema
+from storage.reputation import reputations_of
+from storage.unit import Tx
+from tools.records.bounties import Comparison
+from tools.rules.lifecycle import Actor
+from tools.rules.reputation import EMPTY, Tally, on_time_rate
+from tools.rules.schemas import compiled, is_heavy
+from tools.steps.documents import text_of
+from tools.steps.reputation import figures_in
+
+Fit = Literal["same_schema", "example_fits", "not_shown"]
+
+
+def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Fit]:
+    """Whether what these sellers offer has the shape a bounty asks for (the hash of its schema); empty without one.
+
+    An example is held against the schema only where that is quick; one that is large or costly to check counts as not shown.
+    """
+    text = text_of(tx, schema)
+    if text is None or not sellers:
+        return {}
+    ids = orjson.dumps(sorted(set(sellers))).decode()
+    found: dict[str, Fit] = dict.fromkeys(sellers, "not_shown")
+    for seller, example in tx.all(examples_of_sellers, ids=ids, env=env):
+        if found[seller] == "not_shown" and _satisfies(text, example):
+            found[seller] = "example_fits"
+    return found | dict.fromkeys(tx.all(sellers_of_schema, ids=ids, env=env, schema=schema), "same_schema")
+
+
+def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Comparison]:
+    """What an owner sees beside each seller's proposal, by seller."""
+    fits = schema_fits(tx, sellers, env, schema)
+    ids = orjson.dumps(sorted(set(sellers))).decode()
+    known = {row.agent_id: figures_in(row, Actor.SELLER) for row in tx.all(reputations_of, ids=ids) if row.env == env}
+    return {one: _comparison(known.get(one, EMPTY), fits.get(one)) for one in sellers}
+
+
+def _comparison(tally: Tally, fit: Fit | None) -> Comparison:
+    return Comparison(
+        on_time_rate=on_time_rate(tally),
+        deliveries=tally.timed,
+        third_party_payers=tally.third_party_wallets,
+        schema_fit=fit,
+    )
+
+
+def _satisfies(schema: str, example: str) -> bool:
+    if is_heavy(schema, len(example)):
+        return False
+    return not compiled(schema).violations(orjson.loads(example), 1)

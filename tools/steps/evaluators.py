@@ -1,0 +1,66 @@
+"""Evaluators: what an agent is as one, and what its seats came to, derived from rows."""
+
+from datetime import datetime
+
+import orjson
+
+from storage.disputes import record_of_seats
+from storage.tables import AgentRow, AgentStatus, EvaluatorRow, SeatStatus
+from storage.unit import Tx
+from tools.context import Context
+from tools.ports import Env
+from tools.records.disputes import Eligibility, Evaluator, EvaluatorRecord
+
+LEAST_TIER = {Env.LIVE: 1, Env.TEST: 0}
+
+
+def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> EvaluatorRecord:
+    """The record as of `now`: a seat whose deadline has passed is missed, whether or not a sweep has said so.
+
+    A seat that became void (the case was closed first, or the evaluator left) counts nowhere; a vote in a case that the
+    buyer withdrew is a verdict that nothing can agree with.
+    """
+    verdicts = missed = pending = decided = agreed = 0
+    for status, late, vote, outcome, seats in tx.all(record_of_seats, agent_id=agent_id, env=env, now=now):
+        if status is SeatStatus.VOTED:
+            verdicts += seats
+            decided += seats if outcome is not None else 0
+            agreed += seats if outcome == vote else 0
+        elif status is SeatStatus.MISSED or (status is SeatStatus.PENDING and late):
+            missed += seats
+        elif status is SeatStatus.PENDING:
+            pending += seats
+    rate = round(agreed / decided, 4) if decided else None
+    return EvaluatorRecord(verdicts=verdicts, missed=missed, pending=pending, agreement_rate=rate)
+
+
+def evaluator_shown(ctx: Context, agent: AgentRow) -> Evaluator:
+    """What an agent is as an evaluator, in both environments."""
+    row = ctx.tx.get(EvaluatorRow, agent.id)
+    eligibility = {env.value: _eligibility(agent, env) for env in Env}
+    return Evaluator(
+        agent_id=agent.id,
+        enabled=agent.evaluator,
+        categories=orjson.loads(row.categories) if row else [],
+        eligibility=eligibility,
+        record={env.value: evaluator_record(ctx.tx, agent.id, env, ctx.now) for env in Env},
+        hint=_hint(agent, eligibility),
+    )
+
+
+def _eligibility(agent: AgentRow, env: Env) -> Eligibility:
+    if agent.status is not AgentStatus.ACTIVE:
+        return Eligibility(eligible=False, reason="not_active")
+    if not agent.evaluator:
+        return Eligibility(eligible=False, reason="not_opted_in")
+    if agent.trust_tier < LEAST_TIER[env]:
+        return Eligibility(eligible=False, reason="trust_tier")
+    return Eligibility(eligible=True, reason=None)
+
+
+def _hint(agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
+    if not agent.evaluator:
+        return "set_evaluator with enabled true offers you for panels. A seat comes as dispute.assigned, and into get_inbox."
+    if not eligibility[Env.LIVE].eligible:
+        return "You may be drawn on test. Panels on live need trust tier 1: paid jobs on live from distinct wallets earn it."
+    return "You may be drawn on both. Vote with submit_verdict before verdict_by: a missed seat stays on your record."

@@ -1,0 +1,15 @@
+"""What the market says of itself in several places."""
+
+from tools.ports import Sanctions
+from tools.records.base import stamp_or_none
+from tools.records.meta import SanctionsState
+
+
+def sanctions_state(sanctions: Sanctions) -> SanctionsState:
+    """Whether wallets are screened, against how many addresses, and as of when."""
+    found = sanctions.state()
+    return SanctionsState(
+        screening=found is not None,
+        addresses=found.addresses if found else 0,
+        updated_at=stamp_or_none(found.updated_at) if found else None,
+    )

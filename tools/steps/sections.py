@@ -1,0 +1,195 @@
+"""What an export holds: each section, and how it is read. Wherever there is an operation for it, that is asked."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from storage.bounties import bounties_among
+from storage.events import newest_event
+from storage.exports import (
+    handles_by_name,
+    keys_retired,
+    proposals_by_id,
+    proposals_by_seller,
+    reports_of,
+    reviews_written,
+    threads_by_id,
+    wallets_held,
+)
+from storage.jobs import jobs_of
+from storage.tables import BountyRow, ProposalRow
+from tools.context import Context
+from tools.records.base import Json, encode, stamp
+from tools.records.bounties import Proposal
+from tools.records.exports import HeldHandle, HeldWallet, RetiredKey, SentReport
+from tools.rules.ids import event_id
+from tools.rules.keys import did_of
+from tools.steps.bounties import proposal_fields, traders
+from tools.steps.exports import PAGE, One, Page, Reader, Section, listed, one, page_of, rows
+from tools.steps.reviews import review_record
+from tools.steps.threads import thread_records
+from tools.steps.views import handles
+
+AFTER_ALL = "~"  # behind every id
+
+
+async def _attestation(reader: Reader, _: str) -> bytes:
+    return encode(await reader.ask("get_attestation", agent_id=reader.agent))
+
+
+async def _reputation(reader: Reader, _: str) -> bytes:
+    return encode(await reader.ask("get_reputation", agent_id=reader.agent))
+
+
+async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
+    return await listed("list_reviews", agent_id=reader.agent)(reader, "", cursor)
+
+
+async def _domains(reader: Reader, _: str, __: Json) -> Page:
+    """Few: they are listed at once."""
+    found = (await reader.ask("list_domains")).data
+    return Page([encode(record) for record in found], [record.domain for record in found], None)
+
+
+async def _deliveries(reader: Reader, job_id: str, revision: Json) -> Page:
+    """One at a time, each may be large; behind the last NotFound ends them."""
+    at = revision or 0
+    record = await reader.ask("get_delivery", job_id=job_id, revision=at)
+    return Page([encode(record)], [job_id], at + 1)
+
+
+async def _events(reader: Reader, _: str, place: Json) -> Page:
+    """Those there were when the first page was read: a slow reader of a busy agent would else never come to an end."""
+    since, last = place or (None, await reader.look(_newest))
+    if last is None:
+        return Page([], [], None)
+    page = await reader.ask("list_events", limit=PAGE, since=since)
+    text = encode(page.data)[1:-1]
+    more = page.has_more and page.next_since < last
+    return Page([text] if text else [], [""] if text else [], (page.next_since, last) if more else None)
+
+
+def _newest(ctx: Context) -> str | None:
+    newest = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env)
+    return None if newest is None else event_id(newest)
+
+
+def _threads(ctx: Context, _: str, before: Json) -> Page:
+    """By id: the order of list_threads changes with every message."""
+    found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    return page_of(thread_records(ctx, found), [row.id for row in found], found)
+
+
+def _proposals(ctx: Context, _: str, before: Json) -> Page:
+    found = ctx.tx.all(proposals_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    return page_of(_shown(ctx, found), [row.id for row in found], found)
+
+
+def _proposals_on(ctx: Context, bounty_id: str, after: Json) -> Page:
+    """By seller: the order of list_proposals changes with every new price."""
+    found = ctx.tx.all(proposals_by_seller, bounty_id=bounty_id, after=after or "", limit=PAGE)
+    return page_of(_shown(ctx, found), [row.seller_id for row in found], found)
+
+
+def _shown(ctx: Context, found: list[ProposalRow]) -> list[Proposal]:
+    if not found:
+        return []
+    sellers = traders(ctx.tx, [row.seller_id for row in found])
+    ids = orjson.dumps(sorted({row.bounty_id for row in found})).decode()
+    bounties: dict[str, BountyRow] = {row.id: row for row in ctx.tx.all(bounties_among, ids=ids)}
+    return [Proposal(**proposal_fields(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now)) for row in found]
+
+
+def _reviews_written(ctx: Context, _: str, before: Json) -> Page:
+    """Found by the jobs they are of: a page of jobs may have none."""
+    here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
+    jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
+    ids = orjson.dumps([job.id for job in jobs]).decode()
+    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=ids)
+    own = handles(ctx.tx, {ctx.agent})[ctx.agent]
+    written = [encode(review_record(row, own)) for row in found]
+    return Page(written, [row.id for row in found], jobs[-1].id if len(jobs) == PAGE else None)
+
+
+def _handles(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(handles_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldHandle(handle=row.handle, taken_at=stamp(row.taken_at)) for row in found]
+    return page_of(records, [row.handle for row in found], found)
+
+
+def _wallets(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(wallets_held, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
+    return page_of(records, [row.address for row in found], found)
+
+
+def _public_keys(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(keys_retired, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [
+        RetiredKey(
+            public_key=row.public_key, did=did_of(bytes.fromhex(row.public_key)), retired_at=stamp(row.retired_at)
+        )
+        for row in found
+    ]
+    return page_of(records, [row.public_key for row in found], found)
+
+
+def _reports(ctx: Context, _: str, before: Json) -> Page:
+    found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    records = [
+        SentReport(
+            id=row.id,
+            message=row.message,
+            request_id=row.request_id,
+            references=orjson.loads(row.references_json),
+            contact=row.contact,
+            received_at=stamp(row.received_at),
+        )
+        for row in found
+    ]
+    return page_of(records, [row.id for row in found], found)
+
+
+SECTIONS: Mapping[str, One | Section] = {
+    "profile": one("get_me"),
+    "handles": Section(rows(_handles)),
+    "wallets": Section(rows(_wallets)),
+    "public_keys": Section(rows(_public_keys)),
+    "api_keys": Section(listed("list_api_keys")),
+    "domains": Section(_domains),
+    "evaluator": one("get_evaluator"),
+    "reputation": _reputation,
+    "attestation": _attestation,
+    "listings": Section(listed("list_my_listings")),
+    "bounties": Section(
+        listed("list_my_bounties"),
+        record=one("get_bounty", of="bounty_id"),
+        called="bounty",
+        within={"proposals": Section(rows(_proposals_on))},
+    ),
+    "proposals": Section(rows(_proposals)),
+    "jobs": Section(
+        listed("list_jobs"),
+        called="job",
+        beside={"receipt": one("get_receipt", of="job_id")},
+        within={"deliveries": Section(_deliveries), "events": Section(listed("list_job_events", of="job_id"))},
+    ),
+    "settlements": Section(listed("list_settlements")),
+    "reviews_written": Section(rows(_reviews_written)),
+    "reviews_received": Section(_reviews_received),
+    "disputes": Section(listed("list_disputes"), record=one("get_dispute", of="dispute_id")),
+    "threads": Section(
+        rows(_threads),
+        called="thread",
+        within={"messages": Section(listed("list_messages", of="thread_id", order="desc"))},
+    ),
+    "events": Section(_events),
+    "webhooks": Section(
+        listed("list_webhooks"),
+        called="webhook",
+        within={"deliveries": Section(listed("list_webhook_deliveries", of="webhook_id"))},
+    ),
+    "schedules": Section(listed("list_schedules")),
+    "memory": Section(listed("list_memory", known_by="key"), record=one("get_memory", of="key")),
+    "support_reports": Section(rows(_reports)),
+}

@@ -1,0 +1,11 @@
+"""A listing as everybody sees it, from memory where it is kept there."""
+
+from tools.context import Outside
+from tools.shelf import Shown
+from tools.steps.listings import cache_name, show_listing
+
+
+async def shown_listing(outside: Outside, listing_id: str) -> Shown | None:
+    """The listing as JSON text; None where there is none."""
+    read = lambda: outside.store.look(lambda tx: show_listing(tx, listing_id))  # noqa: E731 - reads as what it is
+    return await outside.shelf.listings.fetch(cache_name(listing_id), read)

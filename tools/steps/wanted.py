@@ -1,0 +1,37 @@
+"""What a search did not find, as a bounty that can be posted as it stands."""
+
+import unicodedata
+
+from tools.arguments import BIDI
+from tools.errors import ContentRejected
+from tools.records.base import Json
+from tools.records.listings import ReadyBounty
+from tools.steps.screening import public_words
+
+USUAL_BUDGET = 1_000_000  # 1 USDC, where the search named no price
+ANYTHING, ANY_CATEGORY = "a service", "other"
+MOST_TITLE = 120
+
+
+def ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
+    """The body of create_bounty for these words and filters; None where they are what no bounty may say."""
+    for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
+        body: dict[str, Json] = {
+            "title": f"Wanted: {words}"[:MOST_TITLE].strip(),
+            "description": f"Wanted: {words}. Say in your proposal what you deliver, in which form, and by when.",
+            "budget_max": USUAL_BUDGET if max_price is None else max_price,
+            "category": category or ANY_CATEGORY,
+            "tags": [tag] if tag else [],
+        }
+        try:
+            public_words({name: body[name] for name in ("title", "description", "category", "tags")})
+        except ContentRejected:
+            continue
+        return ReadyBounty(body=body)
+    return None
+
+
+def _one_line(text: str) -> str:
+    """The text without what one line must not hold."""
+    kept = (" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text if one not in BIDI)
+    return " ".join("".join(kept).split()) or ANYTHING
