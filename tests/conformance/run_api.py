@@ -27,39 +27,57 @@ from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from tests.chain.evm import Evm
 from tests.conformance.excuses import EXCUSES, LEFT_OUT, NEVER_DONE, PUBLIC
-from tests.conformance.hooks import COUNTED
-from tests.conformance.world import EACH, LIMITS, SECRETS, Party, World, seed
+from tests.conformance.hooks import COUNTED, SIGNER
+from tests.conformance.world import EACH, LIMITS, SECRETS, Closed, Party, World, seed
 from tests.databases import DATABASES, PostgresServer
+from tests.proving import Zone
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
 from tools.house import Limits
+from tools.rules.keys import public_key_of
 
 HERE = Path(__file__).parent
 SECONDS = 600
 EXAMPLES, SEED = 20, 1  # less than a minute for each database
 CALLERS = ("seller", "buyer")
 OFTEN = 0.7  # how often an id is one of the world's, where the schema alone would make one up
-ALWAYS = {"doomed"}  # nothing else may go: what other operations need would be gone before their turn
+ALWAYS = {"doomed", "doomed_domains"}  # nothing else may go: what other operations need would be gone before their turn
 
 SERVED = frozenset(name for name, op in CATALOGUE.items() if Surface.REST in op.surfaces)
 PHASES = "examples,coverage,fuzzing,stateful"
 # Where an id is sent, and the dictionary it is taken from; for one operation, where it needs another.
-IDS = {"path.job_id": "jobs", "path.listing_id": "listings", "path.agent_id": "agents", "path.key": "keys"}
+IDS = {
+    "path.job_id": "jobs",
+    "path.listing_id": "listings",
+    "path.bounty_id": "bounties",
+    "path.agent_id": "agents",
+    "path.key": "keys",
+    "path.dispute_id": "disputes",
+    "path.domain": "domains",
+}
 IDS_OF = {
     "accept_job": {"path.job_id": "to_accept"},
     "accept_quote": {"path.job_id": "to_accept_quote"},
+    "award_bounty": {"path.bounty_id": "to_award", "body.proposal_id": "proposals"},
+    "close_bounty": {"path.bounty_id": "to_close"},
     "create_job": {"body.listing_id": "kept"},
     "delete_webhook": {"path.webhook_id": "doomed"},
     "deliver_job": {"path.job_id": "to_deliver"},
     "dispute_job": {"path.job_id": "to_dispute"},
     "get_delivery": {"path.job_id": "to_review", "path.revision": "revisions"},
+    "link_erc8004": {"body.agent_id": "tokens"},
+    "remove_domain": {"path.domain": "doomed_domains"},
     "pay_job": {"path.job_id": "to_pay", "body.transaction": "payments"},
+    "propose_on_bounty": {"path.bounty_id": "to_propose"},
     "quote_job": {"path.job_id": "to_quote"},
     "redeliver_webhook": {"path.webhook_id": "webhooks", "path.delivery_id": "deliveries"},
     "request_revision": {"path.job_id": "to_revise"},
     "refund_job": {"path.job_id": "to_refund", "body.transaction": "refunds"},
     "review_job": {"path.job_id": "to_review"},
+    "submit_verdict": {"path.dispute_id": "judged"},
+    "rotate_key": {"body.new_public_key": "own_key"},
     "set_wallet_address": {"body.address": "wallet", "body.signature": "signature"},
+    "withdraw_proposal": {"path.bounty_id": "to_withdraw"},
 }
 
 
@@ -104,10 +122,11 @@ def on_database(database: str, dice: Dice) -> int:
     with tempfile.TemporaryDirectory(prefix="emporion-conformance-") as made, Evm() as evm:
         folder = Path(made)
         with database_url(database, folder) as url:
-            world = asyncio.run(seed(url, evm))
-            with serving(url, folder, evm) as served:
+            listening = socket.create_server(("127.0.0.1", 0))
+            world = asyncio.run(seed(url, evm, f"http://127.0.0.1:{listening.getsockname()[1]}"))
+            with serving(url, folder, evm, listening) as served:
                 for caller in CALLERS:
-                    faults += run(served, configuration(world, caller, folder, dice), caller, folder, counts)
+                    faults += run(served, configuration(world, caller, folder, dice), world, caller, folder, counts)
     faults += undone(counts)
     print_counts(database, counts)
     for fault in faults:
@@ -118,7 +137,7 @@ def on_database(database: str, dice: Dice) -> int:
     return 1 if faults else 0
 
 
-def run(url: str, told: str, caller: str, folder: Path, counts: Counts) -> list[str]:
+def run(url: str, told: str, world: World, caller: str, folder: Path, counts: Counts) -> list[str]:
     """One run of schemathesis with that party's key. What it printed is shown where it found something."""
     counted, config = folder / f"{caller}.json", folder / "schemathesis.toml"
     config.write_text(told)
@@ -126,7 +145,13 @@ def run(url: str, told: str, caller: str, folder: Path, counts: Counts) -> list[
         Path(sys.executable).parent / "schemathesis", "--config-file", config, "run", f"{url}/openapi.json",
         "--checks", "all", "--phases", PHASES, "--continue-on-failure", "--no-color",
     ]  # fmt: skip
-    env = {**os.environ, COUNTED: str(counted), "PYTHONPATH": str(HERE.parents[1])}
+    agent = world.parties[caller].agent
+    env = {
+        **os.environ,
+        COUNTED: str(counted),
+        SIGNER: f"{agent.id}:{agent.seed.hex()}",
+        "PYTHONPATH": str(HERE.parents[1]),
+    }
     ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=SECONDS)
     if ran.returncode != 0:
         print(ran.stdout, ran.stderr)
@@ -181,14 +206,26 @@ def dictionaries(world: World, caller: Party) -> dict[str, Sequence[str | int]]:
         "to_revise": own["revealed"][2:],
         "payments": world.payments[EACH:][:1],
         "refunds": world.refunds[EACH:][:1],
-        "revisions": [1],
+        "revisions": [0],
+        "disputes": world.disputes,
+        "judged": world.judged,
         "listings": world.listings,
+        "bounties": [one for ids in world.bounties.values() for one in ids],
+        "to_propose": world.bounties["kept"],
+        "to_withdraw": world.bounties["left"],
+        "to_award": world.bounties["award"],
+        "to_close": world.bounties["close"],
+        "proposals": world.proposals,
         "kept": world.kept,
         "agents": world.agents,
         "webhooks": [caller.webhook],
         "deliveries": caller.deliveries,
         "doomed": caller.doomed,
+        "domains": caller.domains,
+        "doomed_domains": caller.doomed_domains,
+        "tokens": [caller.token],
         "keys": ["notes", "lease.1", "x:y_-"],  # where most of what the pattern makes holds a slash, it gives up
+        "own_key": [public_key_of(caller.agent.seed).hex()],
         "wallet": [caller.wallet],
         "signature": [caller.signature],
     }
@@ -226,15 +263,15 @@ def database_url(database: str, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(database: str, folder: Path, evm: Evm) -> Iterator[str]:
-    """The service as `emporion serve` makes it, on a free port in a thread of its own; without limits."""
-    listening = socket.create_server(("127.0.0.1", 0))
+def serving(database: str, folder: Path, evm: Evm, listening: socket.socket) -> Iterator[str]:
+    """The service as `emporion serve` makes it, in a thread of its own; without limits, and with nothing outside."""
     port = listening.getsockname()[1]
     settings = read_settings(
         _env_file=None, port=port, data_dir=folder, database_url=database, test_rpc_url=evm.url, rate_limits=False,
         **SECRETS,
     )  # fmt: skip
     service = Service(settings, evm.url)
+    service.world = replace(service.world, web=Closed(), dns=Zone())
     service.house = replace(service.house, limits=Limits(enforced=False, **LIMITS))
     server = Server(uvicorn_config(service, settings), service)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

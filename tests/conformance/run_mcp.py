@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,6 +122,9 @@ def serving(*options: str) -> Iterator[str]:
         url = server.stdout.readline().strip()
         if not url:
             raise RuntimeError("the market does not start")
+        threading.Thread(
+            target=deque, args=(server.stdout, 0), daemon=True
+        ).start()  # a full pipe would stop its log, and it
         yield url
     finally:
         server.terminate()

@@ -10,12 +10,18 @@ from server.sender import Sender
 from server.world.chain import JsonRpcChain
 from server.world.clock import SystemClock
 from storage.open import open_store
+from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.market import PEPPER, Agent, TestMarket
+from tests.proving import Registry, Zone
 from tests.trading import PRICE, Trade, binding
-from tools.ports import Chain, Env, Reply
+from tools.ports import Chain, Env, Fetched, Reply
 
-LIMITS = {"active_listings": 100_000, "unfinished_jobs": 100_000}  # a fuzzer is no ordinary trader
+LIMITS = {
+    "active_listings": 100_000,
+    "unfinished_jobs": 100_000,
+    "open_bounties": 100_000,
+}  # a fuzzer is no ordinary trader
 SECRETS = {"signing_seed": bytes(32).hex(), "key_pepper": PEPPER.hex()}  # those of the market that seeds
 TOLD = {  # the states jobs are led to, and how their seller sees each
     "open": "open",
@@ -27,6 +33,7 @@ TOLD = {  # the states jobs are led to, and how their seller sees each
     "payable": "delivered",
     "revealed": "delivered",
     "completed": "completed",
+    "disputed": "disputed",
     "owing": "cancelled",
     "expired": "expired",
 }
@@ -51,6 +58,9 @@ class Party:
     webhook: str = ""
     deliveries: tuple[str, ...] = ()
     doomed: tuple[str, ...] = ()  # webhooks nobody needs
+    domains: tuple[str, ...] = ()  # the first is proven
+    doomed_domains: tuple[str, ...] = ()
+    token: str = ""  # of the identity registry, and the agent's own
 
     @property
     def key(self) -> str:
@@ -75,6 +85,10 @@ class World:
     jobs: Mapping[str, list[str]]
     payments: list[str]  # of the jobs at `payable`, in order
     refunds: list[str]  # of the jobs at `owing`
+    disputes: list[str]  # of the jobs at `disputed`, in order
+    judged: list[str]  # of others, which the callers are drawn for
+    bounties: Mapping[str, list[str]]  # by what can be done to them; those `kept` are of an agent that never calls
+    proposals: list[str]  # on the bounties to award, in order
 
     @property
     def agents(self) -> list[str]:
@@ -82,18 +96,22 @@ class World:
 
 
 class Closed:
-    """A receiver that is closed today: whatever is sent to it will be tried again."""
+    """A web that is closed today: whatever is sent to it will be tried again, and nothing is found."""
+
+    async def get(self, url: str, by: str) -> Fetched:
+        return Fetched(503, b"")
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         return Reply(503)
 
 
-async def seed(url: str, evm: Evm) -> World:
+async def seed(url: str, evm: Evm, base_url: str) -> World:
     """Fill the empty database at `url` through the door, by trades on the chain. The clock is then the system's."""
     chains: dict[Env, Chain] = {}
     with closing(open_store(url)) as store:
         market = TestMarket(store, chains, **LIMITS)
-        market.market.world = replace(market.market.world, web=Closed())
+        market.market.world = replace(market.market.world, web=Closed(), dns=Zone())
+        market.market.house = replace(market.market.house, base_url=base_url)
         reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
         chains[Env.TEST] = reader
         try:
@@ -125,10 +143,25 @@ class Seeding:
         jobs["expired"] = expired
         for state, ids in jobs.items():
             await self.check(state, ids)
+        disputes = [one["id"] for one in (await self.call("list_disputes", by=self.buyer, limit=100))["data"]]
+        judged = await self.judged(keeper, stranger, 2 * EACH)
         parties = {"seller": await self.hooked(self.seller), "buyer": await self.hooked(self.buyer)}
         listings = [one["id"] for one in (*self.listings.values(), others)]
         parties["stranger"] = Party(stranger)
-        return World(parties, listings, kept, jobs, self.payments, self.refunds)
+        bounties, proposals = await self.bounties(keeper, stranger)
+        return World(parties, listings, kept, jobs, self.payments, self.refunds, disputes, judged, bounties, proposals)
+
+    async def bounties(self, keeper: Agent, stranger: Agent) -> tuple[Mapping[str, list[str]], list[str]]:
+        """Bounties to propose on, to withdraw from, to award and to close; and the proposals on those to award."""
+        wide = {"budget_max": 10**12, "expires_in_seconds": 7_776_000}
+        kept = [(await bounty(self.trade, keeper, **wide))["id"] for _ in range(2)]
+        left = await bounty(self.trade, keeper, **wide)
+        for agent in (self.seller, self.buyer):
+            await propose(self.trade, agent, left)
+        posted = [await bounty(self.trade, self.buyer, **wide) for _ in range(2)]
+        proposals = [(await propose(self.trade, stranger, posted[0], price=0))["id"]]
+        award, close = [[one["id"]] for one in posted]
+        return {"kept": kept, "left": [left["id"]], "award": award, "close": close}, proposals
 
     async def offered(self, seller: Agent, name: str) -> Any:
         return await self.trade.listing(seller, **LASTING | OFFERS[name])
@@ -155,7 +188,23 @@ class Seeding:
         if state in ("delivered", "payable"):
             return job
         await self.trade.pay(self.buyer, job)
+        if state == "disputed":
+            return await self.call("dispute_job", by=self.buyer, job_id=job["id"], reason="It is empty.")
         return job if state == "revealed" else await self.call("accept_job", by=self.buyer, job_id=job["id"])
+
+    async def judged(self, seller: Agent, buyer: Agent, count: int) -> list[str]:
+        """Cases of two others that the callers sit on the panels of."""
+        for agent in (self.seller, self.buyer):
+            await self.call("set_evaluator", by=agent, enabled=True)
+        listing = await self.offered(seller, "free")
+        found = []
+        for _ in range(count):
+            job = await self.trade.order(buyer, listing)
+            await self.call("accept_job", by=seller, job_id=job["id"])
+            await self.trade.deliver(seller, job)
+            made = await self.call("dispute_job", by=buyer, job_id=job["id"], reason="It is empty.")
+            found.append(made["dispute_id"])
+        return found
 
     async def owing(self) -> Any:
         """A job whose payment is owed back, and the transfer that does it, not yet shown."""
@@ -179,7 +228,19 @@ class Seeding:
         await Sender(self.trade.market.market).step()
         sent = await self.call("list_webhook_deliveries", by=agent, webhook_id=hook)
         doomed = [await self.call("create_webhook", by=agent, **only) for _ in range(EACH)]
-        return Party(agent, hook, _ids(sent["data"]), _ids(doomed))
+        return Party(agent, hook, _ids(sent["data"]), _ids(doomed), *await self.proven(agent))
+
+    async def proven(self, agent: Agent) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        """Domains of the agent, the first of them proven, two that may go, and a token that names it."""
+        kept, gone = [[f"{word}{n}-{agent.handle}.example.com" for n in range(2)] for word in ("kept", "gone")]
+        for domain in (*kept, *gone):
+            await self.call("add_domain", by=agent, domain=domain)
+        market = self.trade.market.market
+        assert isinstance(market.world.dns, Zone)
+        market.world.dns.records[f"_service.{kept[0]}"] = [f"service={agent.id}".encode()]
+        assert (await self.call("verify_domain", by=agent, domain=kept[0]))["verified"]
+        uri = f"{market.house.base_url}/agents/{agent.id}/erc8004.json"
+        return tuple(kept), tuple(gone), Registry(self.trade.evm).register(agent.wallet, uri)
 
     async def check(self, state: str, ids: list[str]) -> None:
         """Each job is where it was to be led, as its seller sees it."""

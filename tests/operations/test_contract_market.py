@@ -188,7 +188,7 @@ async def test_anybody_has_a_receipt_verified(trade: Trade) -> None:
 
 @covers("verify.attestation")
 async def test_a_document_under_attestation_is_judged_by_the_same_signature(trade: Trade) -> None:
-    """Attestations themselves come later; the verifier already takes what the platform key signs under that name."""
+    """The name it is sent under decides nothing; what the platform key signed does."""
     signed = await signed_receipt(trade)
     given = {"attestation": signed["receipt"], "signature": signed["signature"]}
     assert (await trade.market.call("verify_receipt", **given))["valid"] is True

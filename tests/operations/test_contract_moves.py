@@ -235,7 +235,7 @@ async def test_a_revealed_delivery_is_disputed_once(trade: Trade) -> None:
     assert (done["status"], done["dispute_reason"]) == ("disputed", "It is empty.")
     assert done["dispute_id"].startswith("dsp_")
     assert await act(trade, buyer, "dispute_job", job, reason="Still empty.") == done
-    assert (done["available_actions"], done["waiting_on"]["who"]) == ([], "evaluators")
+    assert (done["available_actions"], done["waiting_on"]["who"]) == ([], "operator"), "nobody here offers to judge"
     trade.market.pass_seconds(30 * 86_400)
     assert (await trade.seen(seller, job))["status"] == "disputed", "no clock ends it"
 

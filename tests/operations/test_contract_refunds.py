@@ -154,3 +154,14 @@ async def test_more_sent_back_than_was_stray_lowers_the_volume(trade: Trade) -> 
     await trade.give_back(seller, buyer, job, 60_000)
     listing = await trade.market.call("get_listing", env="test", listing_id=job["listing_id"])
     assert listing["stats"]["volume_usdc"] == PRICE - 50_000
+
+
+async def test_a_stray_transfer_that_went_back_takes_nothing_from_the_markets_volume(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("revealed", seller, buyer)
+    stray = trade.evm.transfer(buyer.wallet, seller.wallet, 40_000)
+    await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
+    assert (await trade.give_back(seller, buyer, job, 40_000))["refund_due"] is False
+    await trade.market.call("accept_job", by=buyer, job_id=job["id"])
+    stats = await trade.market.call("get_stats", env="test")
+    assert (stats["volume_usdc_completed"], stats["settlements"]) == (PRICE, 2)

@@ -8,14 +8,26 @@ from sqlalchemy import select
 from storage.query import Query
 from storage.rows import metadata
 from storage.store import Store
+from tests.bidding import bounty, propose
 from tests.hooking import opened
+from tests.judging import Court, evaluator
 from tests.market import TestMarket
+from tests.operations.test_contract_recovery import rotation, sign
 from tests.receiver import Receiver
 from tests.requirements import covers
 from tests.trading import Trade
 
 DAY = 86_400
-FOR_A_TIME = {"answers", "answer_bodies", "rate_windows", "events", "webhook_deliveries", "webhook_hosts"}
+FOR_A_TIME = {
+    "answers",
+    "answer_bodies",
+    "rate_windows",
+    "events",
+    "webhook_deliveries",
+    "webhook_hosts",
+    "signature_uses",
+    "searches",
+}
 ANSWERS, EVENTS = Query(select(metadata.tables["answers"])), Query(select(metadata.tables["events"]))
 STAYS = {table.name: Query(select(table)) for table in metadata.sorted_tables if table.name not in FOR_A_TIME}
 
@@ -84,16 +96,24 @@ async def test_everything_else_stays_whatever_its_age(trade: Trade) -> None:
     ref = {"job_id": job["id"]}
     for agent in (seller, buyer):
         await market.call("review_job", by=agent, **ref, rating=5)
+    assert not (await sign(market, buyer, "rotate_key", **rotation(buyer))).refused
     receipt = await market.call("get_receipt", by=buyer, **ref)
     await market.call("post_message", by=buyer, thread_id=job["thread_id"], body="Thank you.")
     await market.call("put_memory", by=buyer, key="notes/today", value="went well")
     await market.call("create_schedule", by=buyer, in_seconds=60)
     await market.call("create_webhook", by=buyer, url="https://agent.example/hook")
     await market.call("report_support", by=buyer, message="Nothing is wrong.")
+    await market.call("add_domain", by=buyer, domain="agent.example.com")
+    posted = await bounty(trade, buyer, expires_in_seconds=7_776_000)
+    await propose(trade, seller, posted)
+    await market.call("close_bounty", by=buyer, bounty_id=posted["id"])
+    judge = await evaluator(trade)
+    court = await Court.of(trade, seller, buyer, {judge.id: judge})
+    await court.votes("split")
     await market.workers.write_touches()
     before = await all_that_stays(market)
     assert {name for name, rows in before.items() if not rows} == {
-        "departures", "house", "open_refunds", "unindexed_agents", "webhook_fanout",
+        "departures", "house", "identities", "open_refunds", "unindexed_agents", "unmarked_jobs", "webhook_fanout",
     }  # fmt: skip
     assert await market.store.look(lambda tx: tx.all(EVENTS))
     await later(market, 10 * 365 * DAY)

@@ -20,6 +20,7 @@ from storage.query import Query
 from storage.rows import Row, metadata
 from storage.store import Store
 from storage.tables import DocumentRow, OpenRefundRow
+from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.databases import close
 from tests.market import TestMarket
@@ -45,6 +46,10 @@ async def busy_market(trade: Trade) -> None:
     assert (await trade.seen(seller, owing))["refund_due"] is True
     said = await trade.market.call("start_thread", by=buyer, to=seller.handle, body="Do you translate poems?")
     await trade.market.call("mark_thread_read", by=seller, thread_id=said["thread"]["id"])
+    posted = await bounty(trade, buyer)
+    for one in (seller, await trade.agent("Cy")):
+        await propose(trade, one, posted)
+    await trade.market.call("withdraw_proposal", by=seller, bounty_id=posted["id"])
     await trade.market.call("put_memory", by=buyer, key="notes/u", value={"words": ["ü", 1]})
 
 

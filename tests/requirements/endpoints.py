@@ -1,6 +1,6 @@
 """Endpoints: about the market, agents and identity, listings."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 ALL = "Endpoints"
 META = "Endpoints: Meta"
@@ -17,8 +17,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "auth.key": "What needs a key refuses everybody without one.",
             "auth.bearer": "A key is taken as Authorization: Bearer.",
             "auth.x_api_key": "A key is taken as X-API-Key.",
-            "auth.signed": Later("What only takes RFC 9421 signatures refuses everything else.", 3),
-            "auth.admin": Later("Admin routes take the operator's secret only.", 3),
+            "auth.signed": "What only takes RFC 9421 signatures refuses everything else.",
+            "auth.admin": "Admin routes take the operator's secret only.",
             "list.limit": "Lists take limit, from 1 to 100.",
             "list.cursor": "Lists take cursor, the next_cursor of the page before, opaque.",
             "idempotency_key": "Every call that changes something accepts Idempotency-Key.",
@@ -75,7 +75,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "first_party.volume_usdc_completed": "The operator's volume.",
             "generated_at": "When it was counted.",
         },
-        3,
     ),
     *table(
         META,
@@ -134,30 +133,28 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "get.deleted": "GET /v1/agents/{id} of a deleted agent answers 404.",
             "me": "GET /v1/agents/me answers the own profile with env.",
             "delete": "DELETE /v1/agents/me with the own handle as confirm answers agent.deleted.",
-            "recover": Later("POST /v1/agents/recover takes a signature and revoke_existing, default false.", 3),
-            "recover.no_key": Later("POST /v1/agents/recover answers 401 to a bearer key.", 3),
-            "rotate_key": Later(
-                "POST /v1/agents/me/rotate-key takes new_public_key and its proof; the did changes.", 3
-            ),
-            "rotate_key.no_key": Later("POST /v1/agents/me/rotate-key answers 401 to a bearer key.", 3),
+            "recover": "POST /v1/agents/recover takes a signature and revoke_existing, default false.",
+            "recover.no_key": "POST /v1/agents/recover answers 401 to a bearer key.",
+            "rotate_key": "POST /v1/agents/me/rotate-key takes new_public_key and its proof; the did changes.",
+            "rotate_key.no_key": "POST /v1/agents/me/rotate-key answers 401 to a bearer key.",
             "wallet": "POST /v1/agents/me/wallet-address binds address by its signature.",
             "wallet.proof": "proof is required when an address is already bound.",
             "wallet.invalid": "A bad signature answers 400 wallet_signature_invalid, for the bound address too.",
             "wallet.sanctioned": "A listed address answers 403 address_sanctioned.",
-            "evaluator": Later("POST /v1/agents/me/evaluator opts in or out.", 3),
-            "domains.start": Later("POST /v1/agents/me/domains starts a verification.", 3),
-            "domains.verify": Later("POST /v1/agents/me/domains/{domain}/verify checks the proof.", 3),
-            "domains.get": Later("GET /v1/domains/{domain} answers the agent that proved it.", 3),
-            "erc8004.link": Later("POST /v1/agents/me/erc8004 links an identity after ownerOf and tokenURI.", 3),
-            "erc8004.file": Later("GET /agents/{id}/erc8004.json answers an agent's registration file.", 3),
-            "erc8004.service": Later("GET /.well-known/agent-registration.json answers the service's own.", 3),
-            "reputation": Later("GET /v1/agents/{id}/reputation answers per environment.", 3),
-            "attestation": Later("GET /v1/agents/{id}/reputation/attestation answers a snapshot valid 7 days.", 3),
+            "evaluator": "POST /v1/agents/me/evaluator opts in or out.",
+            "domains.start": "POST /v1/agents/me/domains starts a verification.",
+            "domains.verify": "POST /v1/agents/me/domains/{domain}/verify checks the proof.",
+            "domains.get": "GET /v1/domains/{domain} answers the agent that proved it.",
+            "erc8004.link": "POST /v1/agents/me/erc8004 links an identity after ownerOf and tokenURI.",
+            "erc8004.file": "GET /agents/{id}/erc8004.json answers an agent's registration file.",
+            "erc8004.service": "GET /.well-known/agent-registration.json answers the service's own.",
+            "reputation": "GET /v1/agents/{id}/reputation answers per environment.",
+            "attestation": "GET /v1/agents/{id}/reputation/attestation answers a snapshot valid 7 days.",
             "reviews": "GET /v1/agents/{id}/reviews answers an agent's reviews.",
-            "admin.first_party": Later("POST /v1/admin/agents/{id}/first-party sets the label.", 3),
-            "admin.status": Later("POST /v1/admin/agents/{id}/status sets the status.", 3),
-            "admin.resolve": Later("POST /v1/admin/jobs/{id}/resolve records a verdict and moves no money.", 3),
-            "admin.overview": Later("GET /v1/admin/overview answers the operator's overview.", 3),
+            "admin.first_party": "POST /v1/admin/agents/{id}/first-party sets the label.",
+            "admin.status": "POST /v1/admin/agents/{id}/status sets the status.",
+            "admin.resolve": "POST /v1/admin/jobs/{id}/resolve records a verdict and moves no money.",
+            "admin.overview": "GET /v1/admin/overview answers the operator's overview.",
         },
     ),
     *table(
@@ -172,7 +169,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "one_agent": "A domain belongs to one agent.",
             "search": "GET /v1/agents?domain= finds its agent.",
         },
-        3,
     ),
     *table(
         LISTINGS,

@@ -58,7 +58,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "create_listing": "Creating a listing needs a bound wallet.",
             "activate_listing": "Activating a listing needs a bound wallet.",
-            "propose": Later("Proposing on a bounty needs a bound wallet.", 3),
+            "propose": "Proposing on a bounty needs a bound wallet.",
             "pay": "Paying a job needs a bound wallet.",
             "refund": "Refunding a job needs a bound wallet.",
         },
@@ -135,8 +135,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "refund",
         {
             "transfer": "The seller sends refund_expected back and submits the hash.",
-            "reputation": Later("An open refund counts against the seller.", 3),
-            "due.verdict": Later("A verdict for the buyer or a split sets refund_due.", 3),
+            "reputation": "An open refund counts against the seller.",
+            "due.verdict": "A verdict for the buyer or a split sets refund_due.",
             "due.seller_cancel": "A seller's cancel after payment sets refund_due.",
             "due.orphaned": "An orphaned settlement sets refund_due.",
         },

@@ -1,6 +1,6 @@
 """Resources, continued: bounty, platform signature, reputation names, and the records the contract leaves incomplete."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 BOUNTY = "Resources and their fields: Bounty"
 OTHER = "Resources and their fields: Other records"
@@ -34,7 +34,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "how_to_propose.body_example": "A body that proposes.",
             "created_at": "When it was posted.",
         },
-        3,
     ),
     *table(
         BOUNTY,
@@ -44,7 +43,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "deliverable_schema": "An operator's bounty carries the schema of what is delivered.",
             "preview_schema": "An operator's bounty carries the schema of the preview.",
         },
-        5,
     ),
     *table(
         BOUNTY,
@@ -55,7 +53,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "payment": "on_delivery or upfront.",
             "message": "What the seller says.",
         },
-        3,
     ),
     *table(
         OTHER,
@@ -85,7 +82,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "jobs_unpaid": "Jobs the buyer never paid.",
             "apart": "Test and live are reported apart.",
         },
-        3,
     ),
     *table(
         OTHER,
@@ -96,19 +92,15 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "message": "A message: id, thread_id, sender, body, data, content_warnings, mine, created_at.",
             "webhook": "A webhook: id, url, event_types, status, its secret once.",
             "review": "A review: id, job_id, reviewer, subject, role, rating, comment, value, warnings, created_at.",
-            "dispute": Later("A dispute: panel, checks, votes, deadline, tally and rationales once closed.", 3),
+            "dispute": "A dispute: panel, checks, votes, deadline, tally and rationales once closed.",
             "job_refund": "job.refund is the settlement of the refund.",
             "job_settlement": "job.payment.settlement is the settlement of the payment.",
-            "job_resolution": Later("job.resolution is outcome, note and by.", 3),
-            "reputation": Later("The whole reputation record of decisions 7.", 3),
-            "proposal": Later(
-                "A proposal: id, bounty_id, seller, price, payment, message, status, warnings, created_at.", 3
-            ),
+            "job_resolution": "job.resolution is outcome, note and by.",
+            "reputation": "The whole reputation record of decisions 7.",
+            "proposal": "A proposal: id, bounty_id, seller, price, payment, message, status, warnings, created_at.",
             "memory": "A memory value: key, value, size, version, expires_at, created_at, updated_at.",
             "schedule": "A schedule: id, name, next time, interval, runs, payload, status.",
-            "attestation": Later(
-                "An attestation: agent, environment, reputation, method, until when, how to verify.", 3
-            ),
+            "attestation": "An attestation: agent, environment, reputation, method, until when, how to verify.",
         },
     ),
     *table(

@@ -1,6 +1,6 @@
 """Resources of agents: conventions, profile, registration, keys, recovery, wallet."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 CONVENTIONS = "Resources and their fields: Conventions"
 AGENT = "Resources and their fields: Agent"
@@ -21,7 +21,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "msg": "Message ids begin with msg_.",
             "evt": "Event ids begin with evt_.",
             "whk": "Webhook ids begin with whk_.",
-            "bty": Later("Bounty ids begin with bty_.", 3),
+            "bty": "Bounty ids begin with bty_.",
         },
     ),
     *table(
@@ -83,9 +83,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "homepage": "The agent's page for people.",
         },
     ),
-    *table(
-        AGENT, "table, erc8004", "agent.erc8004", {"owner_verified": "Set when the bound wallet owns the token."}, 3
-    ),
+    *table(AGENT, "table, erc8004", "agent.erc8004", {"owner_verified": "Set when the bound wallet owns the token."}),
     *table(
         AGENT,
         "own profile",
@@ -103,9 +101,9 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "tier",
         {
             "0": "An agent with nothing but a keypair has tier 0.",
-            "1": Later("10 USDC verified on live from at least 3 paying wallets make tier 1.", 3),
-            "2": Later("Tier 1 and a verified domain make tier 2.", 3),
-            "3": Later("Tier 3, the verified operator, is not given yet.", 3),
+            "1": "10 USDC verified on live from at least 3 paying wallets make tier 1.",
+            "2": "Tier 1 and a verified domain make tier 2.",
+            "3": "Tier 3, the verified operator, is not given yet.",
         },
     ),
     *table(
@@ -198,7 +196,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "api_keys.test": "The answer holds a new test key.",
             "revoked_previous": "The answer says whether older keys were revoked.",
         },
-        3,
     ),
     *table(
         RECOVERY,

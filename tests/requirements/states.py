@@ -1,6 +1,6 @@
 """States and transitions: jobs, payments, settlements, listings, agents, bounties, disputes."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 JOB = "States and transitions: Job"
 PAYMENT = "States and transitions: Payment status on a job"
@@ -26,7 +26,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "cancelled": "It was given up.",
             "expired": "A window passed.",
             "disputed": "The buyer disputes the delivery.",
-            "resolved": Later("A verdict ended the dispute.", 3),
+            "resolved": "A verdict ended the dispute.",
         },
     ),
     *table(
@@ -51,10 +51,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "revealed.review_window": "When the review window passes the job completes by itself.",
             "revealed.request_revision": "While revisions are left the buyer sends the job back to the seller.",
             "revealed.dispute": "A dispute with a reason opens a case and sets dispute_id.",
-            "disputed.verdict": Later("A verdict resolves the job, counts for both, and may leave a refund due.", 3),
+            "disputed.verdict": "A verdict resolves the job, counts for both, and may leave a refund due.",
             "open.accept_window": "When the accept window passes an open job expires.",
             "sealed.pay_deadline": "When the pay deadline of sealed work passes the job expires, unpaid.",
-            "sealed.pay_deadline.mark": Later("The buyer of a job expired unpaid is marked in jobs_unpaid.", 3),
+            "sealed.pay_deadline.mark": "The buyer of a job expired unpaid is marked in jobs_unpaid.",
             "buyer_cancel": "The buyer cancels in every state the table allows.",
             "buyer_cancel.sealed": "Cancelling a sealed delivery leaves the seller the work and marks nobody.",
             "seller_cancel": "The seller cancels work in progress.",
@@ -124,7 +124,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "state.agent",
         {
             "active": "A registered agent is active.",
-            "set": Later("The operator can move an agent to active, suspended and deleted.", 3),
+            "set": "The operator can move an agent to active, suspended and deleted.",
             "delete": "DELETE /v1/agents/me deactivates the caller.",
         },
     ),
@@ -139,6 +139,5 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "dispute.redraw": "Missed deadlines are drawn again once.",
             "dispute.plurality": "After that the most votes decide, or the case goes to the operator.",
         },
-        3,
     ),
 )

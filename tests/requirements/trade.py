@@ -117,7 +117,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "in_category.rating": "Rating in the category.",
             "in_category.on_time_rate": "Share of jobs on time in the category.",
         },
-        3,
     ),
     *table(
         LISTING,

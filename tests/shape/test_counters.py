@@ -12,16 +12,29 @@ NUMBERED = "numbers its rows"
 AGREED = "agreed or asked for by an agent, or copied from there when it was"
 SEEN = "as a chain or a receiver showed it"
 PLACE = "a place in an order, not how many there are"
+NOTED = "counts what happened; nothing else keeps it"
 LIMIT = "bounds what comes next; what it counts is not kept"
 NO_AGGREGATES = {
     "agents.auth_epoch": LIMIT,
     "agents.evaluator": AGREED,
     "agents.first_party": AGREED,
-    "agents.trust_tier": "kept once it was earned, whatever the rows say later",
+    "agent_domains.failures": LIMIT,
     "agent_search.newest": PLACE,
     "agent_search.seq": NUMBERED,
     "answers.sealed": "says how the body is kept",
     "answers.status": "of the answer that is kept",
+    "bounties.budget_max": AGREED,
+    "bounties.first_party": AGREED,
+    "bounty_search.newest": PLACE,
+    "bounty_search.seq": NUMBERED,
+    "dispute_draws.round": PLACE,
+    "dispute_draws.seats": "how many were drawn at that time; a draw is made again as a whole by `emporion draw`",
+    "dispute_seats.round": PLACE,
+    "disputes.evidence_ends": PLACE,
+    "disputes.round": PLACE,
+    "disputes.seats": "as the first draw came to; a draw is made again as a whole by `emporion draw`",
+    "searches.searches": NOTED,
+    "searches.zero_results": NOTED,
     "events.id": NUMBERED,
     "job_events.id": NUMBERED,
     "jobs.first_party": AGREED,
@@ -41,6 +54,7 @@ NO_AGGREGATES = {
     "listings.max_open_jobs": AGREED,
     "listings.price": AGREED,
     "listings.turnaround_seconds": AGREED,
+    "proposals.price": AGREED,
     "rate_windows.count": LIMIT,
     "reviews.job_value": AGREED,
     "reviews.machine_generated": AGREED,

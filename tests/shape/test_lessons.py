@@ -69,9 +69,6 @@ LESSONS = {
     "o7": "A limit that did not parse fell back to the largest.",
 }
 DEFERRED = {
-    **dict.fromkeys(["a1", "a2", "a3"], 3),  # signed requests, recovery, rotation
-    **dict.fromkeys(["a17", "a26"], 3),  # demand and the feed
-    **dict.fromkeys(["r1", "r2", "r4", "r5", "r7"], 3),  # reputation and statistics
     **dict.fromkeys(["a20", "a21", "a22", "a24", "o2"], 5),  # gas-free purchases, backup
 }
 WISHES = {  # what agents and their operators asked for

@@ -44,7 +44,7 @@ def test_a_table_gives_each_row_its_id_and_its_issue() -> None:
 
 
 def test_names_are_those_directly_under_a_prefix_that_stand() -> None:
-    assert named("agent.erc8004") == frozenset()
+    assert named("payments.x402") == named("nothing.at.all") == frozenset()
     assert named("me.field") == {"metadata", "referred_by", "wallet_address", "env"}
     basis = {"unit_basis", "unit_basis_note"}
     assert named("listing.pricing") == {"model", "price", "unit_name", "currency", "display"} | basis

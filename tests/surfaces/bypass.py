@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eth_account import Account
+from nacl.signing import SigningKey
 
 from server.sender import Sender
 from storage.tables import AgentRow, AgentStatus
 from storage.unit import Tx
+from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.trading import OFFER, binding
 from tools.catalogue import CATALOGUE
@@ -18,7 +20,20 @@ from tools.rules.scopes import EVERYTHING, SCOPES
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 PRIVATE = frozenset(
-    {"job_id", "listing_id", "thread_id", "webhook_id", "delivery_id", "schedule_id", "key_id", "key"}
+    {
+        "job_id",
+        "listing_id",
+        "thread_id",
+        "webhook_id",
+        "delivery_id",
+        "schedule_id",
+        "key_id",
+        "key",
+        "bounty_id",
+        "proposal_id",
+        "dispute_id",
+        "domain",
+    }
 )  # arguments that name what is somebody's
 NOBODYS = "as_test_" + "0" * 40
 UNREADABLE = {
@@ -62,13 +77,15 @@ class Standing:
     def arguments(self, op: Operation) -> dict[str, Any]:
         """What the operation would do its work with."""
         example = op.examples[0] if op.examples else {}
+        if op.name == "link_erc8004":  # whose agent_id is a token's number
+            return dict(example)
         needed = [name for name, one in op.input.model_fields.items() if one.is_required()]
         return {**example, **{name: self.known[name] for name in needed if name not in example or name in self.known}}
 
     @property
     def ids(self) -> dict[str, str]:
         """What nobody else may hear of."""
-        return {name: self.known[name] for name in PRIVATE - {"key"}}
+        return {name: self.known[name] for name in PRIVATE - {"key", "domain"}}
 
 
 async def standing(market: TestMarket) -> Standing:
@@ -157,10 +174,32 @@ async def _one_of_everything(market: TestMarket, owner: Agent, buyer: Agent) -> 
     (sent,) = (await market.call("list_webhook_deliveries", by=owner, webhook_id=hook["id"]))["data"]
     alarm = await market.call("create_schedule", by=owner, in_seconds=60)
     await market.call("put_memory", by=owner, key="notes/today", value="the owner's own")
+    bounties = [await market.call("create_bounty", by=one, **NEED) for one in (owner, buyer)]
+    buyer.wallet = Account.from_key("0x" + "b0" * 32)
+    await market.call("set_wallet_address", by=buyer, address=buyer.wallet.address, signature=binding(buyer))
+    made = await market.call("propose_on_bounty", by=buyer, bounty_id=bounties[0]["id"], price=0)
+    await market.call("add_domain", by=owner, domain="agent.example.com")
     key = (await market.call("list_api_keys", by=owner))["data"][0]
+    judged = await _judged_by(market, owner, buyer)
     return {
         **OFFER, **order, **bound, "job_id": job["id"], "thread_id": job["thread_id"], "webhook_id": hook["id"],
-        "delivery_id": sent["id"], "schedule_id": alarm["id"], "key_id": key["id"], "key": "notes/today",
+        "bounty_id": bounties[0]["id"], "proposal_id": made["id"], **NEED, "delivery_id": sent["id"], "dispute_id": judged, "outcome": "split", "rationale": "Half of it.", "enabled": True, "verdict": "split", "schedule_id": alarm["id"], "key_id": key["id"], "key": "notes/today",
         "confirm": owner.handle, "agent_id": owner.id, "to": buyer.handle, "revision": 0, "output": OFFER["example_output"], "rating": 1,
-        "message": "Again.", "reason": "No.", "body": "Hello.", "transaction": "0x" + "ab" * 32, "status": "paused",
+        "new_public_key": bytes(SigningKey(b"\x61" * 32).verify_key).hex(), "proof": "00" * 64,
+        "domain": "agent.example.com", "first_party": True, "message": "Again.", "reason": "No.", "body": "Hello.", "transaction": "0x" + "ab" * 32, "status": "paused",
     }  # fmt: skip
+
+
+async def _judged_by(market: TestMarket, judge: Agent, buyer: Agent) -> str:
+    """A case of two others that this agent is drawn for."""
+    seller = await market.register("Others")
+    seller.wallet = Account.from_key("0x" + "52" * 32)
+    bound = {"address": seller.wallet.address, "signature": binding(seller)}
+    await market.call("set_wallet_address", by=seller, **bound)
+    await market.call("set_evaluator", by=judge, enabled=True)
+    listing = await market.call("create_listing", by=seller, **OFFER | {"price": 0})
+    job = await market.call("create_job", by=buyer, listing_id=listing["id"], input=OFFER["example_input"])
+    await market.call("accept_job", by=seller, job_id=job["id"])
+    await market.call("deliver_job", by=seller, job_id=job["id"], output=OFFER["example_output"])
+    made = await market.call("dispute_job", by=buyer, job_id=job["id"], reason="It is night.")
+    return str(made["dispute_id"])

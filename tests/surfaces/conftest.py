@@ -17,7 +17,7 @@ import tools.catalogue  # noqa: F401 - fills it
 from server.edge import Edge
 from server.identify import approach_reader
 from tests.databases import Opening
-from tests.market import CHECKS, NoWeb
+from tests.market import CHECKS, NoNames, NoWeb
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
 from tools.ports import Env, Screening, World
@@ -90,6 +90,7 @@ def house(limits: Limits) -> House:
         confirmations=1,
         facilitator_url=None,
         rpc_hint="",
+        identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
     )
     return House(
         brand="emporion",
@@ -97,7 +98,7 @@ def house(limits: Limits) -> House:
         version="0.1.0",
         pepper=b"\x05" * 32,
         networks=dict.fromkeys(Env, network),
-        windows=dict.fromkeys(Env, Windows(900, 900, 600)),
+        windows=dict.fromkeys(Env, Windows(900, 900, 600, 600)),
         limits=limits,
     )
 
@@ -110,7 +111,7 @@ def clock() -> FixedClock:
 @pytest.fixture
 async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market:
     """A market without rate limits, in which an operation may only refuse with errors it declares."""
-    world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb())
+    world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
     return Market(opening(sqlite_url), world, house(Limits(enforced=False)), checks_errors=True)
 
 

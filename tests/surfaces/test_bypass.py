@@ -45,9 +45,10 @@ UNAUTHENTICATED: Refusal = ("authentication_error", "unauthenticated", None)
 FORBIDDEN: Refusal = ("permission_error", "forbidden", None)
 NO_ARGUMENT: Refusal = ("validation_error", "invalid_request", "api_key")
 STATUS = {"unauthenticated": 401, "forbidden": 403, "not_found": 404, "invalid_request": 400}
-FOR_EVERYBODY = {"create_job", "put_memory"}  # a listing is for whoever orders; a key of memory is each agent's own
+# a listing is for whoever orders, a bounty for whoever proposes; a key of memory and a claim of a domain are each agent's own
+FOR_EVERYBODY = {"create_job", "put_memory", "propose_on_bounty", "list_proposals", "add_domain"}
 DONE_ALREADY = {"delete_memory"}  # that it is not there is what was asked for
-OF_BOTH_ENVIRONMENTS = {"key", "key_id"}  # an agent's memory, and its keys
+OF_BOTH_ENVIRONMENTS = {"key", "key_id", "domain"}  # an agent's memory, its keys, its domains
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Wire:
     @property
     def keyed(self) -> list[Operation]:
         return [op for op in self.every if op.auth == "key"]
+
+    @property
+    def guarded(self) -> list[Operation]:
+        """What anonymous callers are not let into: also what only a signature opens."""
+        return [op for op in self.every if op.auth in ("key", "signed")]
 
 
 @asynccontextmanager
@@ -241,6 +247,16 @@ async def test_what_is_anothers_or_of_the_other_environment_is_not_found(surface
             assert await wrong(wire, kind, lambda op: as_key(key), refusals) == {}  # noqa: B023
 
 
+@covers("endpoint.auth.signed")
+async def test_a1_where_only_a_signature_counts_no_key_opens_anything(store: Store) -> None:
+    async with wired(Surface.REST, store) as wire:
+        asked = [(op, UNAUTHENTICATED) for op in wire.guarded if op.auth == "signed"]
+        assert len(asked) >= 2
+        for key in (wire.market.owner.keys["test"], wire.market.owner.keys["live"], wire.market.stranger.keys["test"]):
+            for sent in (as_key(key), as_bearer(key), Sent((("Authorization", key),))):
+                assert await wrong(wire, "a key", lambda op: sent, asked) == {}  # noqa: B023
+
+
 @pytest.mark.parametrize("surface", Surface)
 async def test_what_is_anothers_is_told_apart_in_nothing_from_what_never_was(surface: Surface, store: Store) -> None:
     async with wired(surface, store) as wire:
@@ -270,7 +286,8 @@ async def test_no_list_shows_what_is_anothers_or_of_the_other_environment(surfac
                 assert error is None
                 shown[kind, op.name] = {name for name, value in wire.market.ids.items() if value in text}
         assert {cell: names for cell, names in shown.items() if names and cell[0] != "own"} == {
-            ("live", "list_api_keys"): {"key_id"}
+            ("live", "list_api_keys"): {"key_id"},
+            ("another's", "get_opportunities"): {"listing_id"},  # what is on sale is for everybody
         }
         assert set().union(*(names for (kind, _), names in shown.items() if kind == "own")) >= {"job_id", "thread_id"}
 
@@ -302,7 +319,7 @@ def names_of(op: Operation) -> set[str]:
 def row(wire: Wire, kind: str, refusal: Refusal) -> list[tuple[Operation, Refusal | None]]:
     """What each operation says of a kind. A query is refused where a body is read, before anybody asks who sent it."""
     unread = wire.surface is Surface.REST and kind == "query"
-    return [(op, NO_ARGUMENT if unread and op.method != "GET" else refusal) for op in wire.keyed]
+    return [(op, NO_ARGUMENT if unread and op.method != "GET" else refusal) for op in wire.guarded]
 
 
 def hidden(op: Operation) -> Refusal:

@@ -164,7 +164,8 @@ async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sql
     assert (answer.headers["ratelimit-limit"], answer.headers["ratelimit-remaining"]) == ("600", "599")
     refused = await http.get("/v1/agents/me")
     assert (refused.status_code, refused.headers["ratelimit-remaining"]) == (401, "599")
-    assert refused.headers["www-authenticate"] == "Bearer"
+    metadata = "http://market.test/.well-known/oauth-protected-resource"
+    assert refused.headers["www-authenticate"] == f'Bearer resource_metadata="{metadata}"'
 
 
 async def test_a4_a_forwarded_address_is_believed_only_from_a_trusted_proxy() -> None:

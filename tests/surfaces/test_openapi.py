@@ -25,7 +25,9 @@ from tools.registry import Operation
 
 SERVED = [op for op in CATALOGUE.values() if Surface.REST in op.surfaces]
 WRITES = [op for op in SERVED if not op.safe]
-KEYED = [{"bearer": []}, {"apiKey": []}]
+SIGNED = {"signature": []}
+KEYED = [{"bearer": []}, {"apiKey": []}, SIGNED, {"oauth": []}]
+LOGIN = ("get_access_token", "POST", "/v1/oauth/token")  # OAuth's own, and no operation
 DOCUMENT = openapi(CATALOGUE.values(), house(Limits()))
 EVERYWHERE = {"host_not_allowed", "origin_not_allowed", "payload_too_large", "unsupported_media_type"}
 EVERYWHERE |= {"internal_error", "overloaded"}
@@ -48,7 +50,7 @@ def test_every_operation_served_over_rest_stands_under_its_own_name() -> None:
         for path, methods in DOCUMENT["paths"].items()
         for method, described in methods.items()
     }
-    assert stands == {(op.name, op.method, op.path) for op in SERVED}
+    assert stands == {LOGIN, *((op.name, op.method, op.path) for op in SERVED)}
 
 
 def test_the_document_is_valid_openapi_3_1() -> None:
@@ -62,7 +64,7 @@ def test_the_document_is_valid_openapi_3_1() -> None:
 def test_every_reference_and_link_leads_somewhere() -> None:
     for reference in found(DOCUMENT, "$ref"):
         assert at_pointer(reference), reference
-    assert set(found(DOCUMENT, "operationId")) == {op.name for op in SERVED}
+    assert set(found(DOCUMENT, "operationId")) == {LOGIN[0], *(op.name for op in SERVED)}
 
 
 def test_every_schema_is_json_schema_2020_12() -> None:
@@ -74,12 +76,16 @@ def test_every_schema_is_json_schema_2020_12() -> None:
 
 def test_schemathesis_reads_every_operation() -> None:
     read = schemathesis.openapi.from_dict(orjson.loads(orjson.dumps(DOCUMENT))).get_all_operations()
-    assert {result.ok().label for result in read} == {f"{op.method} {op.path}" for op in SERVED}
+    assert {result.ok().label for result in read} == {
+        f"{LOGIN[1]} {LOGIN[2]}",
+        *(f"{op.method} {op.path}" for op in SERVED),
+    }
 
 
 @PER_OPERATION
 def test_it_says_who_may_call(op: Operation) -> None:
-    assert entry(op)["security"] == {"none": [], "optional": [{}, *KEYED], "key": KEYED}[op.auth]
+    own = {"none": [], "optional": [{}, *KEYED], "key": KEYED, "signed": [SIGNED], "admin": [{"adminToken": []}]}
+    assert entry(op)["security"] == own[op.auth]
     assert entry(op)["tags"] == [op.toolset]
     assert entry(op)["description"].startswith(op.description)
     assert all(f"`{scope}`" in entry(op)["description"] for scope in op.scopes)
@@ -93,7 +99,7 @@ def test_every_argument_has_one_place(op: Operation) -> None:
     assert places["path"] == [name for name in op.input.model_fields if name in op.path_names]
     rest = [name for name in op.input.model_fields if name not in op.path_names]
     assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else ([], rest))
-    kept = ["Last-Event-ID"] if op.streams else ["If-None-Match"]
+    kept = ["If-None-Match"] if not op.streams else ["Last-Event-ID"] if op.document is None else []
     repeats = ["Idempotency-Key", *(["If-Match"] if "if_version" in op.input.model_fields else [])]
     assert places["header"] == (kept if op.method == "GET" else [] if op.safe else repeats)
 
@@ -125,7 +131,7 @@ def test_every_refusal_the_call_can_meet_is_declared(op: Operation) -> None:
 @PER_OPERATION
 def test_success_has_its_status_and_what_conditions_and_replays_need(op: Operation) -> None:
     done = entry(op)["responses"][str(op.status)]
-    kind = "text/event-stream" if op.streams else "application/json"
+    kind = "text/event-stream" if op.streams and op.document is None else "application/json"
     assert list(done["content"]) == [kind]
     assert ("304" in entry(op)["responses"], "ETag" in done["headers"]) == (
         kept := op.method == "GET" and not op.streams,
@@ -137,7 +143,15 @@ def test_success_has_its_status_and_what_conditions_and_replays_need(op: Operati
 
 def test_ids_of_what_was_made_lead_to_reading_it() -> None:
     links = {op.name: entry(op)["responses"][str(op.status)].get("links", {}) for op in WRITES}
-    reads = ("get_agent", "list_reviews")
+    papers = (
+        "get_registration_file",
+        "get_agent_card",
+        "get_did_document",
+        "get_agent_keys",
+        "get_client_metadata",
+    )
+    known = ("get_reputation", "get_attestation", "check_counterparty", "list_reviews")
+    reads = ("get_agent", *known, *papers)
     agent = {name: {"operationId": name, "parameters": {"agent_id": "$response.body#/agent/id"}} for name in reads}
     listing = {"get_listing": {"operationId": "get_listing", "parameters": {"listing_id": "$response.body#/id"}}}
     assert links["register_agent"] == agent
@@ -197,7 +211,7 @@ async def test_every_path_of_the_document_is_routed(market: Market) -> None:
 
 def test_an_operation_for_other_surfaces_alone_is_left_out() -> None:
     elsewhere = replace(CATALOGUE["get_me"], surfaces=frozenset({Surface.MCP}))
-    assert openapi([elsewhere], house(Limits()))["paths"] == {}
+    assert openapi([elsewhere], house(Limits()))["paths"].keys() == {LOGIN[2]}
 
 
 def test_operations_of_any_shape_are_described() -> None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 import rest.stream
-from rest.stream import send_stream
+from rest.stream import EVENTS, send_stream
 from storage.store import Store
 from storage.unit import Tx, Unavailable
 from tests.market import Agent, TestMarket
@@ -176,7 +176,7 @@ async def test_a_client_that_leaves_at_once_gives_its_place_back(store: Store) -
     opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
     assert isinstance(opened, AsyncGenerator)
     assert market.market.bell.streams.total() == 1
-    await send_stream(opened, receive, send)
+    await send_stream(opened, receive, send, EVENTS)
     assert (market.market.bell.streams.total(), len(market.market.bell.ears)) == (0, 0)
 
 
@@ -199,7 +199,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
     approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
     opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
     assert isinstance(opened, AsyncGenerator)
-    streaming = asyncio.create_task(send_stream(opened, receive, send))
+    streaming = asyncio.create_task(send_stream(opened, receive, send, EVENTS))
     await tell(market, agent, *range(100))
     async with asyncio.timeout(20):
         await streaming

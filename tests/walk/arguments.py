@@ -4,16 +4,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
+from nacl.signing import SigningKey
 
+from tests.bidding import NEED
 from tests.market import Agent
-from tests.trading import OFFER
+from tests.proving import Registry, own_file
+from tests.trading import OFFER, PRICE
 from tests.walk.moves import MAKES, Attempt, reach
 from tests.walk.walk import Pick, Walk, usual
+from tools.rules.keys import public_key_of, rotation_message
 
 Given = dict[str, Any]
 URL = "https://hooks.example/in"
+DOMAINS = ["agent.example.com", "other.example.com", "127.0.0.1"]
 TEXTS = ["Do you take longer texts?", "guten Tag", "A key of mine: as_test_" + "k" * 40]
 SMALL = {"limit": 2}
+PAPERS = ("get_registration_file", "get_did_document", "get_agent_keys", "get_client_metadata")
 
 
 async def things(walk: Walk, agent: Agent, kind: str) -> list[str]:
@@ -128,6 +134,28 @@ async def a_signed_receipt(walk: Walk, agent: Agent, pick: Pick) -> Given:
     return {"signature": {}} if answer.refused else orjson.loads(answer.body)
 
 
+async def a_domain(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """A claimed one whose record names the agent, or somebody."""
+    await walk.do("add_domain", agent, domain=pick(DOMAINS))
+    domain, named = pick(DOMAINS), pick([agent, *walk.agents])
+    walk.zone.records[f"_service.{domain}"] = [f"service={named.id}".encode()]
+    return {"domain": domain}
+
+
+async def a_proven_domain(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    given = await a_domain(walk, agent, pick)
+    await walk.do("verify_domain", agent, **given)
+    return given
+
+
+async def a_token(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """One that names the agent; while transactions wait unmined, one that nobody knows."""
+    if walk.troubles.held:
+        return {"agent_id": pick([2**40, "x"])}
+    named = pick([agent, *walk.agents])
+    return {"agent_id": pick([Registry(walk.evm).register(agent.wallet, own_file(named)), "0", "x"])}
+
+
 async def a_wallet(walk: Walk, agent: Agent, pick: Pick) -> Given:
     """The one bound again, or another, proven by the agent's key."""
     return walk.binding(agent, pick([agent.wallet, walk.ground.spares[walk.agents.index(agent)]]))
@@ -147,10 +175,97 @@ async def an_order(walk: Walk, agent: Agent, pick: Pick) -> Given:
     return {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
 
 
+async def a_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """Some need, the price of which may be nothing; some end soon."""
+    held = {"deliverable_schema": OFFER["output_schema"]}
+    given = NEED | {"input": pick([held, None]), "expires_in_seconds": pick([604_800, 300])}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+async def an_open_bounty(walk: Walk, agent: Agent, pick: Pick) -> str:
+    """Another agent's, posted where nobody has posted any."""
+    posted = [one for one, owner in walk.bounties.items() if owner is not agent]
+    if not posted:
+        owner = other(walk, agent)
+        await call(walk, "create_bounty", owner)
+        posted = [one for one, poster in walk.bounties.items() if poster is owner]
+    return str(pick([*reversed(posted), "bty_" + "0" * 26]))
+
+
+def on_a_bounty(**more: list[Any]) -> "Make":
+    async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
+        chosen = {key: pick(values) for key, values in more.items()}
+        return {"bounty_id": await an_open_bounty(walk, agent, pick), **chosen}
+
+    return make
+
+
+async def a_proposal_of_ones_own(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    named = {"bounty_id": await an_open_bounty(walk, agent, pick)}
+    await walk.do("propose_on_bounty", agent, **named, price=PRICE)
+    return named
+
+
+async def own_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    posted = [one for one, owner in walk.bounties.items() if owner is agent]
+    if not posted:
+        await call(walk, "create_bounty", agent)
+        posted = [one for one, owner in walk.bounties.items() if owner is agent]
+    return {"bounty_id": pick([*reversed(posted), "bty_" + "0" * 26])}
+
+
+async def a_new_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    await call(walk, "create_bounty", agent, pick)
+    return await own_bounty(walk, agent, pick)
+
+
+async def an_award(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """Of a bounty of the caller's with a proposal, made first by a seller where there is none."""
+    named = await own_bounty(walk, agent, pick)
+    seller = walk.sellers[walk.sellers[0] is agent]
+    await walk.do("propose_on_bounty", seller, **named, price=PRICE, payment=pick(["on_delivery", "upfront"]))
+    answer = await walk.do("list_proposals", agent, **named)
+    made = (
+        [] if answer.refused else [one["id"] for one in orjson.loads(answer.body)["data"] if one["status"] == "pending"]
+    )
+    return {**named, "proposal_id": pick([*reversed(made), "prp_" + "0" * 26])}
+
+
+async def a_case(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """One the caller has to do with, where there is one."""
+    answer = await walk.do("list_disputes", agent)
+    found = [] if answer.refused else [one["id"] for one in orjson.loads(answer.body)["data"]]
+    return {"dispute_id": pick([*found, "dsp_" + "0" * 26])}
+
+
+async def a_vote(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """By one who was drawn, where somebody was; else by the caller."""
+    for one in (*walk.agents, *walk.jury):
+        answer = await walk.do("get_inbox", one)
+        waiting = [] if answer.refused else orjson.loads(answer.body)["disputes_awaiting_my_verdict"]
+        if waiting:
+            words = {"outcome": pick(["split", "buyer", "seller"]), "rationale": pick(["Half is missing.", "No."])}
+            return {"by": one, "dispute_id": waiting[0]["id"], **words}
+    return {**await a_case(walk, agent, pick), "outcome": "buyer", "rationale": "It is empty."}
+
+
+async def another_key(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """A key nobody has and its proof, or one that proves nothing. The agent goes on with the new one."""
+    new = SigningKey(walk.market.dice.roll(32))
+    old, told = public_key_of(agent.seed).hex(), bytes(new.verify_key).hex()
+    text = rotation_message("service", agent.id, old, told)
+    good = {"new_public_key": told, "proof": new.sign(text.encode()).signature.hex()}
+    return pick([good, good | {"proof": "00" * 64}]) | {"seed": bytes(new)}
+
+
 Make = Callable[[Walk, Agent, Pick], Awaitable[Given]]
 PLAUSIBLE: dict[str, Make] = {
     "get_health": after_a_probe,
     "get_changelog": with_any(),
+    "get_stats": with_any(env=["test", "live"]),
+    "get_feed": with_any(env=["test", "live"], limit=[20, 1]),
+    "get_opportunities": with_any(),
+    "get_demand": with_any(env=["test"], days=[7, 1]),
     "get_payments_info": with_any(env=["test", "live"]),
     "report_support": with_any(message=["It does not answer.", "No"], contact=[None, "ada@example.com"]),
     "register_agent": with_any(name=["Gus", ""], tags=[None, ["a"]]),
@@ -160,16 +275,41 @@ PLAUSIBLE: dict[str, Make] = {
     "delete_me": a_departure,
     "list_api_keys": with_any(**{key: [value] for key, value in SMALL.items()}),
     "create_api_key": with_any(env=["test", "live", "moon"], scopes=[["read"], ["*"]], expires_in_days=[None, 1]),
+    "recover_agent": with_any(revoke_existing=[False]),
+    "rotate_key": another_key,
     "revoke_api_key": with_one("key", "key_id", "ends"),
     "search_agents": with_any(q=["bo", None], limit=[20, 1]),
     "list_reviews": with_agent("agent_id", env=["test", "live"]),
+    "get_reputation": with_agent("agent_id", env=[None, "test"]),
+    "get_attestation": with_agent("agent_id", env=["test", "live"]),
+    "check_counterparty": with_agent("agent_id", env=["test"]),
+    "get_leaderboard": with_any(env=["test"], role=["seller", "buyer"], limit=[20, 1]),
     "set_wallet_address": a_wallet,
+    "list_domains": with_any(),
+    "add_domain": with_any(domain=DOMAINS),
+    "verify_domain": a_domain,
+    "remove_domain": a_domain,
+    "get_domain_claim": a_proven_domain,
+    "link_erc8004": a_token,
+    "unlink_erc8004": with_any(),
+    **dict.fromkeys(PAPERS, with_agent("agent_id")),
+    "get_agent_card": with_agent("agent_id", env=["test", "live"]),
+    "get_service_registration": with_any(),
     "get_listing": with_one("listing", "listing_id", env=["test"]),
     "search_listings": with_any(env=["test"], q=[None, "translate"], sort=["relevance", "cheapest", "rating"]),
     "create_listing": with_any(**{key: [value] for key, value in OFFER.items()}, max_open_jobs=[10, 1]),
     "update_listing": with_one("listing", "listing_id", status=["active", "paused"], turnaround_seconds=[60, 3600]),
     "archive_listing": with_one("listing", "listing_id", "ends"),
     "list_my_listings": with_any(status=[None, "archived"]),
+    "create_bounty": a_bounty,
+    "search_bounties": with_any(env=["test"], q=[None, "poem"], min_budget=[None, 1]),
+    "get_bounty": on_a_bounty(env=["test"]),
+    "list_my_bounties": with_any(limit=[20, 1]),
+    "close_bounty": a_new_bounty,
+    "propose_on_bounty": on_a_bounty(price=[PRICE, 0, 10**9], payment=["on_delivery", "upfront"]),
+    "list_proposals": on_a_bounty(limit=[20, 1]),
+    "withdraw_proposal": a_proposal_of_ones_own,
+    "award_bounty": an_award,
     "create_job": an_order,
     "get_job": with_job(),
     "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered"]),
@@ -187,6 +327,7 @@ PLAUSIBLE: dict[str, Make] = {
     "post_message": with_one("thread", "thread_id", body=TEXTS),
     "mark_thread_read": a_message_read,
     "list_events": with_any(types=[None, ["job.*"]], limit=[20, 1]),
+    "export_me": with_any(),
     "stream_events": with_any(types=[None, ["job.*"]]),
     "create_webhook": with_any(url=[URL, "https://127.0.0.1/"], event_types=[["*"], ["job.*"]]),
     "list_webhooks": with_any(),
@@ -201,6 +342,12 @@ PLAUSIBLE: dict[str, Make] = {
     "get_schedule": with_one("schedule", "schedule_id"),
     "update_schedule": with_one("schedule", "schedule_id", status=["paused", "active"]),
     "delete_schedule": with_one("schedule", "schedule_id", "ends"),
+    "list_disputes": with_any(role=[None, "party", "evaluator"], status=[None, "panel", "resolved"]),
+    "get_dispute": a_case,
+    "submit_verdict": a_vote,
+    "withdraw_dispute": a_case,
+    "get_evaluator": with_any(),
+    "set_evaluator": with_any(enabled=[True, True, False], categories=[None, ["text"]]),
     "put_memory": with_any(key=["notes/a:1", "c d"], value=[1, "two"], ttl_seconds=[None, 60], if_version=[None, 1]),
     "get_memory": with_one("memory", "key"),
     "list_memory": with_any(prefix=[None, "notes/"]),
@@ -216,13 +363,20 @@ PLAUSIBLE: dict[str, Make] = {
 async def call(walk: Walk, operation: str, agent: Agent, pick: Pick = usual) -> None:
     """Call an operation with plausible arguments; what an order makes, the walk follows."""
     given = await PLAUSIBLE[operation](walk, agent, pick)
-    by = given.pop("by", agent)
+    by, seed = given.pop("by", agent), given.pop("seed", None)
     answer = await walk.do(operation, by, **given)
     if answer.refused:
         return
+    if seed is not None:
+        by.seed = seed
     if operation == "create_job":
         made = orjson.loads(answer.body)
         walk.took(made["id"], agent, made["seller"]["id"])
+    if operation == "create_bounty":
+        walk.bounties[orjson.loads(answer.body)["id"]] = agent
+    if operation == "award_bounty":
+        begun = orjson.loads(answer.body)["job"]
+        walk.took(begun["id"], agent, begun["seller"]["id"])
     if operation == "set_wallet_address":
         agent.wallet = next(one for one in walk.ground.everybody if one.address == given["address"])
 
@@ -235,6 +389,9 @@ STANDS: dict[str, tuple[str, str]] = {
     "decline_job": ("quote requested", "seller"),
     "deliver_job": ("under revision", "seller"),
     "dispute_job": ("revealed", "buyer"),
+    "get_dispute": ("disputed", "buyer"),
+    "submit_verdict": ("disputed", "buyer"),
+    "withdraw_dispute": ("disputed", "buyer"),
     "get_delivery": ("revealed", "buyer"),
     "get_receipt": ("paid first", "seller"),
     "pay_job": ("sealed", "buyer"),

@@ -12,6 +12,7 @@ from eth_account.signers.local import LocalAccount
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode, Reply, Silence, error, fields, result
 from tests.market import TestClock
+from tools.ports import Fetched
 from tools.ports import Reply as Answered
 from tools.rules.outgoing import Unreached
 
@@ -40,6 +41,9 @@ class Receivers:
         if not self.status:
             raise Unreached("connection_failed")
         return Answered(self.status)
+
+    async def get(self, url: str, by: str) -> Fetched:
+        return Fetched(404, b"")
 
 
 class Ground:

@@ -9,13 +9,26 @@ from tests.market import Agent
 from tests.walk import arguments, moves
 from tests.walk.ground import TROUBLES, Ground
 from tests.walk.walk import begun
-from tools.catalogue import CATALOGUE
 
 SECONDS = (1, 59, 61, 301, 601, 901, 1_801, 3_601, 7_300, 86_401, 3 * 86_400, 91 * 86_400)
+BIDDING = ("create_bounty", "propose_on_bounty", "award_bounty", "withdraw_proposal", "close_bounty", "list_proposals")
 PRICED = ("sealed", "revealed", "completed", "awaiting payment", "paid first", "owing")
 TO_AND_FRO = ("buyer pay", "seller refund", "buyer cancel", "seller cancel")
 MONEY = ("sealed", "awaiting payment", "owing")  # where somebody has to send something
-STEPS = ("all", "sweep", "tell", "fire", "send", "wind down", "keep house", "probe", "write touches", "index")
+STEPS = (
+    "all",
+    "sweep",
+    "judge",
+    "expire bounties",
+    "tell",
+    "fire",
+    "send",
+    "wind down",
+    "keep house",
+    "probe",
+    "write touches",
+    "index",
+)
 
 
 class Market(RuleBasedStateMachine):
@@ -31,7 +44,7 @@ class Market(RuleBasedStateMachine):
         for number, place in enumerate(places):
             self.take(moves.reach(self.walk, place, self.walk.buyers[number % 2]))
 
-    @rule(data=st.data(), operations=st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=2, max_size=8))
+    @rule(data=st.data(), operations=st.lists(st.sampled_from(sorted(arguments.PLAUSIBLE)), min_size=2, max_size=8))
     def somebody_calls(self, data: Any, operations: list[str]) -> None:
         for operation in operations:
             agent = self.one_of(self.here(), data)
@@ -41,6 +54,11 @@ class Market(RuleBasedStateMachine):
     def a_buyer_orders(self, data: Any) -> None:
         buyer = self.one_of(self.here()[-3:], data)
         self.take(self.walk.order(buyer, data.draw(st.integers(0, len(self.walk.listings) - 1), "listing")))
+
+    @rule(data=st.data(), operations=st.lists(st.sampled_from(BIDDING), min_size=2, max_size=5))
+    def bounties_are_posted_proposed_on_and_decided(self, data: Any, operations: list[str]) -> None:
+        for operation in operations:
+            self.take(arguments.call(self.walk, operation, self.one_of(self.here(), data), self.pick(data)))
 
     @rule(data=st.data())
     def a_party_does_what_it_can(self, data: Any) -> None:
@@ -72,6 +90,15 @@ class Market(RuleBasedStateMachine):
         for step in steps if job_id else ():
             role, action = step.split()
             self.take(moves.attempt(walk, job_id, walk.jobs[job_id][role == "seller"], action, self.pick(data)))
+
+    @rule(data=st.data(), votes=st.integers(0, 3), gone_by=st.sampled_from([0, 601]))
+    def a_dispute_is_judged(self, data: Any, votes: int, gone_by: int) -> None:
+        buyer = self.walk.buyers[0]
+        if buyer.id in self.walk.gone or not self.take(moves.reach(self.walk, "disputed", buyer)):
+            return
+        for _ in range(votes):
+            self.take(arguments.call(self.walk, "submit_verdict", buyer, self.pick(data)))
+        self.walk.market.pass_seconds(gone_by)
 
     @rule(seconds=st.sampled_from(SECONDS))
     def time_passes(self, seconds: int) -> None:

@@ -26,6 +26,7 @@ PATHS: dict[str, tuple[int, tuple[str, ...]]] = {
     "owing": (1, ("seller accept", "buyer pay", "seller cancel")),
     "quote requested": (2, ()),
     "quoted": (4, ("seller quote",)),
+    "disputed": (3, ("seller accept", "seller deliver", "buyer dispute")),
     "free": (3, ("seller accept", "seller deliver")),
 }
 

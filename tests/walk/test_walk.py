@@ -17,6 +17,7 @@ from tools.catalogue import CATALOGUE
 
 WALKS = {"sqlite": 200, "postgres": 20}
 STEPS = 15
+AGENTS = sorted(op.name for op in CATALOGUE.values() if op.auth != "admin")  # what agents may call
 SEED = 20261121  # what has passed passes again; `make torture` takes other walks each time
 
 
@@ -58,14 +59,14 @@ def test_whatever_happens_what_must_hold_holds(ground: Ground, database: str, re
     )
     assert ground.walks >= WALKS[database]
     ground.run(every_operation(ground))
-    assert sorted(set(CATALOGUE) - set(+ground.succeeded)) == [], "never answered with a record"
+    assert sorted(set(AGENTS) - set(+ground.succeeded)) == [], "never answered with a record"
 
 
 async def every_operation(ground: Ground) -> None:
     """A last walk that leaves nothing to chance: the usual call of each operation, in the order of their names."""
     walk = await begun(ground)
     try:
-        for operation in sorted(CATALOGUE):
+        for operation in AGENTS:
             before = ground.succeeded[operation]
             await call_as_usual(walk, operation)
             assert ground.succeeded[operation] > before, f"the usual {operation} is refused"
@@ -75,4 +76,4 @@ async def every_operation(ground: Ground) -> None:
 
 
 def test_the_walk_knows_how_to_call_every_operation() -> None:
-    assert sorted(PLAUSIBLE) == sorted(CATALOGUE)
+    assert sorted(PLAUSIBLE) == AGENTS

@@ -9,12 +9,15 @@ import orjson
 from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
+from server.looks import Looks
 from server.sender import Sender
 from server.world.chain import JsonRpcChain
 from storage.open import open_database, serve
 from tests.chain.evm import pack
 from tests.databases import close
 from tests.market import Agent, TestMarket
+from tests.proving import Zone
+from tests.signing import approach
 from tests.trading import OFFER, binding
 from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
 from tests.walk.watch import Watch
@@ -22,6 +25,7 @@ from tools.answers import Answer
 from tools.catalogue import CATALOGUE
 from tools.context import Approach, Surface
 from tools.ports import Chain, Env
+from tools.registry import Operation
 
 GAS = 100_000  # enough for a transfer
 V = TypeVar("V")
@@ -45,22 +49,25 @@ class Walk:
     """`do` is the only way in; it watches every answer."""
 
     def __init__(self, ground: Ground) -> None:
-        self.ground, self.evm, self.receivers = ground, ground.evm, Receivers()
+        self.ground, self.evm, self.receivers, self.zone = ground, ground.evm, Receivers(), Zone()
         self.store = serve(open_database(ground.fresh()))
         chains: dict[Env, Chain] = {}
         self.market = TestMarket(self.store, chains)
         ground.begin(self.market.clock)
         self.chain = JsonRpcChain(ground.node.url, ground.evm.chain_id, monotonic=self.market.clock.monotonic)
         chains[Env.TEST] = self.chain
-        self.market.market.world = replace(self.market.market.world, web=self.receivers)
-        self.sender, self.troubles = Sender(self.market.market), Troubles(ground)
+        self.market.market.world = replace(self.market.market.world, web=self.receivers, dns=self.zone)
+        self.sender, self.looks = Sender(self.market.market), Looks(self.market.market)
+        self.troubles = Troubles(ground)
         self.sent: dict[str, Sent] = {}
         self.secrets: dict[bytes, str] = {}
         self.watch = Watch(self.store, self.receivers, self.sent, self.secrets)
         self.agents: list[Agent] = []
+        self.jury: list[Agent] = []  # who offered to judge and does nothing else
         self.gone: set[str] = set()
         self.listings: list[str] = []
         self.jobs: dict[str, tuple[Agent, Agent]] = {}  # buyer and seller
+        self.bounties: dict[str, Agent] = {}  # and who posted each
         self.known: dict[tuple[str, str], list[str]] = defaultdict(list)  # a kind of thing of an agent: its ids
 
     async def begin(self) -> None:
@@ -70,6 +77,9 @@ class Walk:
             self.agents.append(agent)
             if name != "Eve":
                 await self.succeed("set_wallet_address", agent, address=account.address, signature=binding(agent))
+        for name in ("Jo", "Jil"):
+            self.jury.append(await self.market.register(name))
+            await self.succeed("set_evaluator", self.jury[-1], enabled=True)
         for number, offer in enumerate(OFFERS):
             made = await self.succeed("create_listing", self.agents[number % 2], **offer)
             self.listings.append(made["id"])
@@ -96,6 +106,8 @@ class Walk:
         fails = self.troubles.any
         if CATALOGUE[operation].streams:
             answer = await self._listen(operation, agent, given)
+        elif CATALOGUE[operation].auth == "signed" and agent is not None:
+            answer = await self._sign(CATALOGUE[operation], agent, given)
         else:
             answer = await self.market.answer(operation, given, key=agent and agent.keys["test"])
         self.ground.succeeded[operation] += answer.status < 300
@@ -108,12 +120,19 @@ class Walk:
         assert not answer.refused, (operation, answer.body)
         return orjson.loads(answer.body)
 
+    async def _sign(self, op: Operation, agent: Agent, given: dict[str, Any]) -> Answer:
+        """A signed call. No two are alike."""
+        nonce, now = self.market.dice.roll(8).hex(), self.market.clock.now().timestamp()
+        return await self.market.market.call(op, given, approach(agent, op, given, now, nonce=nonce))
+
     async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Answer:
-        """The first frame of a stream as an answer."""
+        """The first frame of a stream of events, or the whole of a document, as an answer."""
         came = Approach(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
         opened = await self.market.market.stream(CATALOGUE[operation], given, came)
         if isinstance(opened, Answer):
             return opened
+        if CATALOGUE[operation].document is not None:
+            return Answer(200, b"".join([piece async for piece in opened]))
         frame = await anext(opened)
         await opened.aclose()
         return Answer(200, frame.data)
@@ -139,13 +158,14 @@ class Walk:
         """A step of the workers, or one after the other; what is done once is not done again."""
         workers = self.market.workers
         steps: dict[str, Callable[[], Any]] = {
-            "sweep": workers.sweep, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
+            "sweep": workers.sweep, "expire bounties": workers.expire_bounties, "judge": workers.judge, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
             "wind down": workers.wind_down, "keep house": workers.keep_house, "probe": workers.probe,
             "write touches": workers.write_touches, "index": workers.index_agents,
+            "look": self.looks.step,
         }  # fmt: skip
         for name in steps if step == "all" else [step]:
             await steps[name]()
-            if name in ("sweep", "tell", "fire"):
+            if name in ("sweep", "judge", "expire bounties", "tell", "fire"):
                 assert await steps[name]() == 0, f"{name} was done twice"
         await self.watch.after_step()
 

@@ -13,7 +13,20 @@ from sqlalchemy import bindparam, select
 from storage.jobs import audit_of
 from storage.query import Query
 from storage.store import Store
-from storage.tables import EventRow, JobEventRow, JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import (
+    BountyRow,
+    BountyStatus,
+    DisputeRow,
+    EventRow,
+    JobEventRow,
+    JobRow,
+    ProposalRow,
+    SeatRow,
+    SeatStatus,
+    SettlementKind,
+    SettlementRow,
+    SettlementStatus,
+)
 from storage.unit import Tx
 from tests.walk.ground import Receivers, Sent
 from tools.answers import Answer
@@ -30,9 +43,14 @@ SAID_BESIDES = {"job.payment_due", "job.payment_partial", "job.payment_orphaned"
 SAID_BESIDES |= {move.event for move in NOTICES if move.event}
 
 job_versions = Query(select(JobRow.id, JobRow.version).order_by(JobRow.id))
+bounty_versions = Query(select(BountyRow.id, BountyRow.version).order_by(BountyRow.id))
 settlement_versions = Query(select(SettlementRow.id, SettlementRow.version).order_by(SettlementRow.id))
 all_jobs = Query(select(JobRow))
+all_bounties = Query(select(BountyRow))
+all_proposals = Query(select(ProposalRow))
 all_settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
+all_cases = Query(select(DisputeRow).order_by(DisputeRow.id))
+all_seats = Query(select(SeatRow).order_by(SeatRow.dispute_id, SeatRow.agent_id))
 events_after = Query(select(EventRow).where(EventRow.id > bindparam("after")).order_by(EventRow.id))
 
 
@@ -81,10 +99,12 @@ class Watch:
             assert event.id > self.last_event, event
             self.last_event = event.id
             MODELS[event.kind].validate_json(event.data, strict=True, extra="forbid")
-        versions = [*tx.all(job_versions), *tx.all(settlement_versions)]
+        cases, seats = tx.all(all_cases), tx.all(all_seats)
+        versions = [*tx.all(job_versions), *tx.all(settlement_versions), *tx.all(bounty_versions), *seats]
         if versions == self.seen:  # nothing was written since the last look: what held still holds
             return
         self.seen = versions
+        self._bounties(tx.all(all_bounties), tx.all(all_proposals))
         settlements = tx.all(all_settlements)
         self._transfers(settlements)
         for row in tx.all(all_jobs):
@@ -92,6 +112,17 @@ class Watch:
                 self.versions[row.id] = row.version
                 self._moves(row, tx.all(audit_of, job_id=row.id))
             self._money(row, [one for one in settlements if one.job_id == row.id])
+        for case in cases:
+            self._panel(case, [seat for seat in seats if seat.dispute_id == case.id])
+
+    def _bounties(self, bounties: list[BountyRow], proposals: list[ProposalRow]) -> None:
+        """An awarded bounty has one accepted proposal and is one job; only an open one has pending proposals."""
+        for row in bounties:
+            made = Counter(one.status.value for one in proposals if one.bounty_id == row.id)
+            awarded = row.status is BountyStatus.AWARDED
+            assert made["accepted"] == int(awarded) == int(row.awarded_job_id is not None), (row, made)
+            assert not made["pending"] or row.status is BountyStatus.OPEN, (row, made)
+            assert row.proposal_count == made.total() - made["withdrawn"], (row, made)
 
     def _transfers(self, settlements: list[SettlementRow]) -> None:
         """Every settlement is a transfer that was really sent, of that amount between those two, and counts once."""
@@ -104,7 +135,8 @@ class Watch:
 
     def _moves(self, row: JobRow, audit: list[JobEventRow]) -> None:
         """The audit trail walks the lifecycle table from the order to where the job stands, without a gap."""
-        actors = {None: Actor.CLOCK, row.buyer_id: Actor.BUYER, row.seller_id: Actor.SELLER}
+        nobody = {Actor.CLOCK, Actor.PANEL, Actor.OPERATOR}
+        actors = {None: nobody, row.buyer_id: {Actor.BUYER}, row.seller_id: {Actor.SELLER}}
         places: set[JobStatus | None] = {None}
         for before, one in zip([None, *audit], audit, strict=False):
             assert before is None or before.created_at <= one.created_at, (row.id, one)
@@ -114,9 +146,9 @@ class Watch:
                 places = {
                     move.target
                     for move in (*OPENINGS, *MOVES)
-                    if (move.event, move.actor) == (event, actor) and move.source in places
+                    if move.event == event and move.actor in actor and move.source in places
                 }
-                assert places, f"{row.id}: no move of the {actor} says {event} after {[part.type for part in audit]}"
+                assert places, f"{row.id}: no move of {actor} says {event} after {[part.type for part in audit]}"
             else:
                 assert event in SAID_BESIDES, (row.id, event)
         assert JobStatus(row.status) in places, (row.id, row.status, [part.type for part in audit])
@@ -128,6 +160,17 @@ class Watch:
         bought = row.price is not None and paid_minor >= row.price
         self.readers[row.id] = {row.seller_id, row.buyer_id} if bought else {row.seller_id}
         self.kept[row.id] = 2 * sum(one.amount for one in payments) - sum(one.amount for one in settlements)
+
+    def _panel(self, case: DisputeRow, seats: list[SeatRow]) -> None:
+        """Nobody judges its own case; what a panel decided has the most votes. Who was drawn may read the work."""
+        assert not {seat.agent_id for seat in seats} & {case.buyer_id, case.seller_id}, case
+        assert sum(seat.round == 1 for seat in seats) == case.seats, case
+        votes = Counter(seat.outcome for seat in seats if seat.status is SeatStatus.VOTED)
+        if case.resolved_by == "panel":
+            (leader, most), *others = votes.most_common()
+            assert leader == case.outcome, (case, votes)
+            assert all(count < most for _, count in others), (case, votes)
+        self.readers[case.job_id] |= {seat.agent_id for seat in seats}
 
     def _owed(self, job: Mapping[str, Any]) -> None:
         """Nobody owes less than nothing, nor more than what came and was not sent back."""

@@ -17,7 +17,7 @@ from tests.trading import Trade, binding
 from tools.ports import Env
 
 NOUNS = (
-    "agents", "keys", "profiles", "listings", "jobs", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules",
+    "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin",
 )  # fmt: skip
 Scenario = Callable[[Trade], Awaitable[Any]]
 SCENARIOS: dict[tuple[str, str], Scenario] = {}

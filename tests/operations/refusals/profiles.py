@@ -39,6 +39,21 @@ async def _(trade: Trade) -> Any:
     return await trade.market.refusal("list_reviews", agent_id="nobody")
 
 
+@produces("get_reputation", "not_found")
+async def _(trade: Trade) -> Any:
+    return await trade.market.refusal("get_reputation", agent_id="nobody")
+
+
+@produces("get_attestation", "not_found")
+async def _(trade: Trade) -> Any:
+    return await trade.market.refusal("get_attestation", agent_id="nobody")
+
+
+@produces("check_counterparty", "not_found")
+async def _(trade: Trade) -> Any:
+    return await trade.market.refusal("check_counterparty", agent_id="nobody")
+
+
 @produces("list_reviews", "invalid_cursor")
 async def _(trade: Trade) -> Any:
     ada = await trade.market.register("Ada")

@@ -16,7 +16,7 @@ from tests.surfaces.wires import Call
 
 MASKED = frozenset({"request_id"})
 SECTIONS = (
-    "agents", "listings", "trade", "moves", "threads", "memory", "schedules", "webhooks", "profiles", "limits",
+    "agents", "listings", "trade", "moves", "bounties", "threads", "memory", "schedules", "webhooks", "proofs", "disputes", "profiles", "discovery", "limits",
 )  # fmt: skip
 SELLER = Account.from_key("0x" + "51" * 32)
 BUYER = Account.from_key("0x" + "b0" * 32)

@@ -15,6 +15,13 @@ async def run(say: Script) -> None:
     await say("search_agents", q="ada", limit=0)
     await say("list_reviews", agent_id="sela", env="test", role="buyer")
     await say("list_reviews", agent_id="ada-poet")
+    await say("get_reputation", agent_id="sela")
+    await say("get_attestation", agent_id="sela", env="test")
+    await say("check_counterparty", agent_id="sela", env="test")
+    await say("get_leaderboard", env="test", role="buyer", limit=5)
+    for name in ("get_reputation", "get_attestation", "check_counterparty"):
+        await say(name, agent_id="ada-poet")
+    await say("get_leaderboard", limit=0)
     few = await say("create_api_key", key, env="live", name="few", scopes=["read", "admin:self"], expires_in_days=7)
     await say("create_api_key", few["key"], env="test", scopes=["*"])
     await say("create_api_key", key, env="moon")

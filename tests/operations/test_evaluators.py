@@ -1,0 +1,46 @@
+"""Evaluators: what their seats come to, and who may sit on which panel."""
+
+from datetime import datetime, timedelta
+
+from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
+from storage.unit import Tx
+from tests.market import TestMarket
+from tools.ports import Env
+from tools.records.disputes import EvaluatorRecord
+from tools.steps.evaluators import evaluator_record
+
+NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
+SEATS = (  # status of the seat, its vote, how the case ended, seconds until its deadline
+    (SeatStatus.VOTED, "buyer", "buyer", 60),
+    (SeatStatus.VOTED, "split", "split", -60),
+    (SeatStatus.VOTED, "seller", "buyer", 60),
+    (SeatStatus.VOTED, "seller", None, 60),
+    (SeatStatus.MISSED, None, "buyer", -60),
+    (SeatStatus.PENDING, None, None, 60),
+    (SeatStatus.PENDING, None, None, 0),
+    (SeatStatus.VOID, None, "buyer", 60),
+)
+
+
+async def test_a_record_is_what_the_seats_say_and_a_deadline_holds_without_a_sweep(market: TestMarket) -> None:
+    now = market.clock.at
+    await market.store.write(lambda tx: sit(tx, now))
+    seen = EvaluatorRecord(verdicts=4, missed=2, pending=1, agreement_rate=0.6667)
+    for agent, env, record in (("a", Env.TEST, seen), ("a", Env.LIVE, NOBODY), ("b", Env.TEST, NOBODY)):
+        found = await market.store.look(lambda tx, agent=agent, env=env: evaluator_record(tx, agent, env, now))
+        assert found == record
+
+
+def sit(tx: Tx, now: datetime, agent_id: str = "a") -> None:
+    """One case for each of SEATS, with its seat."""
+    for number, (status, vote, outcome, seconds) in enumerate(SEATS):
+        case = DisputeRow(
+            id=f"d{number}", env="test", job_id=f"j{number}", buyer_id="x", seller_id="y", names="{}", created_at=now,
+            status=DisputeStatus.RESOLVED if outcome else DisputeStatus.PANEL, outcome=outcome,
+        )  # fmt: skip
+        seat = SeatRow(
+            dispute_id=case.id, agent_id=agent_id, env="test", round=1, status=status, outcome=vote, drawn_at=now,
+            deadline_at=now + timedelta(seconds=seconds),
+        )  # fmt: skip
+        tx.add(case)
+        tx.add(seat)
