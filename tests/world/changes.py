@@ -1,0 +1,104 @@
+"""What agents change about themselves while jobs and cases go on: names, keys, wallets, domains; and one that leaves."""
+
+from nacl.signing import SigningKey
+
+from tests.market import Agent
+from tests.proving import DAY
+from tests.trading import PRICE
+from tests.world.cast import LEAVER, TAKER, World
+from tests.world.deals import Deal
+from tests.world.script import HOUR, TURNAROUND, Story
+from tools.rules.keys import public_key_of
+
+DOMAINS = ("sela.example.com", "zoe.example.com", "otto.example.com", "second-sela.example.com")
+
+
+async def renamed(world: World, agent: Agent, handle: str, name: str) -> Story:
+    """Another handle, later another name."""
+    world.note(await world.call("update_me", agent, handle=handle))
+    agent.handle = handle
+    yield 6 * HOUR
+    world.note(
+        await world.call("update_me", agent, name=name, endpoints={"homepage": f"https://{handle}.example.org/"})
+    )
+
+
+async def rotated(world: World, agent: Agent, seed: bytes) -> Story:
+    """Another root key: the old one signs nothing more, and API keys stay."""
+    new = SigningKey(seed)
+    told = bytes(new.verify_key).hex()
+    text = f"service:rotate:{agent.id}:{public_key_of(agent.seed).hex()}:{told}"
+    old = Agent(agent.id, agent.handle, agent.keys, agent.seed)
+    proof = new.sign(text.encode()).signature.hex()
+    await world.call("rotate_key", agent, new_public_key=told, proof=proof)
+    agent.seed = seed
+    yield 60
+    await world.refused("unauthenticated", "recover_agent", old)
+    world.note(await world.call("get_me", agent))
+
+
+async def recovered(world: World, agent: Agent) -> Story:
+    """All API keys are new; the old ones open nothing."""
+    old = Agent(agent.id, agent.handle, dict(agent.keys), agent.seed)
+    made = await world.call("recover_agent", agent, revoke_existing=True)
+    agent.keys = dict(made["api_keys"])
+    yield 5
+    for on in ("live", "test"):
+        await world.refused("unauthenticated", "get_me", old, on)
+        await world.call("get_me", agent, on)
+
+
+async def another_api_key(world: World, agent: Agent) -> Story:
+    """A second key for a day, and then no more."""
+    first = dict(agent.keys)
+    made = await world.call("create_api_key", agent, env="test", name="for a day")
+    agent.keys = first | {"test": made["key"]}
+    yield 20 * HOUR
+    agent.keys = first
+    await world.call("revoke_api_key", agent, key_id=made["id"])
+    await world.refused("unauthenticated", "get_me", Agent(agent.id, agent.handle, {"test": made["key"]}, agent.seed))
+
+
+async def another_wallet(world: World, agent: Agent, number: int) -> Story:
+    """What is due goes on with the wallets that were agreed on."""
+    yield 30
+    await world.bind(agent, world.account(number))
+
+
+async def proven(world: World, agent: Agent, domain: str) -> None:
+    world.note({**await world.call("get_me", agent), "verified_domain": domain})
+    await world.outside.verified(agent, domain)
+    assert (await world.call("get_me", agent))["verified_domain"] is not None
+
+
+async def domains(world: World, sela: Agent, zoe: Agent, otto: Agent) -> Story:
+    """Proven; one is taken over, one is lost because nobody publishes it any more, one agent proves two."""
+    for agent, domain in ((sela, DOMAINS[0]), (zoe, DOMAINS[1]), (otto, DOMAINS[2]), (sela, DOMAINS[3])):
+        await proven(world, agent, domain)
+        yield HOUR
+    await proven(world, world.cast[TAKER], DOMAINS[1])
+    (taken,) = await world.outside.events(zoe, "agent.domain_revoked")
+    assert (taken["domain"], taken["reason"]) == (DOMAINS[1], "claimed_by_other_agent")
+    del world.outside.zone.records[f"_service.{DOMAINS[2]}"]
+    for _ in range(3):
+        yield DAY + HOUR
+        await world.work()
+    (lost,) = await world.outside.events(otto, "agent.domain_revoked")
+    assert (lost["domain"], lost["reason"]) == (DOMAINS[2], "challenge_missing")
+    assert [(await world.call("get_me", one))["verified_domain"] for one in (zoe, otto)] == [None, None]
+
+
+async def leaves(world: World, waiting: Deal, paid: Deal) -> Story:
+    """A seller goes: what was not begun is declined, what was paid goes on by the clock, and stays owed."""
+    await waiting.order()
+    await paid.order("upfront")
+    await paid.sells("accept_job")
+    await paid.pay()
+    yield 60
+    agent = world.cast[LEAVER]
+    await world.call("delete_me", agent, confirm=agent.handle)
+    await world.work()
+    await waiting.ends("declined", seen_by=(waiting.buyer,))
+    yield TURNAROUND + HOUR + 60
+    await paid.buys("cancel_job")
+    await paid.ends("cancelled", PRICE, seen_by=(paid.buyer,))

@@ -1,0 +1,250 @@
+"""Disputes of the script: who judges, what is voted, what is missed, and what the verdict leaves to do."""
+
+from itertools import zip_longest
+
+from storage.disputes import draws_of_dispute, seats_of_dispute
+from storage.tables import DrawRow, SeatRow, SeatStatus
+from tests.market import Agent
+from tests.world.cast import JUDGES, World
+from tests.world.deals import Deal
+from tests.world.script import HOUR, Story, Tale
+
+PRICE = 250_001
+HALF = 125_001  # of a split, rounded up
+VERDICT_WINDOW = 600
+
+
+def marks(world: World, agent: Agent) -> list[str]:
+    """By what an agent is known, as agents may write it."""
+    known = world.known[agent.id]
+    wallets = [form for one in known.wallets for form in (one, one.lower(), one[2:].upper(), "0x" + one[2:].upper())]
+    handles = [form for one in known.handles for form in (one, f"@{one}", one.upper())]
+    urls = [f"https://{one}/about" for one in known.domains]
+    return sorted([agent.id, agent.id.lower(), *known.keys, *wallets, *handles, *known.domains, *urls])
+
+
+async def opened(deal: Deal, kind: str = "odd") -> None:
+    """A job that is done, paid and disputed. Its parties tell who they are wherever they can."""
+    call, on = deal.world.call, deal.on
+    said = marks(deal.world, deal.seller) + marks(deal.world, deal.buyer)
+    seller, buyer = (max(deal.world.known[one.id].names) for one in (deal.seller, deal.buyer))
+    given = {"text": "guten Tag", "note": said, deal.buyer.id: deal.buyer.handle}
+    await deal.order(kind, title=f"For {buyer} of {deal.buyer.handle}", input=given)
+    await deal.sells("accept_job")
+    if deal.job["status"] == "awaiting_payment":
+        await deal.pay()
+    for by in (deal.buyer, deal.seller):
+        body = f"I am {seller if by is deal.seller else buyer}. {' '.join(said)} ({deal.job['id']})"
+        await call("post_message", by, on, thread_id=deal.job["thread_id"], body=body, data={"of": [seller, *said]})
+    await deal.deliver(by=said)
+    if deal.job["price"] and deal.settled_minor == 0:
+        await deal.pay()
+    await deal.buys("dispute_job", reason=f"{seller} did not do it for {buyer}. {' '.join(said)}"[:2000])
+    deal.case = deal.job["dispute_id"]
+
+
+async def seats(deal: Deal) -> list[SeatRow]:
+    return await deal.world.store.look(lambda tx: tx.all(seats_of_dispute, dispute_id=deal.case))
+
+
+async def draws(deal: Deal) -> list[DrawRow]:
+    return await deal.world.store.look(lambda tx: tx.all(draws_of_dispute, dispute_id=deal.case))
+
+
+async def everybody_reads(deal: Deal) -> None:
+    """Whoever was ever drawn looks at the case as it now stands."""
+    for seat in await seats(deal):
+        await deal.world.read_case(
+            _agent(deal.world, seat.agent_id), deal.case or "", (deal.buyer, deal.seller), deal.on
+        )
+
+
+async def votes(deal: Deal, *outcomes: str) -> None:
+    """Those who sit vote these, one each; the others do not. All of them read before and after each vote."""
+    sitting = [_agent(deal.world, one.agent_id) for one in await seats(deal) if one.status is SeatStatus.PENDING]
+    for judge, outcome in zip_longest(sitting, outcomes):
+        await everybody_reads(deal)
+        if outcome:
+            given = {"dispute_id": deal.case, "outcome": outcome, "rationale": "I read it."}
+            await deal.world.call("submit_verdict", judge, deal.on, **given)
+    await everybody_reads(deal)
+
+
+async def stands(deal: Deal, status: str, outcome: str | None, by: str | None, reason: str | None = None) -> None:
+    """The case as both parties see it; and in its end everybody who was drawn."""
+    for party in (deal.buyer, deal.seller):
+        seen = await deal.world.call("get_dispute", party, deal.on, dispute_id=deal.case)
+        told = (seen["status"], seen["outcome"], seen["resolved_by"], seen["escalation_reason"])
+        assert told == (status, outcome, by, reason), told
+    await everybody_reads(deal)
+
+
+async def ruled(deal: Deal, verdict: str) -> None:
+    await deal.world.market.as_operator("resolve_job", **deal.ref, verdict=verdict, note="The operator read it.")
+
+
+def _agent(world: World, agent_id: str) -> Agent:
+    return next(one for one in world.cast.values() if one.id == agent_id)
+
+
+# -- the cases ---------------------------------------------------------------------------------------------------------
+
+
+async def for_the_buyer(deal: Deal) -> Story:
+    await opened(deal)
+    yield 60
+    await votes(deal, "buyer", "buyer")
+    await stands(deal, "resolved", "buyer", "panel")
+    await deal.ends("resolved", PRICE)
+    yield HOUR
+    await deal.back(PRICE)
+    await deal.ends("resolved")
+
+
+async def for_the_seller(deal: Deal) -> Story:
+    await opened(deal)
+    await votes(deal, "seller", "split", "seller")
+    yield 60
+    await stands(deal, "resolved", "seller", "panel")
+    await deal.ends("resolved")
+
+
+async def divided(deal: Deal) -> Story:
+    """1-1-1: nobody has the most votes."""
+    await opened(deal)
+    yield 60
+    await votes(deal, "buyer", "seller", "split")
+    await stands(deal, "escalated", None, None, "no_plurality")
+    yield HOUR
+    await ruled(deal, "seller")
+    await stands(deal, "resolved", "seller", "operator", "no_plurality")
+    await deal.ends("resolved")
+
+
+async def one_missed(deal: Deal) -> Story:
+    """One seat is missed, drawn again, and decides. The refund never comes."""
+    await opened(deal)
+    await votes(deal, "buyer", "seller")
+    yield VERDICT_WINDOW + 1
+    await deal.world.work()
+    assert [one.round for one in await seats(deal) if one.status is SeatStatus.PENDING] == [2]
+    await votes(deal, "buyer")
+    await stands(deal, "resolved", "buyer", "panel")
+    await deal.ends("resolved", PRICE)
+
+
+async def all_missed(deal: Deal) -> Story:
+    """Nobody votes, nor do those who are drawn again: the operator splits it."""
+    await opened(deal)
+    for waiting in (3, 3):
+        assert sum(one.status is SeatStatus.PENDING for one in await seats(deal)) == waiting
+        await votes(deal)
+        yield VERDICT_WINDOW + 1
+        await deal.world.work()
+    await stands(deal, "escalated", None, None, "no_votes")
+    await ruled(deal, "split")
+    await deal.ends("resolved", HALF)
+    await deal.back(HALF)
+    await stands(deal, "resolved", "split", "operator", "no_votes")
+    await deal.ends("resolved")
+
+
+async def split(deal: Deal) -> Story:
+    await opened(deal)
+    yield 60
+    await votes(deal, "split", "split")
+    await stands(deal, "resolved", "split", "panel")
+    await deal.back(HALF - 1, enough=False)
+    await deal.ends("resolved", 1)
+    await deal.back(1)
+    await deal.ends("resolved")
+
+
+async def withdrawn(deal: Deal) -> Story:
+    await opened(deal)
+    await votes(deal, "buyer")
+    yield 60
+    await deal.world.call("withdraw_dispute", deal.buyer, deal.on, dispute_id=deal.case)
+    await stands(deal, "resolved", None, "buyer")
+    await deal.ends("completed")
+
+
+async def plurality(deal: Deal) -> Story:
+    """One vote, two missed, and again nobody: the most votes decide, be they one."""
+    await opened(deal, "fixed")
+    await votes(deal, "seller")
+    for _ in range(2):
+        yield VERDICT_WINDOW + 1
+        await deal.world.work()
+        await votes(deal)
+    await stands(deal, "resolved", "seller", "panel")
+    await deal.ends("resolved")
+
+
+async def missed_then_divided(deal: Deal) -> Story:
+    """One vote, two missed; of the two drawn again one votes otherwise: nobody has the most votes."""
+    await opened(deal, "fixed")
+    await votes(deal, "seller")
+    yield VERDICT_WINDOW + 1
+    await deal.world.work()
+    await votes(deal, "split")
+    yield VERDICT_WINDOW + 1
+    await deal.world.work()
+    await stands(deal, "escalated", None, None, "no_plurality")
+    await ruled(deal, "buyer")
+    await deal.ends("resolved", 250_000)
+
+
+async def of_free_work(deal: Deal) -> Story:
+    await opened(deal, "free")
+    yield 60
+    await votes(deal, "buyer", "seller", "buyer")
+    await stands(deal, "resolved", "buyer", "panel")
+    await deal.ends("resolved")
+
+
+async def too_few_on_live(deal: Deal) -> Story:
+    """Nobody has earned a seat on live: the operator decides at once."""
+    await opened(deal, "fixed")
+    await stands(deal, "escalated", None, None, "no_eligible_evaluators")
+    assert await seats(deal) == []
+    yield 60
+    await ruled(deal, "buyer")
+    await deal.ends("resolved", 250_000)
+    await deal.back(250_000)
+    await deal.ends("resolved")
+
+
+async def two_on_test(deal: Deal) -> Story:
+    """With two who may judge there are two seats."""
+    await opened(deal)
+    assert [one.seats for one in await draws(deal)] == [2]
+    await votes(deal, "buyer", "seller")
+    await stands(deal, "escalated", None, None, "no_plurality")
+    yield 60
+    await ruled(deal, "seller")
+    await deal.ends("resolved")
+
+
+async def nobody_on_test(deal: Deal) -> Story:
+    """Only a party's second wallet and one that a party referred offer to judge."""
+    await opened(deal)
+    await stands(deal, "escalated", None, None, "no_eligible_evaluators")
+    yield 60
+    await ruled(deal, "split")
+    await deal.ends("resolved", HALF)
+    await deal.back(HALF)
+    await deal.ends("resolved")
+
+
+async def offering(world: World, *names: str) -> None:
+    """From now on only these of the judges offer."""
+    for name in JUDGES:
+        await world.call("set_evaluator", world.cast[name], enabled=name in names)
+
+
+CASES: tuple[tuple[Tale, int, int], ...] = (  # and the number of the seller and of the buyer
+    (for_the_buyer, 0, 0), (for_the_seller, 1, 1), (divided, 2, 2), (one_missed, 1, 0), (all_missed, 3, 3),
+    (withdrawn, 4, 4), (split, 5, 5), (plurality, 6, 6), (missed_then_divided, 2, 4), (for_the_buyer, 1, 5), (divided, 0, 0),
+    (of_free_work, 2, 0), (all_missed, 1, 4), (one_missed, 3, 6), (split, 0, 1), (for_the_seller, 5, 3),
+)  # fmt: skip
