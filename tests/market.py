@@ -18,7 +18,7 @@ from tools.catalogue import CATALOGUE
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
-from tools.ports import Chain, Env, Reply, Screening, World
+from tools.ports import Chain, Env, Fetched, Reply, Screening, World
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -38,6 +38,7 @@ structlog.configure(
 BASE_URL = "http://market.test"
 START = datetime(2026, 11, 21, 4, 0, 0, 123_000, tzinfo=UTC)
 PEPPER = bytes(range(32))
+OPERATOR_SECRET = "the operator of the tests"
 
 
 class TestClock:
@@ -91,6 +92,16 @@ class NoWeb:
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         raise AssertionError(f"{url} was called")
 
+    async def get(self, url: str, by: str) -> Fetched:
+        raise AssertionError(f"{url} was called")
+
+
+class NoNames:
+    """No name has a record, unless a test says which."""
+
+    async def texts(self, name: str) -> list[bytes]:
+        raise AssertionError(f"{name} was asked for")
+
 
 def house(**limits: Any) -> House:
     network = Network(
@@ -105,6 +116,7 @@ def house(**limits: Any) -> House:
         confirmations=1,
         facilitator_url=None,
         rpc_hint="http://127.0.0.1:8545",
+        identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
     )
     live = replace(
         network,
@@ -114,6 +126,7 @@ def house(**limits: Any) -> House:
         asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
         asset_name="USD Coin",
         confirmations=3,
+        identity_registry="0x8004A169FB4a3325136EB29fA0ceB6D2e539a432",
     )
     return House(
         brand="service",
@@ -121,8 +134,9 @@ def house(**limits: Any) -> House:
         version="0.1.0",
         pepper=PEPPER,
         networks={Env.LIVE: live, Env.TEST: network},
-        windows={Env.LIVE: Windows(259_200, 259_200, 3600), Env.TEST: Windows(900, 900, 600)},
+        windows={Env.LIVE: Windows(259_200, 259_200, 3600, 86_400), Env.TEST: Windows(900, 900, 600, 600)},
         limits=Limits(**{"enforced": False, **limits}),
+        operator_secret=OPERATOR_SECRET,
     )
 
 
@@ -155,6 +169,7 @@ class TestMarket:
             self.sanctions,
             CHECKS,
             NoWeb(),
+            NoNames(),
         )
         self.market = Market(store, world, house(**limits), checks_errors=True)
         self.store, self.workers = store, Workers(self.market)
@@ -183,6 +198,12 @@ class TestMarket:
         answer = await self.answer(operation, given, key=by and by.keys[on])
         assert answer.refused, answer.body
         return orjson.loads(answer.body)["error"]
+
+    async def as_operator(self, operation: str, **given: Any) -> Any:
+        """The record an operation of the operator's answers with."""
+        answer = await self.answer(operation, given, admin_token=OPERATOR_SECRET)
+        assert not answer.refused, answer.body
+        return orjson.loads(answer.body)
 
     async def register(self, name: str = "Ada") -> Agent:
         made = await self.call("register_agent", name=name)

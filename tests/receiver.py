@@ -1,4 +1,4 @@
-"""Receivers of webhooks: a real socket that keeps what was posted and answers as it is told, checked as receivers do."""
+"""Receivers of requests: a real socket that keeps what was sent and answers as it is told; webhooks checked as receivers do."""
 
 import asyncio
 import hmac
@@ -123,7 +123,7 @@ class Receiver:
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        raw = await reader.readexactly(int(headers["content-length"]))
+        raw = await reader.readexactly(int(headers.get("content-length", 0)))
         self.got.append(Posted(first.split(" ")[1], headers, raw))
         self.came.set()
         self.at_once += 1

@@ -10,7 +10,7 @@ import pytest
 
 from server.sandbox import journal as journals
 from server.sandbox.evm import DevChain
-from server.sandbox.genesis import token_hash
+from server.sandbox.genesis import contracts_hash
 from server.sandbox.journal import (
     Header,
     Journal,
@@ -99,7 +99,7 @@ def test_damage_before_the_end_stops_the_start_and_names_the_reset(
 
 @pytest.mark.parametrize(
     "field, value",
-    [("format", 2), ("chain_id", 8453), ("token", "other"), ("genesis_time", None), ("genesis_time", -1)],
+    [("format", 2), ("chain_id", 8453), ("contracts", "other"), ("genesis_time", None), ("genesis_time", -1)],
 )
 def test_a_journal_of_another_version_or_chain_stops_the_start(written: Path, field: str, value: Any) -> None:
     header, rest = written.read_bytes().split(b"\n", 1)
@@ -214,6 +214,6 @@ def test_a_changed_transaction_or_time_is_noticed_at_the_start(traded: Path) -> 
     assert chain.number == 3
 
 
-def test_the_journal_names_the_token_it_was_made_with(traded: Path) -> None:
+def test_the_journal_names_the_contracts_it_was_made_with(traded: Path) -> None:
     header = orjson.loads(traded.read_bytes().splitlines()[0])
-    assert header == {"format": 1, "chain_id": 84532, "genesis_time": BEGINNING, "token": token_hash()}
+    assert header == {"format": 1, "chain_id": 84532, "genesis_time": BEGINNING, "contracts": contracts_hash()}

@@ -19,6 +19,11 @@ Standing = dict[str, list[dict[str, Any]]]
 COMPILED: dict[Any, Any] = {}
 SEARCH_KEYS = {"rank", "newest", "cheapest"}
 DOCUMENTS = ("input", "input_schema", "output", "output_schema", "output_preview")
+PLACED = {
+    "reputations": ("agent_id", "env"),
+    "reputation_categories": ("agent_id", "env", "role", "category"),
+    "reputation_counterparties": ("agent_id", "env", "role", "category", "counterparty"),
+}
 STATUS_AFTER = {
     "created": "open",
     "accepted": "in_progress",
@@ -59,6 +64,7 @@ def half_states(found: Standing) -> list[str]:
         *_of_agents(found),
         *_of_listings(found),
         *_of_figures(found),
+        *_of_reputation(found),
         *_of_threads(found),
     ]
 
@@ -124,6 +130,33 @@ def _of_figures(found: Standing) -> Iterator[str]:
     for table in ("handles", "agent_search"):
         if {one["agent_id"] for one in found[table]} != agents:
             yield f"an agent is missing from {table}"
+
+
+def _of_reputation(found: Standing) -> Iterator[str]:
+    """Every job that ended has its mark; every one that was completed counts for both its parties."""
+    marks = {one["job_id"]: orjson.loads(one["mark"]) for one in found["job_marks"]}
+    tables = ("reputations", "reputation_categories", "reputation_counterparties")
+    kept = {table: {tuple(row[name] for name in PLACED[table]) for row in found[table]} for table in tables}
+    for job in found["jobs"]:
+        if job["status"] in ("completed", "expired") and job["id"] not in marks:
+            yield f"job {job['id']} is {job['status']} and has no mark"
+        if job["status"] == "completed" and job["id"] in marks:
+            for table, place in _counted(job, marks[job["id"]]):
+                if place not in kept[table]:
+                    yield f"job {job['id']} is counted nowhere in {table}: {place}"
+    bound = {(one["agent_id"], one["address"]) for one in found["wallets"]}
+    if not bound <= {(one["agent_id"], one["address"]) for one in found["wallets_held"]}:
+        yield "a wallet is bound and was never held"
+
+
+def _counted(job: dict[str, Any], mark: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Where a completed and paid job is counted: by table, the keys of its rows."""
+    for side, other in (("seller", mark["payer"]), ("buyer", mark["payee"])):
+        place = (job[f"{side}_id"], job["env"])
+        yield "reputations", place
+        yield "reputation_categories", (*place, side, job["category"])
+        for category in ("", job["category"]):
+            yield "reputation_counterparties", (*place, side, category, other)
 
 
 def _told(found: Standing) -> dict[str, Counter[tuple[str, str]]]:

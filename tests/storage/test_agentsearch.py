@@ -1,8 +1,6 @@
 """Search among agents, on both databases: the same agents in the same order as a plain reading of the rules gives."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same agents and searches every time
 
@@ -10,12 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from storage.agentsearch import (
+    AGENTS,
     ANY_UNINDEXED,
-    BY_AGENT,
-    FROM_SQLITE,
     FTS,
     INDEXED,
-    PLACE,
     UNINDEXED,
     AgentSearch,
     agent_tokens,
@@ -28,6 +24,7 @@ from storage.tables import AgentRow, AgentStatus
 from storage.unit import Tx
 from tests.conftest import Opening
 from tests.databases import PostgresServer, close
+from tests.storage.pages import every_page, expected
 from tools.rules.words import index_terms, query_terms
 from tools.steps.agents import index, index_waiting
 
@@ -92,25 +89,6 @@ def fits(search: AgentSearch, row: AgentRow) -> bool:
     )
 
 
-def expected(search: AgentSearch, agents: Sequence[AgentRow]) -> list[str]:
-    """The ids of all pages; `agents` in the order in which they were first indexed."""
-    found = [row.id for row in reversed(agents) if fits(search, row)]
-    if not found and len(search.terms) > 1 and not search.any_terms:
-        return expected(replace(search, any_terms=True), agents)
-    return found
-
-
-def every_page(tx: Tx, search: AgentSearch) -> list[str]:
-    ids: list[str] = []
-    while True:
-        found = find_agents(tx, search)
-        assert (found.after is None) or len(found.hits) == search.limit
-        ids += [hit.agent_id for hit in found.hits]
-        if found.after is None:
-            return ids
-        search = replace(search, after=found.after, any_terms=found.any_terms)
-
-
 async def put(store: Store, *agents: AgentRow) -> None:
     await store.write(lambda tx: [index(tx, row) for row in agents])
 
@@ -126,7 +104,9 @@ async def test_any_search_finds_what_the_rules_say_newest_first_page_by_page(sto
     await put(store, *agents)
     for _ in range(200):
         search = some_search(dice)
-        assert await store.scan(lambda tx, asked=search: every_page(tx, asked)) == expected(search, agents), search
+        assert await store.scan(lambda tx, asked=search: every_page(find_agents, tx, asked)) == expected(
+            fits, search, agents
+        ), search
 
 
 async def test_the_index_follows_every_change_and_nothing_that_was_undone(store: Store) -> None:
@@ -145,7 +125,9 @@ async def test_the_index_follows_every_change_and_nothing_that_was_undone(store:
     await store.write(sound)
     for _ in range(80):
         search = some_search(dice)
-        assert await store.scan(lambda tx, asked=search: every_page(tx, asked)) == expected(search, agents), search
+        assert await store.scan(lambda tx, asked=search: every_page(find_agents, tx, asked)) == expected(
+            fits, search, agents
+        ), search
 
 
 async def test_an_agent_that_did_not_change_writes_nothing(store: Store, database: str) -> None:
@@ -167,7 +149,7 @@ async def test_o6_no_search_reads_a_table_whole_or_sorts(sqlite_url: str, openin
 
     def plans(tx: Tx) -> list[str]:
         lines: list[str] = []
-        for query in (FROM_SQLITE, BY_AGENT, PLACE, ANY_UNINDEXED, UNINDEXED, INDEXED):
+        for query in (AGENTS.from_sqlite, AGENTS.held, AGENTS.place, ANY_UNINDEXED, UNINDEXED, INDEXED):
             plan = query.plan(tx.dialect)
             tx.cursor.execute("EXPLAIN QUERY PLAN " + plan.sql, [None] * len(plan.parameters))
             lines += [row[3] for row in tx.cursor.fetchall()]
@@ -207,13 +189,15 @@ async def test_agents_of_before_keep_their_handles_and_places_and_are_indexed_by
     upgrade(opened)
     store = serve(opened)
     await put(store, agent(500))
-    assert await store.scan(lambda tx: every_page(tx, AgentSearch())) == ["agt_500"], "they wait for the first start"
+    assert await store.scan(lambda tx: every_page(find_agents, tx, AgentSearch())) == ["agt_500"], (
+        "they wait for the first start"
+    )
     while await store.write(index_waiting):
         pass
     await store.write(sound)
     old = [f"agt_{number:03}" for number in reversed(range(120)) if number != 7]
-    assert await store.scan(lambda tx: every_page(tx, AgentSearch())) == ["agt_500", *old]
-    assert await store.scan(lambda tx: every_page(tx, AgentSearch(terms=("old", "17")))) == ["agt_017"]
+    assert await store.scan(lambda tx: every_page(find_agents, tx, AgentSearch())) == ["agt_500", *old]
+    assert await store.scan(lambda tx: every_page(find_agents, tx, AgentSearch(terms=("old", "17")))) == ["agt_017"]
     assert await store.look(lambda tx: tx.one(ANY_UNINDEXED)) is None
     with opened.engine.connect() as connection:
         held = connection.execute(text("SELECT count(*), min(agent_id) FROM handles WHERE handle LIKE 'old-%'")).one()

@@ -25,10 +25,10 @@ REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(MIG
 BY_HAND = {  # what Alembic cannot compare: full-text indexes
     "sqlite": {
         f"search_{key}{part}"
-        for key in ("rank", "newest", "cheapest", "agents")
+        for key in ("rank", "newest", "cheapest", "agents", "bounties")
         for part in ("", "_config", "_data", "_idx")
     },
-    "postgres": {"terms", "ix_listing_search_terms", "ix_agent_search_terms"},
+    "postgres": {"terms", "ix_listing_search_terms", "ix_agent_search_terms", "ix_bounty_search_terms"},
 }
 STARTS = """
 import sys

@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from storage.migrate import upgrade
-from storage.open import open_database
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
-from tests.databases import PostgresServer
+from tests.storage.earlier import at_revision
 
 HOUR, DUE = 3_600_000_000, 1_795_000_000_000_000  # microseconds
 DEADLINES = ("accept_by", "pay_by", "deliver_by", "review_by")
@@ -33,20 +32,8 @@ SENDERS = ("agt_seller", "agt_buyer", "agt_seller")
 @pytest.fixture
 def earlier(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
     """A database of the revision before, with jobs, payments and notes of actions in it."""
-    if database == "sqlite":
-        opened: SQLite | Postgres = open_database(f"sqlite:///{tmp_path}/earlier.db")
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres")
-        opened = open_database(server.create("earlier"))
-    upgrade(opened, "0003")
-    with opened.engine.begin() as connection:
-        for table, row in rows():
-            names = ", ".join(row)
-            connection.execute(
-                text(f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{one}' for one in row)})"), row
-            )
-    yield opened
-    opened.close()
+    with at_revision("0003", rows(), database, tmp_path, request) as opened:
+        yield opened
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
