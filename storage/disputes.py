@@ -12,8 +12,6 @@ from storage.tables import (
     DisputeRow,
     DrawRow,
     EvaluatorRow,
-    FormerKeyRow,
-    HandleRow,
     HeldWalletRow,
     JobRow,
     MessageRow,
@@ -32,17 +30,6 @@ draws_of_dispute = Query(select(DrawRow).where(DrawRow.dispute_id == bindparam("
 draws_of_disputes = Query(select(DrawRow).where(among(DrawRow.dispute_id, "ids")).order_by(DrawRow.round))
 dispute_ids: Query[str] = Query(
     select(DisputeRow.id).where(DisputeRow.id > bindparam("after")).order_by(DisputeRow.id).limit(bindparam("limit"))
-)
-handles_ever_held: Query[str] = Query(
-    select(HandleRow.handle).where(HandleRow.agent_id == bindparam("agent_id")).order_by(HandleRow.handle)
-)
-keys_ever_held: Query[str] = Query(
-    select(FormerKeyRow.public_key)
-    .where(FormerKeyRow.agent_id == bindparam("agent_id"))
-    .order_by(FormerKeyRow.public_key)
-)
-wallets_ever_held: Query[str] = Query(
-    select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("agent_id")).order_by(HeldWalletRow.address)
 )
 evidence: Query[MessageRow] = Query(
     select(MessageRow)

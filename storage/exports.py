@@ -7,9 +7,6 @@ from sqlalchemy import Select, bindparam, literal, or_, select
 from storage.among import among
 from storage.query import Query
 from storage.tables import (
-    FormerKeyRow,
-    HandleRow,
-    HeldWalletRow,
     ProposalRow,
     ProposalStatus,
     ReportRow,
@@ -59,23 +56,5 @@ reports_of: Query[ReportRow] = Query(
         ReportRow.id < bindparam("before"),
     )
     .order_by(ReportRow.id.desc())
-    .limit(bindparam("limit"))
-)
-handles_by_name: Query[HandleRow] = Query(
-    select(HandleRow)
-    .where(HandleRow.agent_id == bindparam("agent_id"), HandleRow.handle > bindparam("after"))
-    .order_by(HandleRow.handle)
-    .limit(bindparam("limit"))
-)
-keys_retired: Query[FormerKeyRow] = Query(
-    select(FormerKeyRow)
-    .where(FormerKeyRow.agent_id == bindparam("agent_id"), FormerKeyRow.public_key > bindparam("after"))
-    .order_by(FormerKeyRow.public_key)
-    .limit(bindparam("limit"))
-)
-wallets_held: Query[HeldWalletRow] = Query(
-    select(HeldWalletRow)
-    .where(HeldWalletRow.agent_id == bindparam("agent_id"), HeldWalletRow.address > bindparam("after"))
-    .order_by(HeldWalletRow.address)
     .limit(bindparam("limit"))
 )

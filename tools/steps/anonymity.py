@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import orjson
 
-from storage.disputes import handles_ever_held, keys_ever_held
+from storage.held import handles_ever_held, keys_ever_held
 from storage.proofs import domains_of
 from storage.tables import AgentRow, DisputeRow
 from storage.unit import Tx

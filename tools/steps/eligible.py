@@ -2,7 +2,8 @@
 
 import orjson
 
-from storage.disputes import eligible_evaluators, wallets_ever_held
+from storage.disputes import eligible_evaluators
+from storage.held import wallets_ever_held
 from storage.tables import AgentRow
 from storage.unit import Tx
 from tools.context import Context

@@ -7,15 +7,13 @@ import orjson
 from storage.bounties import bounties_among
 from storage.events import newest_event
 from storage.exports import (
-    handles_by_name,
-    keys_retired,
     proposals_by_id,
     proposals_by_seller,
     reports_of,
     reviews_written,
     threads_by_id,
-    wallets_held,
 )
+from storage.held import handles_by_name, keys_by_name, wallets_by_name
 from storage.jobs import jobs_of
 from storage.tables import BountyRow, ProposalRow
 from tools.context import Context
@@ -118,13 +116,13 @@ def _handles(ctx: Context, _: str, after: Json) -> Page:
 
 
 def _wallets(ctx: Context, _: str, after: Json) -> Page:
-    found = ctx.tx.all(wallets_held, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    found = ctx.tx.all(wallets_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
     return page_of(records, [row.address for row in found], found)
 
 
 def _public_keys(ctx: Context, _: str, after: Json) -> Page:
-    found = ctx.tx.all(keys_retired, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    found = ctx.tx.all(keys_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [
         RetiredKey(
             public_key=row.public_key, did=did_of(bytes.fromhex(row.public_key)), retired_at=stamp(row.retired_at)

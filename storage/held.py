@@ -1,0 +1,29 @@
+"""Queries of what an agent has ever had: its handles, its earlier public keys, its wallets. Each by name."""
+
+from typing import Any
+
+from sqlalchemy import Select, bindparam, select
+
+from storage.query import Query
+from storage.tables import FormerKeyRow, HandleRow, HeldWalletRow
+
+
+def _held(row: Any, name: Any, what: Any) -> Select[Any]:
+    return select(what).where(row.agent_id == bindparam("agent_id")).order_by(name)
+
+
+def _names(row: Any, name: Any) -> Query[str]:
+    return Query(_held(row, name, name))
+
+
+def _page(row: Any, name: Any) -> Query[Any]:
+    """Whole rows after a name, at most `limit`."""
+    return Query(_held(row, name, row).where(name > bindparam("after")).limit(bindparam("limit")))
+
+
+handles_ever_held = _names(HandleRow, HandleRow.handle)
+keys_ever_held = _names(FormerKeyRow, FormerKeyRow.public_key)
+wallets_ever_held = _names(HeldWalletRow, HeldWalletRow.address)
+handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)
+keys_by_name: Query[FormerKeyRow] = _page(FormerKeyRow, FormerKeyRow.public_key)
+wallets_by_name: Query[HeldWalletRow] = _page(HeldWalletRow, HeldWalletRow.address)
