@@ -179,6 +179,17 @@ async def test_a_chain_that_is_down_refuses_for_now_and_the_payment_stands(trade
     assert (await prove(trade, buyer, job, sent))["payment"]["status"] == "paid"
 
 
+async def test_where_no_chain_is_configured_nobody_is_told_to_send_anything(trade: Trade) -> None:
+    seller, buyer, job = await sealed(trade)
+    trade.market.market.world = replace(trade.market.market.world, chains={})
+    unpaid = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"])
+    assert (unpaid["code"], "pay_to" in unpaid) == ("chain_unavailable", False)
+    assert unpaid["hint"].startswith("Send nothing")
+    ordered = await trade.order(buyer, await trade.listing(seller))
+    assert [one["code"] for one in ordered["warnings"]] == ["no_chain"]
+    assert "send nothing" in (await trade.market.call("get_payments_info", by=buyer))["summary"]
+
+
 @covers("invariant.13.stands")
 async def test_a_payment_mined_while_the_service_was_down_is_taken_afterwards(trade: Trade) -> None:
     _, buyer, job = await sealed(trade)

@@ -4,6 +4,7 @@ Each wire gets a market and a chain of its own with the same clock and dice, so 
 alike, and only what names the request is masked. The calls are in tests/surfaces/scripts.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from server.world.chain import JsonRpcChain
+from storage.open import open_database, serve
 from storage.store import Store
 from tests.chain.evm import Evm
 from tests.conftest import Opening
-from tests.databases import SQLiteTemplate
+from tests.databases import SQLiteTemplate, close
 from tests.market import TestMarket
 from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
@@ -25,6 +27,7 @@ from tools.context import Surface
 from tools.ports import Chain, Env
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+pytestmark = pytest.mark.xdist_group("parity")
 EVERYWHERE = {op.name for op in CATALOGUE.values() if op.surfaces == frozenset(Surface)}
 Said = list[tuple[str, Any]]
 
@@ -44,10 +47,17 @@ async def run_over(name: str, store: Store) -> AsyncIterator[Script]:
         await reader.close()
 
 
-@pytest.fixture
-async def reference(sqlite_url: str, opening: Opening) -> Said:
-    async with run_over("rest", opening(sqlite_url)) as script:
+@pytest.fixture(scope="module")
+def reference(sqlite_template: SQLiteTemplate, tmp_path_factory: pytest.TempPathFactory) -> Said:
+    """What REST says to each call: said once for all tests here."""
+    return asyncio.run(said_over_rest(sqlite_template.copy(tmp_path_factory.mktemp("reference"))))
+
+
+async def said_over_rest(url: str) -> Said:
+    store = serve(open_database(url))
+    async with run_over("rest", store) as script:
         await script.run()
+    await close(store)
     return script.said
 
 

@@ -40,7 +40,7 @@ class DeliveryOf(JobRef):
 
 @operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
 def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
-    """Read one delivery of a job whole, also one that a revision has replaced. Sealed outputs stay hidden from the buyer."""
+    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: the hash stands for it."""
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
     row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)
     if row is None:

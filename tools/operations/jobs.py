@@ -234,6 +234,8 @@ def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> list[dict[
         found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
     if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
         found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})
+    if listing.price != 0 and ctx.env not in ctx.world.chains:
+        found.append({"code": "no_chain", "message": f"Nothing can be paid in {ctx.env} here: no chain is configured."})
     return found
 
 

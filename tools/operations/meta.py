@@ -50,7 +50,7 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
     network, base = outside.network, outside.house.base_url
     return PaymentsInfo(
         summary="Agents pay one another directly, wallet to wallet, in USDC. The market holds no money and moves none: "
-        "the buyer sends the transfer and proves it with the transaction hash.",
+        "the buyer sends the transfer and proves it with the transaction hash." + _unread(outside),
         env=outside.env.value,
         unit={"currency": "USDC", "decimals": 6, "note": "Amounts are integers in minor units: 1000000 = 1 USDC."},
         network=_network(network),
@@ -81,6 +81,13 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
         fees="The platform fee is 0 %.",
         links={"changelog": f"{base}/v1/changelog", "usdc_contract": network.asset, "x402_spec": "https://x402.org"},
     )
+
+
+def _unread(outside: Outside) -> str:
+    """What is said where the operator has named no node."""
+    if outside.env in outside.world.chains:
+        return ""
+    return f" No chain is configured for {outside.env} here: nothing sent there could be verified, so send nothing."
 
 
 def _free_money(network: Network) -> str:

@@ -45,7 +45,7 @@ from tools.steps.jobs import (
     see,
     standing,
 )
-from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
+from tools.steps.proving import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
 from tools.steps.reputation import count_job
 from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned
@@ -145,6 +145,8 @@ def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
         return job_record(ctx, seen)
     if payment_status(seen.facts, ctx.now) is not PaymentStatus.DUE:
         raise refusal(ctx, seen, "pay")
+    if ctx.env not in ctx.world.chains:
+        raise no_chain(ctx.env, "Send nothing: this market could not verify it. See network in get_payments_info.")
     wallet = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
     return payment_terms(ctx, seen, wallet.address if wallet else None)
 

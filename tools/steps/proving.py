@@ -39,11 +39,16 @@ def wallets_of(tx: Tx, agent_id: str, frozen: str | None, env: Env) -> set[str]:
     return {address for address in (frozen, bound and bound.address) if address}
 
 
+def no_chain(env: Env, hint: str) -> ChainUnavailable:
+    """The refusal where the operator has named no node for an environment."""
+    return ChainUnavailable(f"no chain is configured for {env}", hint=hint, retry_after_seconds=60)
+
+
 async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
     """What the chain of this environment shows of a transaction."""
     chain = outside.world.chains.get(outside.env)
     if chain is None:
-        raise ChainUnavailable(f"no chain is configured for {outside.env}", retry_after_seconds=60)
+        raise no_chain(outside.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
     try:
         return judge(transaction, await look_up(chain, transaction), terms)
     except (ChainDown, Nonsense) as error:
