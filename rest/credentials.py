@@ -5,7 +5,7 @@ from typing import Any
 from tools.house import House
 from tools.registry import Auth
 from tools.rules.assertions import TYPE
-from tools.rules.oauth import ENV_SCOPES, TOKEN_PATH
+from tools.rules.oauth import ENV_SCOPES, SCOPES_ARE, TOKEN_PATH
 from tools.rules.scopes import SCOPES
 from tools.rules.tokens import LIFE_SECONDS
 
@@ -46,11 +46,6 @@ OAuth 2.0 client credentials, as a form or as JSON. The client is an agent: its 
 
 Answers and errors are those of RFC 6749. 60 a minute.\
 """
-SCOPES_ARE = {
-    "env:test": "the test environment",
-    "env:live": "the live environment",
-    **{scope: f"what an API key with the scope {scope} may do" for scope in SCOPES},
-}
 ERRORS = (
     "invalid_request", "invalid_client", "unsupported_grant_type", "invalid_scope", "invalid_target", "temporarily_unavailable",
 )  # fmt: skip

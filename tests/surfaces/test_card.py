@@ -78,7 +78,7 @@ def test_the_card_says_where_and_how_and_in_which_version(card: dict[str, Any]) 
         "defaultInputModes": ["application/json", "text/plain"],
         "defaultOutputModes": ["application/json", "text/plain"],
     }
-    assert list(card["securitySchemes"]) == ["bearer", "apiKey"]
+    assert list(card["securitySchemes"]) == ["bearer", "apiKey", "oauth"]
 
 
 @pytest.mark.parametrize("make", [public_card, extended_card])

@@ -13,6 +13,10 @@ OPEN_MCP, CLOSED_MCP, A2A = "/mcp", "/mcp/oauth", "/a2a"
 RESOURCES = ("", OPEN_MCP, CLOSED_MCP, A2A)
 ENVS = ("test", "live")
 ENV_SCOPES = tuple(f"env:{env}" for env in ENVS)
+SCOPES_ARE = {
+    **{f"env:{env}": f"the {env} environment" for env in ENVS},
+    **{scope: f"what an API key with the scope {scope} may do" for scope in SCOPES},
+}
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 LONGEST_SCOPE, MOST_RESOURCES = 512, 10
 Headers = Iterable[tuple[bytes, bytes]]

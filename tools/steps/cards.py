@@ -9,6 +9,7 @@ from tools.house import House
 from tools.ports import Signer
 from tools.rules.canonical import canonical
 from tools.rules.keys import jwk_of
+from tools.rules.oauth import SCOPES_ARE, SERVER_PATH, TOKEN_PATH
 
 Card = dict[str, Any]
 KINDS = ["application/json", "text/plain"]
@@ -16,6 +17,7 @@ KINDS = ["application/json", "text/plain"]
 
 def card_of(house: House, name: str, description: str, skills: list[Card], **capabilities: Any) -> Card:
     """An unsigned card: pure 1.0, no empty member but perhaps skills."""
+    login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
         "name": name,
         "description": description,
@@ -30,6 +32,12 @@ def card_of(house: House, name: str, description: str, skills: list[Card], **cap
         "securitySchemes": {
             "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
             "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},
+            "oauth": {
+                "oauth2SecurityScheme": {
+                    "flows": {"clientCredentials": login},
+                    "oauth2MetadataUrl": house.base_url + SERVER_PATH,
+                }
+            },
         },
         "defaultInputModes": KINDS,
         "defaultOutputModes": KINDS,
