@@ -101,6 +101,7 @@ async def test_a_move_at_the_moment_a_sweep_ends_the_bounty_comes_too_late(trade
         answers = await asyncio.gather(*(calls if run % 2 else calls[::-1]))
         (answer,) = (found for found in answers if isinstance(found, Answer))
         assert (answer.status, (answer.error or {})["code"] in TOO_LATE) == (409, True)
+        await trade.market.workers.expire_bounties()  # it leaves out what a refused call held at that moment
         seen = await outcome(trade, one, (answer, answer))
         assert seen[2:] == ("expired", 2, ("chosen rejected", "other rejected"), 0)
     assert len(await told(trade, among["buyer"], "bounty.expired")) == 4
