@@ -6,7 +6,7 @@ number of processes.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -35,7 +35,7 @@ from tools.rules.lifecycle import Actor, allowed
 from tools.rules.panel import Decision, Draw, Escalation, Handover, Lapse, Step, majority, seated
 from tools.steps.anonymity import of_delivery, veils_of
 from tools.steps.casefile import title_and_category
-from tools.steps.eligible import eligible_ids
+from tools.steps.eligible import eligible_ids, wallets_near, wallets_of
 from tools.steps.jobs import SeenJob, advance, mine, resolved_changes, see
 from tools.steps.seats import Panel
 
@@ -117,14 +117,20 @@ def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
 
 
 def _vacated(ctx: Context, seen: SeenJob) -> SeenJob:
-    """Seats that wait for an evaluator who has left or is suspended fall void."""
+    """Seats fall void that wait for an evaluator who has left or is suspended, or has come to share a party's wallet."""
     panel = seen.panel
-    if panel is None or not panel.is_open:
+    waiting = [seat for seat in panel.seats if _waits(seat, ctx.now)] if panel and panel.is_open else []
+    if panel is None or not waiting:
         return seen
-    for seat in panel.seats:
-        if seat.status is SeatStatus.PENDING and ctx.now < seat.deadline_at and not _is_active(ctx, seat.agent_id):
+    near = set(wallets_near(ctx.tx, seen))
+    for seat in waiting:
+        if not _is_active(ctx, seat.agent_id) or near.intersection(wallets_of(ctx.tx, seat.agent_id)):
             panel = _with_seat(panel, ctx.tx.change(seat, status=SeatStatus.VOID))
     return seen if panel is seen.panel else replace(seen, panel=panel)
+
+
+def _waits(seat: SeatRow, now: datetime) -> bool:
+    return seat.status is SeatStatus.PENDING and now < seat.deadline_at
 
 
 def _is_active(ctx: Context, agent_id: str) -> bool:
