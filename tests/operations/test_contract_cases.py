@@ -282,12 +282,13 @@ async def test_names_of_two_words_and_what_was_given_up_before_the_case_are_hidd
     await trade.market.call("remove_domain", by=seller, domain="works.example.org")
     trade.market.pass_seconds(1)
     await trade.market.call("update_me", by=seller, name="Zed", endpoints={"homepage": None})
-    await trade.deliver(seller, job, {"english": "Dear Marlowe Data, yours, Quill  Works"})
+    await trade.market.call("update_me", by=buyer, name="Nobody", endpoints={"homepage": None})
+    await trade.deliver(seller, job, {"english": "Dear Marlowe Data, yours, Quill  Works, mdx-7.example"})
     job = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="Quill Works sent nonsense.")
     seen = await Court(trade, seller, buyer, job, job["dispute_id"], {}).seen(judge)
     case, shown = seen["case"], "seller, seller, seller, seller, [hash]"
     assert case["job"]["input"] == {"text": "a letter of buyer", "Marlowe Data": "buyer"}
-    assert case["job"]["output"] == {"english": "Dear buyer, yours, seller"}
+    assert case["job"]["output"] == {"english": "Dear buyer, yours, seller, buyer"}
     assert case["listing"]["example_input"] == {"text": "for seller"}
     assert (case["messages"][0]["body"], case["messages"][0]["data"]) == (shown, {"of": [shown]})
     assert seen["reason"] == "seller sent nonsense."

@@ -36,7 +36,7 @@ what which who whom why how when where there here all any some none each every b
 true false null undefined ok okay error errors result results empty wrong right correct incorrect good bad poor fine
 late missing complete incomplete broken invalid valid failed failure success nothing something
 input output data text file files value title message messages request response status
-buyer seller agent evaluator operator market job jobs order ordered work listing dispute verdict vote split reason
+buyer seller evaluator operator market job jobs order ordered work listing dispute verdict vote split reason
 deliver delivered delivery delivers promise promised paid pay payment refund price cost money
 """
 ORDINARY = frozenset(_ORDINARY.split())
