@@ -33,6 +33,15 @@ dispute_ids: Query[str] = Query(
 )
 evidence: Query[MessageRow] = Query(
     select(MessageRow)
+    .where(
+        MessageRow.thread_id == bindparam("thread_id"),
+        MessageRow.number >= bindparam("begins"),
+        MessageRow.number <= bindparam("ends"),
+    )
+    .order_by(MessageRow.number)
+)
+evidence_sizes: Query[int] = Query(
+    select(func.length(MessageRow.body) + func.coalesce(func.length(MessageRow.data), 0))
     .where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.number <= bindparam("ends"))
     .order_by(MessageRow.number.desc())
     .limit(bindparam("limit"))

@@ -2,10 +2,11 @@
 
 from functools import cache
 
-from sqlalchemy import bindparam, func, literal, or_, select
+from sqlalchemy import bindparam, delete, func, literal, or_, select
 
+from storage.among import among
 from storage.query import Query
-from storage.tables import ListingRow
+from storage.tables import JobRow, ListingRow, PromiseRow
 
 kept_listings_of = Query(
     select(func.count())
@@ -25,6 +26,20 @@ active_listings_of = Query(
         ListingRow.status == literal("active"),
     )
 )
+
+unfinished_job_of: Query[str] = Query(
+    select(JobRow.id).where(JobRow.listing_id == bindparam("listing_id"), among(JobRow.status, "statuses")).limit(1)
+)
+promise_at = Query(
+    select(PromiseRow)
+    .where(
+        PromiseRow.listing_id == bindparam("listing_id"),
+        PromiseRow.until > bindparam("at", type_=PromiseRow.until.type),
+    )
+    .order_by(PromiseRow.listing_version)
+    .limit(1)
+)
+forget_promises = Query(delete(PromiseRow.__table__).where(PromiseRow.listing_id == bindparam("listing_id")))
 
 
 @cache

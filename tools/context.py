@@ -13,6 +13,7 @@ from tools.rules.ids import new_id
 from tools.rules.signatures import HttpRequest
 
 if TYPE_CHECKING:
+    from tools.desk import Desk
     from tools.doorbell import Doorbell
     from tools.pulse import Pulse
     from tools.searches import Searches
@@ -88,6 +89,7 @@ class Outside:
     pulse: "Pulse"
     bell: "Doorbell"
     snapshots: "Snapshots"
+    desk: "Desk"
     searches: "Searches"
     world: World
     house: House

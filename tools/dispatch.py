@@ -16,6 +16,7 @@ from storage.unit import StorageError, TooSlow, Tx
 from tools.answers import Answer, Repeat, keep, recall, repeat_of
 from tools.arguments import Arguments, read_arguments
 from tools.context import Approach, Caller, Context, Outside
+from tools.desk import Desk
 from tools.doorbell import Doorbell
 from tools.errors import (
     Forbidden,
@@ -60,7 +61,7 @@ class Market:
         self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
         self.shelf, self.windows, self.pulse = Shelf(store, world.clock), Windows(), Pulse()
         self.bell, self.touches, self.notes = Doorbell(store), Touches(), Notes()
-        self.snapshots, self.searches = Snapshots(world.clock), Searches()
+        self.snapshots, self.searches, self.desk = Snapshots(world.clock), Searches(), Desk()
         self.operations = frozenset(CATALOGUE)
 
     async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
@@ -280,6 +281,7 @@ class Market:
             pulse=self.pulse,
             bell=self.bell,
             snapshots=self.snapshots,
+            desk=self.desk,
             searches=self.searches,
             world=self.world,
             house=self.house,

@@ -24,7 +24,7 @@ from storage.tables.disputes import (
 from storage.tables.door import AnswerRow, BodyRow, HouseRow, SignatureUseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
-from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, ResultRow
+from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, PromiseRow, ResultRow
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.proofs import DomainRow, DomainStatus, IdentityRow
@@ -86,6 +86,7 @@ __all__ = [
     "MessageRow",
     "OpenRefundRow",
     "PayerRow",
+    "PromiseRow",
     "ProposalRow",
     "ProposalStatus",
     "ReportRow",

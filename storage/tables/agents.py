@@ -37,6 +37,7 @@ class AgentRow(Row, name="agents"):
     first_party: Mapped[bool] = mapped_column(default=False)
     evaluator: Mapped[bool] = mapped_column(default=False)
     verified_domain: Mapped[str | None] = mapped_column(default=None)  # of those it proved, the one proven first
+    known_as: Mapped[str] = mapped_column(default="[]")  # JSON: what it was called before a change, and since when
     erc8004: Mapped[str | None] = mapped_column(default=None)  # JSON, as records show it
     status: Mapped[AgentStatus] = mapped_column(default=AgentStatus.ACTIVE)
     auth_epoch: Mapped[int] = mapped_column(default=1)

@@ -45,7 +45,6 @@ class DisputeRow(Row, name="disputes", parts=DISPUTE_PARTS):
     outcome: Mapped[str | None] = mapped_column(default=None)  # None when closed: the buyer withdrew
     resolved_by: Mapped[str | None] = mapped_column(default=None)  # panel, operator, buyer
     escalation_reason: Mapped[str | None] = mapped_column(default=None)
-    names: Mapped[str] = mapped_column(default="{}")  # JSON: by what each party could be known when the case was opened
     title: Mapped[str] = mapped_column(default="")  # the job's, without what its parties are known by
     category: Mapped[str] = mapped_column(default="")  # likewise
     reason: Mapped[str] = mapped_column(default="")  # likewise

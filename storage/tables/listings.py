@@ -56,6 +56,15 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     updated_at: Mapped[datetime]
 
 
+class PromiseRow(Row, name="listing_promises"):
+    """What a listing promised before a change, while jobs ordered under it may still be judged by it."""
+
+    listing_id: Mapped[str] = mapped_column(primary_key=True)
+    listing_version: Mapped[int] = mapped_column(primary_key=True)
+    promised: Mapped[str]  # JSON
+    until: Mapped[datetime]
+
+
 class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "seconds")]):
     """What a closed job came to, as it is counted in its listing's figures."""
 

@@ -1,13 +1,19 @@
 """Clauses of the contract about the case file: evidence, mechanical checks, and that nothing in it says who the parties are."""
 
+import asyncio
 import re
+import sys
+import threading
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import pytest
+from sqlalchemy import select
 
-from storage.tables import AgentRow, JobRow
+from storage.query import Query
+from storage.tables import AgentRow, JobRow, PromiseRow
 from tests.judging import Court, evaluator
 from tests.market import Agent
 from tests.operations.test_contract_recovery import rotation, sign
@@ -15,15 +21,25 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import ENGLISH, PRICE, Trade
 from tools.rules.keys import did_of
+from tools.rules.knownas import MOST_KEPT, read_known
 from tools.rules.redaction import Known, Veil
+from tools.rules.spellings import marks_of_id, marks_of_key
+from tools.steps.casefile import MOST_SAID
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"
-BUYER = Known(marks=("agt_01HAAAAAAAAAAAAAAAAAAAAAAA",), words=("bo-7", "Buyer"), names=("Bo", "Will"))
+KEY = bytes(range(32))
+JWK_X = urlsafe_b64encode(KEY).decode().rstrip("=")
+DID = did_of(KEY)
+BUYER = Known(
+    marks=tuple(marks_of_id("agt_01HAAAAAAAAAAAAAAAAAAAAAAA")), handles=("bo-7", "buyer", "error"), names=("Bo", "Will")
+)
 SELLER = Known(
-    marks=(ID, WALLET, WALLET[2:], "did:key:z6MkTest"),
-    words=("sela", "old-sela", "sela.example", "bücher.example"),
-    names=("Sela Gamma", "太郎"),
+    marks=(*marks_of_id(ID), *marks_of_key(KEY.hex())),
+    wallets=(WALLET,),
+    places=("sela.example", "bücher.example", "sela-works.example", "promised"),
+    handles=("sela", "old-sela", "qw-seller-9"),
+    names=("Sela Gamma", "太郎", "what was promised", "the buyer", "ハナ", "re-port"),
 )
 VEIL = Veil(BUYER, SELLER)
 TEXTS = [
@@ -37,10 +53,28 @@ TEXTS = [
     ("I will say: Will is willing, and Bo knows Bob", "I buyer say: buyer is willing, and buyer knows Bob"),
     ("the buyer and the seller", "the buyer and the seller"),
     (f"pay {WALLET}, {WALLET.lower()} or {WALLET[2:].upper()}", "pay seller, seller or seller"),
-    (f"topic 0x{'0' * 24}{WALLET[2:].lower()}", f"topic 0x{'0' * 24}seller"),
+    (f"topic {'0' * 4}{WALLET[2:].lower()}", f"topic {'0' * 4}seller"),
+    ("0xAbCd…ef01, 0xabcdEF...cdef01, 0xAbCd…ef02", "seller, seller, 0xAbCd…ef02"),
+    (f"paid: 0x{'5e' * 32} and {'5E' * 32}; {'5e' * 33}", f"paid: [hash] and [hash]; {'5e' * 33}"),
     ("https://www.sela.example/a?b and bo@sela.example", "https://www.seller/a?b and buyer@seller"),
     ("my-sela.example is another's", "my-sela.example is another's"),
-    (f"{ID} {ID.lower()} did:key:z6MkTest", "seller seller seller"),
+    (f"{ID} {ID.lower()} {DID} {DID.rsplit(':')[-1]}", "seller seller seller seller"),
+    (f"{ID[4:]}, agt%5F{ID[4:]}, agt-{ID[4:]}", "seller, seller, agt-seller"),
+    (f"{KEY.hex()} {JWK_X} {ID.encode().hex()}", "seller seller seller"),
+    *((f"{b64encode(pad.encode() + DID.encode()).decode()}", None) for pad in ("", "x", "xy")),
+    *((f"{urlsafe_b64encode(pad.encode() + ID.encode()).decode()}", None) for pad in ("", "x", "xy")),
+    ("qw‑seller–9, qw−seller-9, QW_SELLER.9, qwseller9", "seller, seller, seller, seller"),
+    ("SelaGamma, Sela.Gamma, **Sela** Gamma, sela—gamma", "seller, seller, **seller, seller"),
+    ("s\u20dde\u1ab0la, ꜱᴇʟᴀ and 🅢🅔🅛🅐 🆂🅴🅻🅰", "seller, seller and seller seller"),
+    ("sela[.]example and sela, example", "seller and seller, example"),
+    ("a report is a re-port", "a report is a seller"),
+    ("The error is not what was promised, the buyer said", "The error is not what was promised, the buyer said"),
+    (
+        "@error, /v1/agents/error, error/1 and https://promised/",
+        "@buyer, /v1/agents/buyer, error/1 and https://seller/",
+    ),
+    ("01hzzzzzzzzzzzzzzzzzzzzzzy and 01234567890123456789012345", "[id] and 01234567890123456789012345"),
+    ("バナナとハナ", "バナナとseller"),
     ("listing lst_01HZZZZZZZZZZZZZZZZZZZZZZZ", "listing [id]"),
     ("太郎さんは太郎です", "sellerさんはsellerです"),
     ("sela太郎 and さselaさ", "sellerseller and さsellerさ"),
@@ -49,9 +83,13 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("text", "shown"), TEXTS, ids=[text[:20] for text, _ in TEXTS])
-def test_who_the_parties_are_reads_buyer_and_seller_however_it_is_written(text: str, shown: str) -> None:
+def test_who_the_parties_are_reads_buyer_and_seller_however_it_is_written(text: str, shown: str | None) -> None:
     found, count = VEIL.text(text)
-    assert found == shown
+    if shown is None:  # something around it stays
+        assert "seller" in found
+        assert len(found) < 20
+    else:
+        assert found == shown
     assert (count > 0) is (text != shown)
 
 
@@ -64,29 +102,36 @@ def test_a_name_of_signs_alone_is_no_token() -> None:
     assert Veil(Known(names=("...",)), Known(names=("\u200b",))).text("Well... yes.") == ("Well... yes.", 0)
 
 
-def test_in_data_names_stay_and_everything_else_goes_also_from_the_names_of_members() -> None:
+def test_in_data_names_of_one_word_stay_and_of_the_names_of_members_all_words() -> None:
     value = {
-        "will": "Will and Sela Gamma",
+        "will": "Will and Sela Gamma and sela",
         "sela": 1,
+        "error": "error",
+        "sela.example": 2,
         WALLET: {"from": [ID, "sela.example", 1.5, None, True]},
         ID: "x",
     }
     shown, count = VEIL.data(value)
     assert shown == {
-        "will": "Will and seller Gamma",
-        "seller": 1,
+        "will": "Will and seller and seller",
+        "sela": 1,
+        "error": "error",
+        "seller": 2,
         "seller (2)": {"from": ["seller", "seller", 1.5, None, True]},
         "seller (3)": "x",
     }
-    assert count == 6
-    assert VEIL.data({"said": "Will"}, names=True)[0] == {"said": "buyer"}
+    assert count == 7
+    assert VEIL.said({"sela": "Will"})[0] == {"seller": "buyer"}
 
 
 def test_of_a_schema_descriptions_are_text_and_the_rest_is_data() -> None:
-    schema = {"title": "Will's", "properties": {"will": {"description": "by Will", "const": "will"}, "title": {}}}
+    schema = {
+        "title": "Will's",
+        "properties": {"will": {"description": "by Will", "const": "will"}, "sela": {}, "title": {}},
+    }
     assert VEIL.schema(schema)[0] == {
         "title": "buyer's",
-        "properties": {"will": {"description": "by buyer", "const": "will"}, "title": {}},
+        "properties": {"will": {"description": "by buyer", "const": "will"}, "sela": {}, "title": {}},
     }
 
 
@@ -149,7 +194,7 @@ async def test_no_string_of_a_case_says_who_the_parties_are_or_leads_to_them(tra
         for agent in (court.seller, court.buyer)
         for secret in secrets_of(await trade.market.call("get_me", by=agent), agent)
     ]
-    shown = [text.lower() for text in strings({**seen, "job_id": ""})]
+    shown = [text.lower() for text in strings(seen)]
     assert [
         secret for secret in secrets for text in shown if secret in text.split() or (len(secret) > 8 and secret in text)
     ] == []
@@ -189,10 +234,131 @@ async def test_a_party_that_takes_another_name_is_not_known_by_the_one_before(tr
     assert {**after, "listing": None} == {**before, "listing": None}
 
 
+LOOSE: dict[str, Any] = {"output_schema": {"type": "object"}, "example_output": None}
+COMPLAINT = "The result is empty. You did not deliver; the error says so, and zed knows."
+
+
+async def test_a_party_does_not_change_what_was_said_by_taking_other_names(trade: Trade) -> None:
+    """Neither before the delivery, with words that everybody uses, nor with any word after it."""
+    seller, buyer = await trade.parties()
+    judge = await evaluator(trade)
+    job = await trade.job_at("in_progress", seller, buyer, price=0, **LOOSE)
+    for handle in ("error", "empty", "not", "seller-s"):
+        await trade.market.call("update_me", by=seller, handle=handle)
+    trade.market.pass_seconds(1)
+    output = {"error": "could not translate", "result": "", "seller-s": "zed"}
+    await trade.deliver(seller, job, output)
+    await trade.market.call(
+        "post_message", by=buyer, thread_id=job["thread_id"], body="Is it zed or what was promised?"
+    )
+    job = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason=COMPLAINT)
+    court = Court(trade, seller, buyer, job, job["dispute_id"], {judge.id: judge})
+    trade.market.pass_seconds(1)
+    await trade.market.call("update_me", by=seller, name="what was promised")
+    await trade.market.call("update_me", by=seller, handle="zed", name="says so")
+    await trade.market.call("post_message", by=buyer, thread_id=job["thread_id"], body="Now it is zed, @error.")
+    seen = await court.seen(judge)
+    bodies = [message["body"] for message in seen["case"]["messages"]]
+    assert (seen["reason"], seen["case"]["job"]["output"]) == (COMPLAINT, output)
+    assert (bodies[0], bodies[-1]) == ("Is it zed or what was promised?", "Now it is seller, @seller.")
+
+
+async def named(trade: Trade, name: str, handle: str) -> Agent:
+    agent = await trade.agent(name)
+    await trade.market.call("update_me", by=agent, handle=handle, endpoints={"homepage": f"https://{handle}.example/"})
+    return agent
+
+
+async def test_names_of_two_words_and_what_was_given_up_before_the_case_are_hidden_in_all_of_it(trade: Trade) -> None:
+    seller, buyer = await named(trade, "Quill Works", "qw-9"), await named(trade, "Marlowe Data", "mdx-7")
+    judge = await evaluator(trade)
+    await trade.market.call("add_domain", by=seller, domain="works.example.org")
+    offer = {"input_schema": {"type": "object"}, "example_input": {"text": "for Quill Works"}}
+    listing = await trade.listing(seller, price=0, **LOOSE | offer)
+    job = await trade.order(buyer, listing, input={"text": "a letter of Marlowe Data", "Marlowe Data": "MarloweData"})
+    await trade.market.call("accept_job", by=seller, job_id=job["id"])
+    said = "Quill Works, quillworks, qw\u20119.example, WORKS.example.org, 0x" + "ab" * 32
+    await trade.market.call("post_message", by=seller, thread_id=job["thread_id"], body=said, data={"of": [said]})
+    await trade.market.call("remove_domain", by=seller, domain="works.example.org")
+    trade.market.pass_seconds(1)
+    await trade.market.call("update_me", by=seller, name="Zed", endpoints={"homepage": None})
+    await trade.market.call("update_me", by=buyer, name="Nobody", endpoints={"homepage": None})
+    await trade.deliver(seller, job, {"english": "Dear Marlowe Data, yours, Quill  Works, mdx-7.example"})
+    job = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="Quill Works sent nonsense.")
+    seen = await Court(trade, seller, buyer, job, job["dispute_id"], {}).seen(judge)
+    case, shown = seen["case"], "seller, seller, seller, seller, [hash]"
+    assert case["job"]["input"] == {"text": "a letter of buyer", "Marlowe Data": "buyer"}
+    assert case["job"]["output"] == {"english": "Dear buyer, yours, seller, buyer"}
+    assert case["listing"]["example_input"] == {"text": "for seller"}
+    assert (case["messages"][0]["body"], case["messages"][0]["data"]) == (shown, {"of": [shown]})
+    assert seen["reason"] == "seller sent nonsense."
+
+
+async def test_of_the_names_an_agent_gave_up_a_bounded_number_is_kept(trade: Trade) -> None:
+    agent = await trade.agent("First")
+    for number in range(2 * MOST_KEPT):
+        trade.market.pass_seconds(1)
+        await trade.market.call("update_me", by=agent, name=f"Name {number}")
+    row = await trade.market.store.look(lambda tx: tx.get(AgentRow, agent.id))
+    assert row is not None
+    known = read_known(row.known_as)
+    assert [one.text for one in known] == [f"Name {number}" for number in range(MOST_KEPT, 2 * MOST_KEPT)]
+    assert known[-1].since == trade.market.clock.now()
+
+
+async def test_a_case_shows_what_the_listing_promised_when_it_was_ordered(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    judges = {one.id: one for one in [await evaluator(trade) for _ in range(3)]}
+    court = await Court.of(trade, seller, buyer, judges, description="A report of ten pages.", tags=["report"])
+    first, second, third = await court.panel()
+    before = (await court.seen(first))["case"]["listing"]
+    await court.vote(first, "buyer")
+    ref = {"listing_id": court.job["listing_id"]}
+    for text in ("One line only.", "Half a line."):
+        trade.market.pass_seconds(1)
+        example = {"english": text}
+        await trade.market.call(
+            "update_listing", by=seller, **ref, title=text, description=text, tags=["line"], example_output=example
+        )
+    assert before["description"] == "A report of ten pages."
+    for judge in (second, third):
+        assert (await court.seen(judge))["case"]["listing"] == before | {"changed_since_order": True}
+    trade.market.pass_seconds(1)
+    later = await trade.order(buyer, {"id": ref["listing_id"]})
+    await trade.market.call("accept_job", by=seller, job_id=later["id"])
+    await trade.deliver(seller, later)
+    made = await trade.market.call("dispute_job", by=buyer, job_id=later["id"], reason="Short.")
+    other = Court(trade, seller, buyer, made, made["dispute_id"], judges)
+    shown = (await other.seen((await other.panel())[0]))["case"]["listing"]
+    assert (shown["description"], shown["changed_since_order"]) == ("Half a line.", False)
+
+
+async def test_a_promise_is_kept_only_while_a_job_may_be_judged_by_it(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, price=0)
+    ref = {"listing_id": listing["id"]}
+
+    async def kept() -> list[int]:
+        every = Query(select(PromiseRow).order_by(PromiseRow.listing_version))
+        return [row.listing_version for row in await trade.market.store.look(lambda tx: tx.all(every))]
+
+    await trade.market.call("update_listing", by=seller, **ref, title="Second title")
+    assert await kept() == [], "nobody has ordered"
+    job = await trade.order(buyer, listing)
+    await trade.market.call("update_listing", by=seller, **ref, max_open_jobs=3)
+    assert await kept() == [], "nothing that was promised changes"
+    await trade.market.call("update_listing", by=seller, **ref, title="Third title")
+    assert await kept() == [3]
+    await trade.market.call("cancel_job", by=buyer, job_id=job["id"])
+    await trade.market.call("update_listing", by=seller, **ref, title="Fourth title")
+    assert await kept() == []
+
+
 async def test_an_evaluator_reads_nothing_of_the_job_or_its_parties_by_any_other_way(trade: Trade) -> None:
     court = await Court.opened(trade, evaluators=1)
     (judge,) = court.offered.values()
-    ref = {"job_id": (await court.seen(judge))["job_id"]}
+    assert (await court.seen(judge))["job_id"] is None
+    ref = {"job_id": court.job["id"]}
     asked: list[tuple[str, dict[str, Any]]] = [
         ("get_job", ref),
         ("list_job_events", ref),
@@ -269,16 +435,55 @@ async def test_evidence_ends_with_the_first_vote_and_holds_the_last_two_hundred_
     )
 
 
-async def test_a_case_of_two_hundred_long_messages_is_read_beside_the_event_loop(trade: Trade) -> None:
+async def long_talk(trade: Trade, text: str) -> tuple[Court, Agent]:
+    """A case with forty messages of this text, and who judges it."""
     court = await Court.opened(trade, evaluators=1)
-    (judge,) = court.offered.values()
-    text = ("sela and bo " * 1_600)[:19_000]
     for _ in range(20):
         for agent in (court.buyer, court.seller):
             await trade.market.call("post_message", by=agent, thread_id=court.job["thread_id"], body=text)
+    (judge,) = court.offered.values()
+    return court, judge
+
+
+async def test_of_long_talk_the_newest_is_shown_and_read_beside_the_event_loop(trade: Trade) -> None:
+    text = ("sela and bo " * 1_600)[:19_000]
+    court, judge = await long_talk(trade, text)
     case = (await court.seen(judge))["case"]
-    assert case["redactions"]["messages"] == 40 * sum(text.split().count(word) for word in ("sela", "bo"))
+    assert len(case["messages"]) == MOST_SAID // len(text)
+    assert (case["messages_truncated"], case["messages"][-1]["from"]) == (True, "seller")
+    assert case["redactions"]["messages"] == len(case["messages"]) * sum(
+        text.split().count(one) for one in ("sela", "bo")
+    )
     assert orjson.dumps(case).count(b"sela") == 0
+
+
+async def test_an_evaluator_has_one_large_case_made_at_a_time(trade: Trade) -> None:
+    court, judge = await long_talk(trade, "很" * 1_000)
+    gate, desk = threading.Event(), trade.market.market.desk
+    first = asyncio.create_task(desk.done(judge.id, gate.wait))
+    await asyncio.sleep(0)
+    refused = await trade.market.refusal("get_dispute", by=judge, dispute_id=court.dispute_id)
+    gate.set()
+    assert (refused["code"], await first) == ("overloaded", True)
+    assert len((await court.seen(judge))["case"]["messages"]) == 41
+
+
+def test_a_text_is_folded_without_a_step_of_python_for_each_of_its_characters() -> None:
+    text = "很好 sela ﬁne ＳＥＬＡ" * 2_000
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    VEIL.text(text[:30])  # each character is looked up once
+    sys.setprofile(count)
+    try:
+        found = VEIL.text("很好 ﬁne ＳＥＬＳ" * 2_000), VEIL.text(text)[1]
+    finally:
+        sys.setprofile(None)
+    assert (found[0][1], found[1]) == (0, 4_000)
+    assert calls < 20 * 4_000, "so many for each place that is changed, none for the others"
 
 
 async def test_a7_rationales_are_screened_and_kept_with_their_warnings_and_quoted_by_nobody(trade: Trade) -> None:
@@ -292,9 +497,3 @@ async def test_a7_rationales_are_screened_and_kept_with_their_warnings_and_quote
     for agent in (court.seller, court.buyer, first, second, third):
         events = await trade.market.call("list_events", by=agent, limit=100)
         assert attack not in orjson.dumps(events).decode()
-
-
-def test_a_did_is_hidden_with_and_without_its_method() -> None:
-    did = did_of(bytes(range(32)))
-    veil = Veil(Known(marks=(did, did.rsplit(":", 1)[-1])), Known())
-    assert veil.text(f"{did} {did.rsplit(':', 1)[-1]} did:web:x")[0] == "buyer buyer did:web:x"

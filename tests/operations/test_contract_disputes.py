@@ -348,3 +348,18 @@ async def test_an_evaluator_who_leaves_or_is_suspended_frees_its_seat_without_a_
     await trade.market.as_operator("set_agent_status", agent_id=second.id, status="active")
     record = (await trade.market.call("get_evaluator", by=second))["record"]["test"]
     assert record == {"verdicts": 0, "missed": 0, "pending": 0, "agreement_rate": None}
+
+
+async def test_an_evaluator_who_comes_to_share_a_wallet_with_a_party_loses_its_seat(trade: Trade) -> None:
+    court = await Court.opened(trade, evaluators=5)
+    first, *others = await court.panel()
+    for agent in others:
+        await court.vote(agent, "seller" if agent is others[0] else "buyer")
+    first.wallet = court.buyer.wallet
+    await trade.bind(first)
+    assert (await court.vote(first, "buyer"))["code"] == "dispute_closed"
+    assert (await court.seen(first))["my_vote"]["status"] == "void"
+    fresh = await court.panel()
+    assert (len(fresh), first in fresh) == (1, False), "its seat is drawn again"
+    await court.votes("seller")
+    assert (await court.job_seen())["resolution"]["outcome"] == "seller"

@@ -247,7 +247,7 @@ async def test_a_case_from_before_there_were_panels_gets_one_at_the_next_sweep(t
     def undrawn(tx: Tx) -> None:
         row = tx.get(DisputeRow, court.dispute_id)
         assert row is not None
-        early = {"round": 0, "seats": 0, "verdict_by": row.created_at, "names": "{}", "title": "", "reason": ""}
+        early = {"round": 0, "seats": 0, "verdict_by": row.created_at, "title": "", "reason": ""}
         tx.cursor.execute("DELETE FROM dispute_draws")
         tx.change(row, status="panel", escalation_reason=None, **early)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from nacl.signing import SigningKey
 
+from tests.judging import Court, evaluator
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
 
@@ -165,3 +166,17 @@ async def test_a_stray_transfer_that_went_back_takes_nothing_from_the_markets_vo
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     stats = await trade.market.call("get_stats", env="test")
     assert (stats["volume_usdc_completed"], stats["settlements"]) == (PRICE, 2)
+
+
+async def test_what_a_verdict_by_deadline_owes_is_sent_back_before_a_sweep_has_written_it(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    judges = {one.id: one for one in [await evaluator(trade) for _ in range(6)]}
+    court = await Court.of(trade, seller, buyer, judges, price=PRICE)
+    first, *_ = await court.panel()
+    await court.vote(first, "buyer")
+    await court.window_passes()
+    await court.window_passes(swept=False)
+    seen = await trade.seen(seller, court.job)
+    assert (seen["status"], seen["refund_due"], "refund" in seen["available_actions"]) == ("resolved", True, True)
+    after = await trade.give_back(seller, buyer, court.job)
+    assert (after["status"], after["refund_due"]) == ("resolved", False)

@@ -45,6 +45,7 @@ NO_AGGREGATES = {
     "jobs.turnaround_seconds": AGREED,
     "jobs.accept_timeout_seconds": AGREED,
     "jobs.units": AGREED,
+    "listing_promises.listing_version": "names the version of the listing that promised it",
     "listing_search.cheapest": PLACE,
     "listing_search.newest": PLACE,
     "listing_search.rank": PLACE,

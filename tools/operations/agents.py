@@ -18,6 +18,7 @@ from tools.records.base import Step
 from tools.registry import operation
 from tools.rules.keys import did_of
 from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, index, own_record
+from tools.steps.anonymity import kept_names
 from tools.steps.departures import leave
 from tools.steps.handles import change_handle, first_handle, hold
 from tools.steps.keys import issue_key, known_key
@@ -129,6 +130,7 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
         need_scope(ctx.caller, "read")  # what is posted there is read
     row = acting_agent(ctx)
     wanted = _wanted(row, change)
+    wanted |= kept_names(row, wanted, ctx.now)
     if "handle" in wanted:
         change_handle(ctx, row, str(wanted["handle"]))
     changed = change_agent(ctx.tx, row, **wanted) if wanted else row

@@ -1,7 +1,7 @@
 """Disputes: the cases of the caller, as evaluator or as party; votes and withdrawals; the operator's verdict."""
 
-import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import orjson
@@ -26,7 +26,8 @@ from tools.ports import Env
 from tools.records.disputes import CASE_STATUS, OUTCOME, Dispute, DisputePage
 from tools.registry import operation
 from tools.rules.jobfacts import Outcome
-from tools.steps.cases import Evidence, case_file, dispute_records, evidence_of, jobs_under, role_in
+from tools.steps.casefile import Evidence, case_file, evidence_of
+from tools.steps.cases import dispute_records, jobs_under, role_in
 from tools.steps.jobs import SeenJob, refusal
 from tools.steps.paging import cursor_to, place_of
 from tools.steps.panels import held, operator_verdict, vote, withdraw
@@ -73,7 +74,10 @@ async def get_dispute(outside: Outside, ref: DisputeRef) -> Dispute:
     record, found = await outside.store.look(lambda tx: _read(tx, outside, ref.dispute_id))
     if found is None:
         return record
-    file, reason = case_file(found) if found.size < LARGE else await asyncio.to_thread(case_file, found)
+    if found.size < LARGE:
+        file, reason = case_file(found)
+    else:
+        file, reason = await outside.desk.done(outside.caller.agent, partial(case_file, found))
     return replace(record, case=file, reason=reason)
 
 

@@ -17,6 +17,7 @@ from tools.rules.domains import MOST_CHARACTERS, MOST_DOMAINS, BadDomain, domain
 from tools.rules.keys import did_of
 from tools.rules.outgoing import NotTried
 from tools.steps.agents import acting_agent
+from tools.steps.anonymity import kept_domains
 from tools.steps.domains import Proof, domain_fields, follow_domains, hold, look_for_proof
 
 HOST = r"[^\s/?#@:\\%\[\]]+"
@@ -149,6 +150,8 @@ def remove_domain(ctx: Context, ref: DomainRef) -> DomainDeleted:
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
     if row is None:
         raise _unclaimed()
+    agent = acting_agent(ctx)
+    ctx.tx.change(agent, **kept_domains(agent, [row]))
     ctx.tx.run(forget_domain, agent_id=ctx.agent, domain=ref.domain)
     if row.status is DomainStatus.VERIFIED:
         follow_domains(ctx.tx, ctx.agent)

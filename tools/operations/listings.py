@@ -31,6 +31,7 @@ from tools.steps.judging import GatherAgain
 from tools.steps.listings import index, listing_record
 from tools.steps.offers import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.promises import keep_promise
 from tools.steps.standing import cards_of
 
 NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
@@ -129,6 +130,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
     _check_basis(seller, judged)
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
+    keep_promise(ctx.tx, row, changed, ctx.now)
     index(ctx.tx, changed)
     return _shown(ctx, changed, seller)
 

@@ -33,8 +33,9 @@ from tools.rules.jobfacts import refund_expected
 from tools.rules.lifecycle import Actor, clocked
 from tools.rules.transfers import Terms, Verdict
 from tools.steps.figures import recount
-from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, post_note, record_event, refusal, see, standing
+from tools.steps.jobs import JobRef, SeenJob, find_mine, foretold, post_note, record_event, refusal, see, standing
 from tools.steps.paging import cursor_to, place_of
+from tools.steps.panels import mine_settled
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.steps.reputation import count_job
 from tools.steps.screening import private_text
@@ -102,7 +103,7 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
     owed is recorded, and the rest stays due. An open refund counts against your reputation.
     """
-    seen = mine(ctx, claim.job_id)
+    seen = mine_settled(ctx, claim.job_id)
     if seen.role_of(ctx.agent) is not Actor.SELLER:
         raise refusal(ctx, seen, "refund")
     known = known_settlement(ctx.tx, ctx, proof.transaction)
@@ -170,7 +171,7 @@ def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError
 
 
 def _owed(seen: SeenJob, outside: Outside) -> int:
-    return refund_expected(clocked(seen.facts, outside.now))
+    return refund_expected(clocked(foretold(seen, outside.now).facts, outside.now))
 
 
 def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:

@@ -108,7 +108,9 @@ class CaseFile:
         list[dict[str, Json]],
         Field(description="from buyer, seller or system, body, data, content_warnings, created_at; oldest first"),
     ]
-    messages_truncated: Annotated[bool, Field(description="earlier messages are left out")]
+    messages_truncated: Annotated[
+        bool, Field(description="earlier messages are left out: over 200, or 256 K characters")
+    ]
     redactions: Annotated[dict[str, int], Field(description="how many places were changed, by part of the case")]
 
 
@@ -118,7 +120,7 @@ class Dispute:
 
     object: Literal["dispute"] = "dispute"
     id: str
-    job_id: str
+    job_id: Annotated[str | None, Field(description="parties only")]
     env: Literal["live", "test"]
     status: CASE_STATUS
     role: Annotated[Literal["evaluator", "buyer", "seller", "operator"], Field(description="yours")]

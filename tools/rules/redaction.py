@@ -1,32 +1,37 @@
 """Anonymity of a case file: whatever says who a party is reads "buyer" or "seller".
 
-Texts are compared as a reader would see them: without case, compatibility forms, accents, letters that look alike, or
-characters that cannot be seen. Handles, domains and names count as whole tokens only: `ada` is not in `adapter` nor in
-`ada-lovelace`; scripts that write without spaces have no tokens, there a name counts wherever it stands. Ids, keys, dids
-and wallets count anywhere, also inside a longer string. The words "buyer" and "seller" stay as they are, whoever is
-called that. Every other id of the market reads "[id]": one of a listing would lead to its seller. Linear in the text.
+Texts are compared as a reader would see them (`rules/folding`). Handles, names and domains count as whole tokens only:
+`ada` is not in `adapter` nor in `ada-lovelace`; scripts that write without spaces have no tokens, there a name counts
+wherever it stands. How the tokens of a name are joined makes no difference. Ids, keys, dids and wallets count anywhere, in
+whatever they may be written (`rules/spellings`). A handle or a name of ordinary words only would change what the parties
+said, so it counts only where it is plainly a handle: `@error`, `agents/error`. Every other id of the market reads "[id]",
+one of a listing would lead to its seller; in free text a transaction's hash reads "[hash]", it leads to both wallets.
+Linear in the text.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import TypeAlias
 
+from tools.rules.folding import Folded
 from tools.rules.ids import Prefix
 from tools.rules.jsontext import Json
+from tools.rules.spellings import ORDINARY
 
-BUYER, SELLER, EITHER, OTHER_ID = "buyer", "seller", "buyer or seller", "[id]"
+BUYER, SELLER, EITHER, OTHER_ID, HASH = "buyer", "seller", "buyer or seller", "[id]", "[hash]"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """By what one party could be known."""
+    """By what one party could be known when a text was written."""
 
-    marks: tuple[str, ...] = ()  # ids, keys, dids, wallets: counted anywhere
-    words: tuple[str, ...] = ()  # handles, domains, addresses of its own: whole tokens, in data too
-    names: tuple[str, ...] = ()  # whole tokens, in free text
+    marks: tuple[str, ...] = ()  # ids, keys, dids: counted anywhere
+    wallets: tuple[str, ...] = ()  # 0x…: anywhere, also shortened to both ends
+    places: tuple[str, ...] = ()  # domains and addresses of its own: whole tokens
+    handles: tuple[str, ...] = ()  # whole tokens; not in the names of a document's members
+    names: tuple[str, ...] = ()  # likewise; one of a single token only in free text
 
 
 Redacted: TypeAlias = tuple[str, int]
@@ -37,80 +42,66 @@ class Veil:
     """What is taken out of the texts of one case."""
 
     def __init__(self, buyer: Known, seller: Known) -> None:
-        marks = _by_key({BUYER: buyer.marks, SELLER: seller.marks})
-        words = _by_key({BUYER: buyer.words, SELLER: seller.words})
-        names = _by_key({BUYER: buyer.words + buyer.names, SELLER: seller.words + seller.names})
-        self._in_data, self._in_text = _Finder(marks, words), _Finder(marks, names)
+        self._sides = {BUYER: buyer, SELLER: seller}
+
+    @cached_property
+    def _in_members(self) -> "_Finder":
+        return _Finder(self._sides, {"places"})
+
+    @cached_property
+    def _in_data(self) -> "_Finder":
+        return _Finder(self._sides, {"places", "handles", "long names"})
+
+    @cached_property
+    def _in_text(self) -> "_Finder":
+        return _Finder(self._sides, {"places", "handles", "names", "hashes"})
 
     def text(self, text: str) -> Redacted:
-        """A text that a person or an agent wrote: names are taken out too."""
+        """A text that a person or an agent wrote."""
         return self._in_text.replaced(text)
 
-    def data(self, value: Json, *, names: bool = False) -> tuple[Json, int]:
-        """A JSON value: strings and names of members, at any depth. An ordinary word may be a name: they stay, unless `names`."""
-        return _in_json(self._in_text if names else self._in_data, value)
+    def data(self, value: Json) -> tuple[Json, int]:
+        """A document, at any depth. An ordinary word may be a name, or a member: those stay."""
+        return _in_json(self._in_data, self._in_members, value)
 
-    def word(self, text: str) -> Redacted:
-        """A string of data."""
-        return self._in_data.replaced(text)
+    def said(self, value: Json) -> tuple[Json, int]:
+        """JSON that was written to somebody: all of it is text."""
+        return _in_json(self._in_text, self._in_text, value)
 
     def schema(self, value: Json) -> tuple[Json, int]:
         """A JSON Schema: its descriptions are text, everything else is data."""
-        return _in_schema(self, value)
+        if isinstance(value, list):
+            several = [self.schema(one) for one in value]
+            return [one for one, _ in several], sum(count for _, count in several)
+        if not isinstance(value, dict):
+            return self.data(value)
+        made: dict[str, Json] = {}
+        count = 0
+        for name, inner in value.items():
+            shown, in_name = self._in_members.replaced(name)
+            said = self.text(inner) if name in _SAID and isinstance(inner, str) else self.schema(inner)
+            made[_free(made, shown)] = said[0]
+            count += in_name + said[1]
+        return made, count
 
 
-class _Finder:
-    def __init__(self, marks: Mapping[str, str], words: Mapping[str, str]) -> None:
-        self._reads = {**words, **marks}
-        anywhere = [*marks, *(word for word in words if _has_unspaced_edge(word))]
-        tokens = [word for word in words if not _has_unspaced_edge(word)]
-        bounded = rf"(?<!{_LETTER})(?<!{_LETTER}[_-])(?:{_any_of(tokens)})(?!{_LETTER})(?![_-]{_LETTER})"
-        self._pattern = re.compile("|".join(part for part in (_any_of(anywhere), _MARKET_ID, bounded) if part))
-
-    def replaced(self, text: str) -> Redacted:
-        folded, places = _folded(text)
-        parts, done, count = list[str](), 0, 0
-        for found in self._pattern.finditer(folded):
-            begin, end = found.span()
-            if places is not None:
-                begin, end = places[begin], places[end - 1] + 1
-            if begin < done:  # the second half of a character that was taken out
-                continue
-            parts += (text[done:begin], self._reads.get(_key(found[0]), OTHER_ID))
-            done, count = end, count + 1
-        return ("".join((*parts, text[done:])), count) if count else (text, 0)
+_SAID = frozenset({"title", "description", "$comment"})
 
 
-def _in_json(finder: _Finder, value: Json) -> tuple[Json, int]:
+def _in_json(values: "_Finder", members: "_Finder", value: Json) -> tuple[Json, int]:
     if isinstance(value, str):
-        return finder.replaced(value)
+        return values.replaced(value)
     if isinstance(value, list):
-        several = [_in_json(finder, one) for one in value]
+        several = [_in_json(values, members, one) for one in value]
         return [one for one, _ in several], sum(count for _, count in several)
     if not isinstance(value, dict):
         return value, 0
     made: dict[str, Json] = {}
     count = 0
     for name, inner in value.items():
-        shown, in_name = finder.replaced(name)
-        made[_free(made, shown)], in_value = _in_json(finder, inner)
+        shown, in_name = members.replaced(name)
+        made[_free(made, shown)], in_value = _in_json(values, members, inner)
         count += in_name + in_value
-    return made, count
-
-
-def _in_schema(veil: Veil, value: Json) -> tuple[Json, int]:
-    if isinstance(value, list):
-        several = [_in_schema(veil, one) for one in value]
-        return [one for one, _ in several], sum(count for _, count in several)
-    if not isinstance(value, dict):
-        return veil.data(value)
-    made: dict[str, Json] = {}
-    count = 0
-    for name, inner in value.items():
-        shown, in_name = veil.word(name)
-        said = veil.text(inner) if name in _SAID and isinstance(inner, str) else _in_schema(veil, inner)
-        made[_free(made, shown)] = said[0]
-        count += in_name + said[1]
     return made, count
 
 
@@ -122,82 +113,137 @@ def _free(made: Mapping[str, Json], name: str) -> str:
     return free
 
 
-# --- tokens -----------------------------------------------------------------------------------------------------------
+# --- what is looked for -----------------------------------------------------------------------------------------------
 
-_SAID = frozenset({"title", "description", "$comment"})
 _UNSPACED = (  # scripts written without spaces between words
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u30ff"
     "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_UNSPACED}]"
 _EDGE = re.compile(rf"^[{_UNSPACED}]|[{_UNSPACED}]$")
-_MARKET_ID = "(?:" + "|".join(one.value for one in Prefix) + ")[0-9a-hjkmnp-tv-z]{26}"
-_JOINTS = re.compile(r"[\s_-]+")
-_SIGNS = re.compile(r"[\s!-/:-@\[-`{-~]*")
-_STAYS = frozenset({BUYER, SELLER})
-_NOTHING = r"(?!)"
+_GAP = r"(?:(?![\u0900-\u109f\u1780-\u17ff])[\W_])"  # signs; the vowels of Indian scripts are none
+_GAPS = re.compile(rf"{_GAP}+")
+_DASH = r"[\-\u2010-\u2015\u2212]"
+_BAR = r"(?:_|%5f)"
+_CLOSED_FROM = 8  # letters from which a name is found without its gaps too: quillworks, but not ai for a-i
+_BARE_ID = r"0(?=[0-9]*[a-z])[0-9a-hjkmnp-tv-z]{25}(?![0-9a-z])"
+_MARKET_ID = (
+    "(?:" + "|".join(one.value[:3] for one in Prefix) + rf"){_BAR}[0-9a-hjkmnp-tv-z]{{26}}|(?<![0-9a-z]){_BARE_ID}"
+)
+_HASH = r"(?<![0-9a-z])(?:0x)?[0-9a-f]{64}(?![0-9a-z])"
+_HANDLE_HERE = r"(?:(?<=@)|(?<=//)|(?<=agents/))"
+_SHORT, _END = 4, r"(?![0-9a-z])"  # of a wallet, so much stands at both ends
+_NO_KEY = re.compile(r"%5f|[\W_]+")
 
 
-def _by_key(texts: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """What each token reads, by its key; what both parties are known by reads as either."""
-    reads: dict[str, str] = {}
-    for side, several in texts.items():
-        for text in several:
-            key = _key(_folded(text)[0])
-            if key in _STAYS or _SIGNS.fullmatch(key):
+class _Finder:
+    """Finds in a text what the parties are known by, of the kinds that count there."""
+
+    def __init__(self, sides: Mapping[str, Known], kinds: set[str]) -> None:
+        self._reads: dict[str, str] = {}
+        self._shorts: dict[str, str] = {}
+        anywhere, tokens, plain = dict[str, str](), dict[str, str](), dict[str, str]()
+        for side, known in sides.items():
+            for mark in (*known.marks, *known.wallets, *(one[2:] for one in known.wallets)):
+                self._add(anywhere, side, mark, _mark(Folded(mark).text))
+            for wallet in known.wallets:
+                _read(self._shorts, _ends(wallet[2:].lower()), side)
+            for word, pattern, parts in _words(known, kinds):
+                where = anywhere if _EDGE.search(word) else plain if _is_ordinary(parts) else tokens
+                self._add(where, side, word, pattern)
+        self._pattern = re.compile("|".join(_alternatives(anywhere, tokens, plain, self._shorts, "hashes" in kinds)))
+
+    def replaced(self, text: str) -> Redacted:
+        folded = Folded(text)
+        parts, done, count = list[str](), 0, 0
+        for found in self._pattern.finditer(folded.text):
+            begin, end = folded.span(*found.span())
+            if begin < done:  # the second half of a character that was taken out
                 continue
-            reads[key] = side if reads.get(key, side) == side else EITHER
-    return reads
+            parts += (text[done:begin], self._reading(found))
+            done, count = end, count + 1
+        return ("".join((*parts, text[done:])), count) if count else (text, 0)
+
+    def _add(self, where: dict[str, str], side: str, word: str, pattern: str) -> None:
+        key = _key(Folded(word).text)
+        if key:
+            where[key] = pattern
+            _read(self._reads, key, side)
+
+    def _reading(self, found: re.Match[str]) -> str:
+        key = _key(found[0])
+        if found.lastgroup == "short":
+            return self._shorts[_ends(key.removeprefix("0x"))]
+        return self._reads.get(key) or (HASH if len(key) >= 64 else OTHER_ID)
+
+
+def _read(reads: dict[str, str], key: str, side: str) -> None:
+    """What both parties are known by reads as either."""
+    reads[key] = side if reads.get(key, side) == side else EITHER
 
 
 def _key(folded: str) -> str:
-    """What tokens are compared by: how its parts are joined makes no difference."""
-    return _JOINTS.sub(" ", folded).strip()
+    """By what something that was found is known again: its letters and digits."""
+    return _NO_KEY.sub("", folded)
 
 
-def _any_of(keys: Iterable[str]) -> str:
-    """The longest first: of two that begin alike it is the one that is meant."""
-    ordered = sorted(keys, key=lambda key: (-len(key), key))
-    return "|".join(r"[\s_\-]+".join(re.escape(part) for part in key.split(" ")) for key in ordered) or _NOTHING
+def _ends(wallet: str) -> str:
+    return wallet[:_SHORT] + wallet[-_SHORT:]
 
 
-def _has_unspaced_edge(key: str) -> bool:
-    return _EDGE.search(key) is not None
+def _words(known: Known, kinds: set[str]) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+    """Each word that counts here: folded, as a pattern, and its tokens (none for one that cannot be ordinary)."""
+    for place in known.places if "places" in kinds else ():
+        word = Folded(place).text
+        yield word, _place(word), () if "." in word else (word,)
+    some = (("names", known.names), ("long names", known.names), ("handles", known.handles))
+    for text in [text for kind, texts in some if kind in kinds for text in texts]:
+        word = Folded(text).text
+        parts = tuple(part for part in _GAPS.split(word) if part)
+        if parts and (len(parts) > 1 or "long names" not in kinds or text in known.handles):
+            closed = len("".join(parts)) >= _CLOSED_FROM
+            yield word, (_GAP + ("*" if closed else "+")).join(map(re.escape, parts)), parts
 
 
-# --- how a reader sees it ---------------------------------------------------------------------------------------------
-
-_ALIKE = str.maketrans(
-    "аеорсухіјѕһԁԛԝвкмнтгԍɑɡıłøđαοιρτυκνεβχγօսհո",
-    "aeopcyxijshdqwbkmhtrgagilodaoiptukvebxyouhn",
-)
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+def _is_ordinary(parts: tuple[str, ...]) -> bool:
+    return bool(parts) and (set(parts) <= ORDINARY or "".join(parts) in ORDINARY)
 
 
-def _folded(text: str) -> tuple[str, list[int] | None]:
-    """The text to compare, and which character each of its characters comes from (None: its own)."""
-    if text.isascii():
-        return text.lower(), None
-    parts, places = list[str](), list[int]()
-    for place, one in enumerate(text):
-        seen = _fold(one)
-        parts.append(seen)
-        if len(seen) == 1:
-            places.append(place)
-        else:
-            places.extend([place] * len(seen))
-    return "".join(parts), places
+def _mark(folded: str) -> str:
+    return "".join({"_": _BAR, "-": _DASH}.get(one) or re.escape(one) for one in folded)
 
 
-@lru_cache(4096)
-def _fold(one: str) -> str:
-    if one in _UNSEEN or unicodedata.category(one) == "Cf" or 0x180B <= ord(one) <= 0x180F or _is_selector(one):
-        return ""
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", one).casefold())
-    if not any(ord(part) >= 0x600 for part in plain):  # accents of Latin, Greek and Cyrillic letters
-        plain = "".join(part for part in unicodedata.normalize("NFD", plain) if not 0x300 <= ord(part) < 0x370)
-    return plain.translate(_ALIKE)
+def _place(folded: str) -> str:
+    """Its signs stand where they stand, maybe among others: `sela[.]example`."""
+    parts = re.split(r"([\W_])", folded)
+    return "".join(
+        rf"[^\w\s]{{0,3}}{_DASH if part == '-' else re.escape(part)}[^\w\s]{{0,3}}" if number % 2 else re.escape(part)
+        for number, part in enumerate(parts)
+    )
 
 
-def _is_selector(one: str) -> bool:
-    return 0xFE00 <= ord(one) <= 0xFE0F or 0xE0100 <= ord(one) <= 0xE01EF
+def _alternatives(
+    anywhere: Mapping[str, str],
+    tokens: Mapping[str, str],
+    plain: Mapping[str, str],
+    shorts: Iterable[str],
+    hashes: bool,
+) -> Iterable[str]:
+    """The pattern's parts, in the order they are tried. Of two that begin alike the longer one is meant: it comes first."""
+    edges = rf"(?<!{_LETTER})(?<!{_LETTER}[_-])(?:", rf")(?!{_LETTER})(?![_-]{_LETTER})"
+    if anywhere:
+        yield f"(?:{_any_of(anywhere)})(?![\u3099\u309a])"
+    if hashes:
+        yield _HASH
+    yield _MARKET_ID
+    abbreviated = [rf"{one[:_SHORT]}[0-9a-f]{{0,32}}[\W_]{{1,8}}[0-9a-f]{{0,32}}{one[_SHORT:]}" for one in shorts]
+    if abbreviated:
+        yield f"(?P<short>0x(?:{'|'.join(abbreviated)}){_END})"
+    if tokens:
+        yield _any_of(tokens).join(edges)
+    if plain:
+        yield _HANDLE_HERE + _any_of(plain).join(edges)
+
+
+def _any_of(patterns: Mapping[str, str]) -> str:
+    return "|".join(patterns[key] for key in sorted(patterns, key=lambda key: (-len(key), key)))

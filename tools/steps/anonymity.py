@@ -1,54 +1,113 @@
-"""By what the parties of a case could be known, as kept when it was opened and as it is now."""
+"""By what the parties of a case could be known when each of its texts was written.
 
-from collections.abc import Iterable
+A name that a party takes later means nothing in what was written before: it would only change others' words.
+"""
+
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import dataclass
+from datetime import datetime
 
 import orjson
 
-from storage.held import handles_ever_held, keys_ever_held
+from storage.held import handles_by_name, keys_ever_held
 from storage.proofs import domains_of
-from storage.tables import AgentRow, DisputeRow
+from storage.tables import AgentRow, DomainRow
 from storage.unit import Tx
-from tools.rules.keys import did_of
+from tools.rules.knownas import KnownAs, known_after, read_known
 from tools.rules.redaction import Known, Veil
+from tools.rules.spellings import marks_of_id, marks_of_key
 from tools.steps.eligible import wallets_of
 from tools.steps.jobs import SeenJob
 
-
-def names_kept(tx: Tx, seen: SeenJob) -> str:
-    """Both parties' names now, as JSON for the case: who changes its name or leaves is not known by the old one later."""
-    return orjson.dumps({side: asdict(_known(tx, seen, agent)) for side, agent in _sides(seen)}).decode()
+MOST_HANDLES = 100  # an agent gives up fewer
 
 
-def veil_of(tx: Tx, seen: SeenJob, case: DisputeRow) -> Veil:
-    """What hides the parties: what they are known by, and what they were known by when the case was opened."""
-    kept = orjson.loads(case.names)
-    buyer, seller = (_both(_known(tx, seen, agent), kept.get(side, {})) for side, agent in _sides(seen))
-    return Veil(buyer, seller)
+@dataclass(frozen=True, slots=True)
+class Party:
+    """All by which one side was ever known; handles, names and places each since when."""
+
+    marks: tuple[str, ...]
+    wallets: tuple[str, ...]
+    handles: tuple[tuple[str, datetime], ...]
+    called: tuple[KnownAs, ...]
+
+    def known(self, at: datetime) -> Known:
+        """What a text of that time may call it."""
+        called = [one for one in self.called if one.since <= at]
+        return Known(
+            marks=self.marks,
+            wallets=self.wallets,
+            places=tuple(sorted({place for one in called if one.place for place in _spellings(one.text)})),
+            handles=tuple(sorted(handle for handle, since in self.handles if since <= at)),
+            names=tuple(sorted({one.text for one in called if not one.place})),
+        )
 
 
-def _sides(seen: SeenJob) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("buyer", seen.row.buyer_id), ("seller", seen.row.seller_id)
+class Veils:
+    """What hides both parties, by the time of a text; made once for each set of names."""
+
+    def __init__(self, buyer: Party, seller: Party) -> None:
+        self._buyer, self._seller = buyer, seller
+        self._made: dict[tuple[Known, Known], Veil] = {}
+
+    def at(self, moment: datetime) -> Veil:
+        known = self._buyer.known(moment), self._seller.known(moment)
+        if known not in self._made:
+            self._made[known] = Veil(*known)
+        return self._made[known]
 
 
-def _both(now: Known, before: dict[str, list[str]]) -> Known:
-    return Known(**{part: tuple(sorted({*getattr(now, part), *before.get(part, [])})) for part in Known.__slots__})
+def veils_of(tx: Tx, seen: SeenJob) -> Veils:
+    return Veils(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
 
 
-def _known(tx: Tx, seen: SeenJob, agent_id: str) -> Known:
+def of_delivery(seen: SeenJob) -> datetime:
+    """When all that is judged had been said: what was promised, ordered and delivered."""
+    return seen.row.delivered_at or seen.row.created_at
+
+
+def kept_names(agent: AgentRow, wanted: Mapping[str, object], now: datetime) -> dict[str, str]:
+    """The column that remembers what the agent is called no longer, where `wanted` changes what it is called."""
+    after = AgentRow(**(agent.__dict__ | dict(wanted)))
+    if (after.name, after.endpoints) == (agent.name, agent.endpoints):
+        return {}
+    taken = [KnownAs(one.text, one.place, now) for one in _own(after)]
+    return {"known_as": known_after(_called(agent, []), taken)}
+
+
+def kept_domains(agent: AgentRow, given_up: list[DomainRow]) -> dict[str, str]:
+    """The column that remembers domains the agent no longer claims."""
+    return {"known_as": known_after(_called(agent, given_up), _own(agent))}
+
+
+def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
     agent = tx.get(AgentRow, agent_id)
     assert agent is not None
     keys = {agent.public_key, *tx.all(keys_ever_held, agent_id=agent_id)}
-    dids = {did_of(bytes.fromhex(key)) for key in keys}
-    wallets = {*wallets_of(tx, agent_id), *_wallets_here(seen, agent_id)}
-    bare = {wallet[2:] for wallet in wallets}
-    places = _places(agent, [row.domain for row in tx.all(domains_of, agent_id=agent_id)])
-    return Known(
-        marks=tuple(sorted({agent_id, *keys, *dids, *(did.rsplit(":", 1)[-1] for did in dids), *wallets, *bare})),
-        words=tuple(sorted({agent.handle, *tx.all(handles_ever_held, agent_id=agent_id), *places})),
-        names=(agent.name,),
+    handles = tx.all(handles_by_name, agent_id=agent_id, after="", limit=MOST_HANDLES)
+    return Party(
+        marks=tuple(sorted(marks_of_id(agent_id).union(*map(marks_of_key, keys)))),
+        wallets=tuple(sorted({*wallets_of(tx, agent_id), *_wallets_here(seen, agent_id)})),
+        handles=tuple((row.handle, row.taken_at) for row in handles),
+        called=tuple(_called(agent, tx.all(domains_of, agent_id=agent_id))),
     )
+
+
+def _called(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
+    """Everything it was ever called; what it never changed it has had from the first."""
+    known = read_known(agent.known_as)
+    known += [KnownAs(row.domain, True, row.created_at) for row in domains]
+    had = {(one.text, one.place) for one in known}
+    return known + [one for one in _own(agent) if (one.text, one.place) not in had]
+
+
+def _own(agent: AgentRow) -> list[KnownAs]:
+    """What stands in its profile."""
+    urls = [url.split("://", 1)[-1].rstrip("/") for url in orjson.loads(agent.endpoints).values()]
+    places = [*urls, *([agent.verified_domain] if agent.verified_domain else [])]
+    since = agent.created_at
+    return [KnownAs(agent.name, False, since), *(KnownAs(place, True, since) for place in places)]
 
 
 def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:
@@ -60,11 +119,9 @@ def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:
     return {wallet for wallet in own if wallet}
 
 
-def _places(agent: AgentRow, domains: Iterable[str]) -> set[str]:
-    """The domains it claims or claimed, in both spellings of what is not ASCII, and its own addresses: of one with a path, the whole."""
-    urls = {url.split("://", 1)[-1].rstrip("/") for url in orjson.loads(agent.endpoints).values()}
-    found = {*urls, *domains, *([agent.verified_domain] if agent.verified_domain else [])}
-    for place in tuple(found):
-        with suppress(UnicodeError):  # no domain name, or one that has no other spelling
-            found.add(place.encode("ascii").decode("idna") if place.isascii() else place.encode("idna").decode())
+def _spellings(place: str) -> set[str]:
+    """A domain or address in both spellings of what is not ASCII: of an address with a path, the whole."""
+    found = {place}
+    with suppress(UnicodeError):  # no domain name, or one that has no other spelling
+        found.add(place.encode("ascii").decode("idna") if place.isascii() else place.encode("idna").decode())
     return found

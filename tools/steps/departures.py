@@ -13,7 +13,7 @@ import structlog
 
 from storage.bounties import bounties_at, proposals_at
 from storage.departures import forget_departure, jobs_at, listings_at
-from storage.proofs import forget_domains, forget_identity
+from storage.proofs import domains_of, forget_domains, forget_identity
 from storage.tables import AgentRow, AgentStatus, BountyRow, DepartureRow, JobRow, ListingStatus, ProposalRow
 from tools.context import Context
 from tools.ports import Env
@@ -21,6 +21,7 @@ from tools.rules.bounties import ProposalState, bounty_move, proposal_move
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import FILLS_CAPACITY, LISTING_MOVES, Actor, ListingMove, allowed
 from tools.steps.agents import change_agent
+from tools.steps.anonymity import kept_domains
 from tools.steps.bounties import end, facts_of, withdraw
 from tools.steps.bounties import run_clock as run_bounty_clock
 from tools.steps.jobs import advance, run_clock, see
@@ -56,7 +57,8 @@ START: Place = (0, "")
 def leave(ctx: Context, agent: AgentRow) -> None:
     """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
     _close_from(ctx, agent.id, START, PARTS)
-    ended = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
+    ended: dict[str, object] = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
+    ended |= kept_domains(agent, ctx.tx.all(domains_of, agent_id=agent.id))
     released = {"verified_domain": None, "erc8004": None, "evaluator": False}
     set_tier(ctx.tx, change_agent(ctx.tx, agent, **ended, **released))  # its row is held from here on
     for forget in (forget_domains, forget_identity):

@@ -29,8 +29,13 @@ def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:
         first_party=not own,
         not_these=_list([row.buyer_id, row.seller_id, *drawn]),
         parties=_list([row.buyer_id, row.seller_id]),
-        wallets=_list([*wallets_of(ctx.tx, row.buyer_id), *wallets_of(ctx.tx, row.seller_id), *wallets_in(seen)]),
+        wallets=_list(wallets_near(ctx.tx, seen)),
     )
+
+
+def wallets_near(tx: Tx, seen: SeenJob) -> list[str]:
+    """Every wallet a party was ever bound to, and those this job's money went between."""
+    return [*wallets_of(tx, seen.row.buyer_id), *wallets_of(tx, seen.row.seller_id), *wallets_in(seen)]
 
 
 def wallets_of(tx: Tx, agent_id: str) -> list[str]:

@@ -6,7 +6,7 @@ number of processes.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -33,9 +33,9 @@ from tools.rules.draw import drawn, hash_of, list_text
 from tools.rules.jobfacts import Outcome
 from tools.rules.lifecycle import Actor, allowed
 from tools.rules.panel import Decision, Draw, Escalation, Handover, Lapse, Step, majority, seated
-from tools.steps.anonymity import names_kept, veil_of
-from tools.steps.cases import title_and_category
-from tools.steps.eligible import eligible_ids
+from tools.steps.anonymity import of_delivery, veils_of
+from tools.steps.casefile import title_and_category
+from tools.steps.eligible import eligible_ids, wallets_near, wallets_of
 from tools.steps.jobs import SeenJob, advance, mine, resolved_changes, see
 from tools.steps.seats import Panel
 
@@ -58,7 +58,7 @@ def open_case(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> Se
         seller_id=row.seller_id,
         created_at=ctx.now,
     )
-    case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, case, checks))))
+    case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, checks))))
     return settle(ctx, replace(seen, panel=Panel(case, ())))
 
 
@@ -117,14 +117,20 @@ def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
 
 
 def _vacated(ctx: Context, seen: SeenJob) -> SeenJob:
-    """Seats that wait for an evaluator who has left or is suspended fall void."""
+    """Seats fall void that wait for an evaluator who has left or is suspended, or has come to share a party's wallet."""
     panel = seen.panel
-    if panel is None or not panel.is_open:
+    waiting = [seat for seat in panel.seats if _waits(seat, ctx.now)] if panel and panel.is_open else []
+    if panel is None or not waiting:
         return seen
-    for seat in panel.seats:
-        if seat.status is SeatStatus.PENDING and ctx.now < seat.deadline_at and not _is_active(ctx, seat.agent_id):
+    near = set(wallets_near(ctx.tx, seen))
+    for seat in waiting:
+        if not _is_active(ctx, seat.agent_id) or near.intersection(wallets_of(ctx.tx, seat.agent_id)):
             panel = _with_seat(panel, ctx.tx.change(seat, status=SeatStatus.VOID))
     return seen if panel is seen.panel else replace(seen, panel=panel)
+
+
+def _waits(seat: SeatRow, now: datetime) -> bool:
+    return seat.status is SeatStatus.PENDING and now < seat.deadline_at
 
 
 def _is_active(ctx: Context, agent_id: str) -> bool:
@@ -176,7 +182,7 @@ def _seat(ctx: Context, seen: SeenJob, number: int, agents: list[str]) -> SeenJo
     if number == 1:
         changes["seats"] = len(seats)
     if not panel.case.title:  # a case from before there were panels
-        changes |= _hidden(ctx, seen, panel.case, None)
+        changes |= _hidden(ctx, seen, None)
     after = replace(seen, panel=Panel(ctx.tx.change(panel.case, **changes), (*panel.seats, *seats)))
     if seats:
         _tell_drawn(ctx, after, seats)
@@ -228,11 +234,10 @@ def _hand_over(ctx: Context, seen: SeenJob, step: Handover) -> SeenJob:
     return replace(seen, panel=replace(panel, case=case))
 
 
-def _hidden(ctx: Context, seen: SeenJob, case: DisputeRow, checks: dict[str, Json] | None) -> dict[str, object]:
-    """What the case keeps of the parties' names, and the texts that evaluators are shown without them."""
-    named = DisputeRow(**(case.__dict__ | {"names": names_kept(ctx.tx, seen)}))
-    veil = veil_of(ctx.tx, seen, named)
-    found: dict[str, object] = {"names": named.names, "reason": veil.text(seen.row.dispute_reason or "")[0]}
+def _hidden(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> dict[str, object]:
+    """The texts that evaluators are shown, without what the parties are known by."""
+    veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
+    found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
     if checks is not None:
         found["checks"] = orjson.dumps(veil.data(checks)[0]).decode()
     return found | title_and_category(veil, seen.row)
