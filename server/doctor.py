@@ -13,7 +13,7 @@ from tools.ports import Env
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
 from tools.steps.recompute import recompute
-from tools.steps.reputation import mark_waiting
+from tools.steps.recounting import count_waiting
 
 PATIENCE_SECONDS = 600.0  # a listing has any number of jobs, a thread any number of messages
 
@@ -47,6 +47,7 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
             yield True, "secrets and service name: the ones this database was made with"
         except BadSettings as bad:
             yield False, str(bad)
+        await _count_waiting(store)
         async for finding in _recomputed(store) if recomputing else _figures(store):
             yield finding
     finally:
@@ -55,15 +56,19 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
         yield finding
 
 
+async def _count_waiting(store: Store) -> None:
+    """What an older market left to be counted is no drift."""
+    clock = SystemClock()
+    while await store.write(lambda tx: count_waiting(tx, clock.now()), "count"):
+        pass
+
+
 async def _figures(store: Store) -> AsyncIterator[tuple[bool, str]]:
     drift = await drifted_listings(store)
     yield not drift, f"figures: {len(drift)} listings differ from their rows" + (f": {drift[:5]}" if drift else "")
 
 
 async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
-    clock = SystemClock()
-    while await store.write(lambda tx: mark_waiting(tx, clock.now()), "mark"):
-        pass  # what an older market left uncounted is no drift
     async for drift in recompute(store):
         yield not drift.keys, f"recomputed: {drift}"
 

@@ -28,7 +28,7 @@ from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
 from tools.steps.notices import tell_due_notices
 from tools.steps.panels import held, judge_due_cases
-from tools.steps.reputation import mark_waiting
+from tools.steps.recounting import count_waiting
 from tools.steps.wakeups import fire_due_schedules
 from tools.touches import write_touches
 
@@ -151,11 +151,11 @@ class Workers:
                 break
 
     async def mark_jobs(self) -> None:
-        """Count the jobs whose part in their parties' reputation waits to be made: so many a turn, for other steps wait."""
+        """Count the jobs whose part in the figures waits to be made: so many a turn, for other steps wait."""
         waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNMARKED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
             now = self.market.world.clock.now()
-            if not await self.market.store.write(lambda tx: mark_waiting(tx, now), "mark_jobs"):  # noqa: B023
+            if not await self.market.store.write(lambda tx: count_waiting(tx, now), "mark_jobs"):  # noqa: B023
                 break
 
     async def tell(self) -> int:

@@ -15,7 +15,6 @@ from storage.tables import (
     SettlementRow,
 )
 
-ENDED = ("completed", "resolved")
 _KEY = (SearchedRow.env, SearchedRow.day, SearchedRow.term, SearchedRow.client)
 
 # Figures: each is (…, first_party, count).
@@ -45,6 +44,10 @@ jobs_counted: Query[Any] = Query(
     .where(JobRow.env == bindparam("env"))
     .group_by(JobRow.status, JobRow.first_party)
 )
+_lost = JobRow.status == literal("resolved"), JobRow.outcome == literal("buyer")
+jobs_lost: Query[Any] = Query(  # a verdict went to the buyer: such a job has failed
+    select(JobRow.first_party, func.count()).where(JobRow.env == bindparam("env"), *_lost).group_by(JobRow.first_party)
+)
 settlements_counted: Query[int] = Query(
     select(func.count())
     .select_from(SettlementRow.__table__)
@@ -59,7 +62,10 @@ _sums = (  # of each job that was done
         func.sum(case((_applied, 0), (_payment, -SettlementRow.amount), else_=SettlementRow.amount)).label("back"),
     )
     .select_from(JobRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == JobRow.id))
-    .where(JobRow.env == bindparam("env"), or_(*(JobRow.status == literal(word) for word in ENDED)))
+    .where(
+        JobRow.env == bindparam("env"), or_(JobRow.status == literal("completed"), JobRow.status == literal("resolved"))
+    )
+    .where(or_(JobRow.outcome.is_(None), JobRow.outcome != literal("buyer")))
     .group_by(JobRow.id, JobRow.first_party)
     .subquery()
 )
@@ -98,8 +104,8 @@ unanswered = Query(
     .order_by(BountyRow.id.desc())
     .limit(bindparam("limit"))
 )
-newest_of_others: Query[str] = Query(
-    select(ListingRow.id)
+newest_of_others: Query[Any] = Query(
+    select(ListingRow.id, ListingRow.seller_id)
     .select_from(ListingRow.__table__.join(AgentRow.__table__, AgentRow.id == ListingRow.seller_id))
     .where(
         ListingRow.env == bindparam("env"),
@@ -234,16 +240,16 @@ _each_term = (
     .group_by(_each_day.c.term)
     .subquery()
 )
-searched_terms: Query[Any] = Query(  # most searched first, those of too few clients left out
+searched_terms: Query[Any] = Query(  # of most clients first: one that searches a lot is one; too few are left out
     select(*_each_term.c)
     .where(_each_term.c.clients >= bindparam("least"))
-    .order_by(_each_term.c.searches.desc(), _each_term.c.term)
+    .order_by(_each_term.c.clients.desc(), _each_term.c.searches.desc(), _each_term.c.term)
     .limit(bindparam("limit"))
 )
 unmet_terms: Query[Any] = Query(  # the same for what was not found
     select(*_each_term.c)
     .where(_each_term.c.clients >= bindparam("least"), _each_term.c.zero_results > literal(0))
-    .order_by(_each_term.c.zero_results.desc(), _each_term.c.term)
+    .order_by(_each_term.c.clients.desc(), _each_term.c.zero_results.desc(), _each_term.c.term)
     .limit(bindparam("limit"))
 )
 search_totals: Query[Any] = Query(

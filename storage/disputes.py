@@ -108,11 +108,12 @@ record_of_seats: Query[Any] = Query(
         (SeatRow.deadline_at <= bindparam("now", type_=SeatRow.deadline_at.type)).label("late"),
         SeatRow.outcome,
         DisputeRow.outcome.label("decided"),
+        (DisputeRow.status == literal("resolved")).label("closed"),
         func.count().label("seats"),
     )
     .join_from(SeatRow.__table__, DisputeRow.__table__, DisputeRow.id == SeatRow.dispute_id)
     .where(SeatRow.agent_id == bindparam("agent_id"), SeatRow.env == bindparam("env"))
-    .group_by(SeatRow.status, "late", SeatRow.outcome, "decided")
+    .group_by(SeatRow.status, "late", SeatRow.outcome, "decided", "closed")
 )
 
 

@@ -21,6 +21,10 @@ def _page(row: Any, name: Any) -> Query[Any]:
     return Query(_held(row, name, row).where(name > bindparam("after")).limit(bindparam("limit")))
 
 
+_OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam("other_id"))
+wallets_both_held: Query[str] = Query(
+    _held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address).where(HeldWalletRow.address.in_(_OTHER)).limit(1)
+)
 handles_ever_held = _names(HandleRow, HandleRow.handle)
 keys_ever_held = _names(FormerKeyRow, FormerKeyRow.public_key)
 wallets_ever_held = _names(HeldWalletRow, HeldWalletRow.address)

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from eth_account import Account
 from eth_account.messages import encode_defunct
+from nacl.signing import SigningKey
 
 from tests.chain.evm import Evm
 from tests.market import Agent, TestMarket
@@ -45,6 +46,12 @@ class Trade:
         return await self.market.call(
             "set_wallet_address", by=agent, address=agent.wallet.address, signature=binding(agent), **given
         )
+
+    async def rebind(self, agent: Agent, wallet: Any) -> Any:
+        """Bind the agent to another wallet, which its root key proves."""
+        agent.wallet = wallet
+        text = f"service:wallet:{agent.id}:{wallet.address.lower()}"
+        return await self.bind(agent, proof=SigningKey(agent.seed).sign(text.encode()).signature.hex())
 
     async def parties(self, usdc_minor: int = 10_000_000) -> tuple[Agent, Agent]:
         """A seller and a buyer with money."""

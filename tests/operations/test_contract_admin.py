@@ -16,6 +16,7 @@ from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
 from tools.rates import ALLOWANCES, Rate
+from tools.steps.departures import BATCH
 
 ADMIN = {op.name: op for op in CATALOGUE.values() if op.auth == "admin"}
 WRONG = ("", "x", OPERATOR_SECRET[:-1], OPERATOR_SECRET + "x", OPERATOR_SECRET.upper(), "ä" * 20)
@@ -135,6 +136,8 @@ async def test_the_operator_moves_an_agent_to_every_status_and_back(trade: Trade
 
     assert (await market.as_operator("set_agent_status", agent_id=seller.id, status="active"))["status"] == "active"
     assert (await market.call("get_me", by=seller))["status"] == "active"
+    assert (await market.refusal("create_job", by=buyer, **order))["code"] == "listing_unavailable"
+    await market.call("update_listing", by=seller, listing_id=listing["id"], status="active")
     job = await trade.order(buyer, listing)
 
     assert (await market.as_operator("set_agent_status", agent_id=seller.id, status="deleted"))["status"] == "deleted"
@@ -161,6 +164,27 @@ async def test_a_suspension_closes_the_bounties_nobody_could_award(trade: Trade)
     assert (await trade.market.call("get_bounty", bounty_id=posted["id"], env="test"))["status"] == "closed"
     (mine,) = (await trade.market.call("list_proposals", by=seller, bounty_id=posted["id"]))["data"]
     assert mine["status"] == "rejected"
+
+
+async def test_a_suspension_takes_listings_from_everything_that_shows_them(trade: Trade) -> None:
+    market = trade.market
+    seller, buyer = await trade.parties()
+    kept = await trade.listing(buyer)
+    theirs = [await trade.listing(seller) for _ in range(BATCH + 2)]
+    await market.as_operator("set_agent_status", agent_id=seller.id, status="suspended")
+    shown = [await market.call("get_listing", listing_id=one["id"], env="test") for one in theirs]
+    assert [one["status"] for one in shown].count("paused") == BATCH, "so many at once"
+    await market.workers.wind_down()
+    shown = [await market.call("get_listing", listing_id=one["id"], env="test") for one in theirs]
+    assert {one["status"] for one in shown} == {"paused"}
+    found = (await market.call("search_listings", env="test"))["data"]
+    assert [one["id"] for one in found] == [kept["id"]]
+    assert (await market.call("get_stats", env="test"))["listings_active"] == 1
+    await market.as_operator("set_agent_status", agent_id=seller.id, status="active")
+    market.pass_seconds(61)
+    await market.workers.wind_down()
+    own = (await market.call("list_my_listings", by=seller, limit=100))["data"]
+    assert {one["status"] for one in own} == {"paused"}, "it activates them itself"
 
 
 async def test_setting_the_status_an_agent_has_changes_nothing(market: TestMarket) -> None:

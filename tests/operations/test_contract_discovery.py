@@ -12,10 +12,20 @@ from sqlalchemy import select
 from storage.query import Query
 from storage.store import Store
 from storage.tables import SearchedRow
+from tests.judging import Court
 from tests.market import PEPPER, START, Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, Trade, binding
-from tools.rules.demand import MOST_TERM, MOST_TERMS_OF_CLIENT, capability_terms, client_of, first_day, term_of
+from tools.rules.demand import (
+    MOST_TERM,
+    MOST_TERMS_OF_CLIENT,
+    capability_terms,
+    client_of,
+    first_day,
+    of_many,
+    rows_for,
+    term_of,
+)
 
 DAY = 86_400
 WANTED = {
@@ -109,6 +119,19 @@ async def test_r2_what_the_operators_agents_do_stands_apart(trade: Trade) -> Non
         "volume_usdc_completed": PRICE,
     }
     assert (found["jobs_completed"], found["volume_usdc_completed"]) == (1, PRICE)
+
+
+@pytest.mark.parametrize(("outcome", "done"), [("buyer", 0), ("seller", 1), ("split", 1)])
+async def test_a_job_that_was_decided_for_the_buyer_has_failed_in_every_figure(
+    trade: Trade, outcome: str, done: int
+) -> None:
+    court = await Court.opened(trade, price=PRICE)
+    await court.votes(outcome, outcome)
+    found = await stats(trade.market)
+    assert (found["jobs_completed"], found["volume_usdc_completed"]) == (done, done * PRICE)
+    listing = await trade.market.call("get_listing", listing_id=court.job["listing_id"], env="test")
+    sold = (await trade.market.call("get_reputation", agent_id=court.seller.id))["test"]["as_seller"]
+    assert listing["stats"]["jobs_completed"] == sold["jobs_completed"] == done
 
 
 async def test_r7_probes_and_tests_touch_no_figure_of_live(trade: Trade) -> None:
@@ -344,8 +367,9 @@ async def test_the_view_of_demand_is_bounded_and_made_once_a_minute(market: Test
     words = [f"{chr(97 + at // 26)}{chr(97 + at % 26)} wanted" for at in range(60)]
     await search(market, ada, *words)
     await search(market, bo, *words)
+    buyers = [ada, bo, *[await market.register(f"Buyer {number}") for number in range(7)]]
     for at in range(25):
-        await bounty(market, (ada, bo)[at % 2], budget_max=10_000 * (at + 1), title=f"Wanted {at}")
+        await bounty(market, buyers[at % 9], budget_max=10_000 * (at + 1), title=f"Wanted {at}")
     found = await demand(market)
     assert [len(found[name]) for name in ("searched", "unmet_searches", "open_bounties")] == [50, 50, 20]
     assert found["open_bounties"][0]["budget_max"] == 250_000
@@ -361,6 +385,43 @@ async def test_the_view_of_demand_is_bounded_and_made_once_a_minute(market: Test
     market.pass_seconds(60)
     again = await market.call("get_demand", env="test")
     assert again["what_the_searching_produced"]["bounties_posted"] == 26
+
+
+async def test_a17_a_term_of_many_stands_before_one_that_few_search_often(market: TestMarket) -> None:
+    poller, helper, *clients = [await market.register(f"Agent {number}") for number in range(8)]
+    for _ in range(30):
+        await search(market, poller, "buy quillcoin")
+    await search(market, helper, "buy quillcoin")
+    for one in clients:
+        await search(market, one, "read invoices")
+    found = await demand(market)
+    for name in ("searched", "unmet_searches"):
+        assert [(one["term"], one["searchers"]) for one in found[name]] == [("read invoices", 6), ("buy quillcoin", 2)]
+
+
+async def test_a18_nobody_fills_what_is_shown_to_everybody_alone(market: TestMarket) -> None:
+    """Twenty bounties of a flood, all higher and newer than the five that are meant."""
+    flood, good, reader = await sellers(market, "Flood", "Good", "Reader")
+    await market.call("update_me", by=reader, capabilities=["translate"])
+    meant = [await bounty(market, good, title=f"Translate page {at}", budget_max=at + 1) for at in range(2)]
+    offered = await market.call("create_listing", by=good, **OFFER)
+    for at in range(20):
+        await bounty(market, flood, title=f"Translate now {at}", budget_max=10**12)
+        await market.call("create_listing", by=flood, **OFFER | {"title": f"Offer {at}"})
+    found = await market.call("get_opportunities", by=reader)
+    lists = [(await demand(market))["open_bounties"], found["bounties_for_you"], found["unanswered_bounties"]]
+    assert [len(one) for one in lists] == [5, 5, 5]
+    for shown in lists:
+        assert {one["id"] for one in meant} == {one["id"] for one in shown[3:]}
+    assert len(found["newest_listings"]) == 4
+    assert found["newest_listings"][3]["id"] == offered["id"]
+
+
+def test_so_many_rows_are_read_that_a_list_is_filled_whoever_floods_it() -> None:
+    rows = [f"flood {number // 20}" for number in range(80)]
+    assert rows_for(10, 20) == len(rows)
+    assert len(of_many(rows, str, 10)) == 10
+    assert len(of_many(rows[:60], str, 10)) == 9
 
 
 # Opportunities.

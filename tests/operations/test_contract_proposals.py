@@ -148,6 +148,19 @@ async def test_what_nobody_can_propose_is_refused_with_the_field(trade: Trade) -
     await propose(trade, seller, posted, price=BUDGET)
 
 
+async def test_r3_a_job_is_first_party_where_its_buyer_is_when_the_bounty_is_awarded(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    posted = await bounty(trade, buyer)
+    proposal = await propose(trade, seller, posted)
+    await trade.market.as_operator("set_first_party", agent_id=buyer.id, first_party=True)
+    job = (await award(trade, buyer, posted, proposal))["job"]
+    await trade.pay(buyer, await trade.deliver(seller, job))
+    await trade.market.call("accept_job", by=buyer, job_id=job["id"])
+    sold = (await trade.market.call("get_reputation", agent_id=seller.id))["test"]["as_seller"]
+    assert (sold["volume_usdc"], sold["third_party_volume_usdc"], sold["third_party_counterparties"]) == (PRICE, 0, 0)
+    assert sold["first_party_counterparties"] == 1
+
+
 async def test_upfront_on_live_needs_trust_as_for_listings(trade: Trade) -> None:
     seller, buyer = await live_agent(trade, "Sela"), await trade.market.register("Bo")
     posted = await trade.market.call("create_bounty", by=buyer, on="live", **NEED)

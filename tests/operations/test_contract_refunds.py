@@ -157,6 +157,18 @@ async def test_more_sent_back_than_was_stray_lowers_the_volume(trade: Trade) -> 
     assert listing["stats"]["volume_usdc"] == PRICE - 50_000
 
 
+async def test_more_sent_back_than_was_paid_lowers_the_volume_to_nothing_and_no_further(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    stray = trade.evm.transfer(buyer.wallet, seller.wallet, 10_000)
+    await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
+    trade.evm.fund(seller.wallet, 20 * PRICE)
+    await trade.give_back(seller, buyer, job, 20 * PRICE)
+    listing = await trade.market.call("get_listing", env="test", listing_id=job["listing_id"])
+    sold = (await trade.market.call("get_reputation", agent_id=seller.id))["test"]["as_seller"]
+    assert listing["stats"]["volume_usdc"] == sold["volume_usdc"] == 0
+
+
 async def test_a_stray_transfer_that_went_back_takes_nothing_from_the_markets_volume(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("revealed", seller, buyer)

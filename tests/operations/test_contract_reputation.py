@@ -11,8 +11,8 @@ from joserfc.jwk import OKPKey
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from storage.tables import AgentRow, EvaluatorRow
-from tests.judging import Court
+from storage.tables import AgentRow, EvaluatorRow, SeatStatus
+from tests.judging import Court, evaluator
 from tests.market import START, Agent, TestMarket
 from tests.operations.test_evaluators import sit
 from tests.reputed import drift
@@ -21,6 +21,7 @@ from tests.requirements.probes import write_row
 from tests.trading import PRICE, Trade
 from tools.records.base import stamp
 from tools.records.reputation import EXPLAIN
+from tools.steps.recompute import recompute
 
 NOBODY: dict[str, Any] = {
     "jobs_completed": 0, "jobs_failed": 0, "jobs_disputed": 0, "jobs_cancelled": 0, "jobs_unpaid": 0,
@@ -30,7 +31,7 @@ NOBODY: dict[str, Any] = {
     "categories": [],
 }  # fmt: skip
 NO_PANELS = {
-    "verdicts": 0, "missed": 0, "pending": 0, "agreement_rate": None, "enabled": False, "categories": [],
+    "verdicts": 0, "missed": 0, "pending": None, "agreement_rate": None, "enabled": False, "categories": [],
 }  # fmt: skip
 NEW = {"score": 20, "as_seller": NOBODY, "as_buyer": NOBODY, "as_evaluator": NO_PANELS, "updated_at": None}
 
@@ -85,7 +86,8 @@ async def test_one_environment_is_shown_where_one_is_asked_for(market: TestMarke
     live = await market.call("get_reputation", agent_id=ada.id, env="live")
     assert (live["live"], live["test"]) == (NEW, None)
     with_key = await market.call("get_reputation", by=ada, on="test", agent_id="ada")
-    assert (with_key["live"], with_key["test"]) == (NEW, NEW)
+    own = NEW | {"as_evaluator": NO_PANELS | {"pending": 0}}
+    assert (with_key["live"], with_key["test"]) == (own, own)
 
 
 async def test_a_deleted_agent_has_no_reputation_to_read_and_a_suspended_one_has(market: TestMarket) -> None:
@@ -243,8 +245,7 @@ async def _score(trade: Trade, agent: Agent) -> int:
 @pytest.mark.parametrize("outcome", ["buyer", "seller", "split"])
 async def test_a_verdict_counts_in_both_reputations(trade: Trade, outcome: str) -> None:
     court = await Court.opened(trade, price=PRICE)
-    assert await _done(trade, court.seller) == ([0, 0, 1], [0, 0, 0])
-    assert await _done(trade, court.buyer) == ([0, 0, 0], [0, 0, 1])
+    assert await _done(trade, court.seller) == await _done(trade, court.buyer) == ([0] * 3, [0] * 3)
     await court.votes(outcome, outcome)
     failed = int(outcome == "buyer")
     marks = [1 - failed, failed, 1]
@@ -272,9 +273,114 @@ async def test_what_an_evaluator_did_stands_in_its_reputation(market: TestMarket
     await market.store.write(judged)
     found = await market.call("get_reputation", agent_id=ada.id)
     assert found["test"]["as_evaluator"] == {
-        "verdicts": 4, "missed": 2, "pending": 1, "agreement_rate": 0.6667, "enabled": True, "categories": ["text"],
+        "verdicts": 3, "missed": 1, "pending": None, "agreement_rate": None, "enabled": True, "categories": ["text"],
     }  # fmt: skip
     assert found["live"]["as_evaluator"] == NO_PANELS | {"enabled": True, "categories": ["text"]}
+    itself = (await market.call("get_reputation", by=ada, agent_id=ada.id))["test"]["as_evaluator"]
+    assert itself == found["test"]["as_evaluator"] | {"pending": 1}
+    whole = {"verdicts": 4, "missed": 2, "pending": 1, "agreement_rate": 0.6667}
+    assert (await market.call("get_evaluator", by=ada))["record"]["test"] == whole
+
+
+@pytest.mark.parametrize(("decided", "rate"), [(4, None), (5, 0.8)])
+async def test_how_often_an_evaluator_agreed_is_told_of_five_votes_and_more(
+    market: TestMarket, decided: int, rate: float | None
+) -> None:
+    ada = await market.register("Ada")
+    votes = [(SeatStatus.VOTED, "seller" if not number else "buyer", "buyer", -60) for number in range(decided)]
+    await market.store.write(lambda tx: sit(tx, market.clock.at, ada.id, votes))
+    found = (await market.call("get_reputation", agent_id=ada.id))["test"]["as_evaluator"]
+    assert (found["verdicts"], found["agreement_rate"]) == (decided, rate)
+
+
+async def test_nobody_learns_from_reputations_who_judges_a_case_and_how(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    offered = {one.id: one for one in [await evaluator(trade) for _ in range(6)]}
+
+    async def shown() -> Any:
+        """What the seller reads of everybody who has offered to judge."""
+        read = [await trade.market.call("get_reputation", by=seller, agent_id=one, env="test") for one in offered]
+        signed = [await trade.market.call("get_attestation", by=seller, agent_id=one, env="test") for one in offered]
+        return [one["test"] for one in read], [one["attestation"]["reputation"] for one in signed]
+
+    before = await shown()
+    court = await Court.of(trade, seller, buyer, offered)
+    panel = await court.panel()
+    own = await trade.market.call("get_reputation", by=panel[0], agent_id=panel[0].id, env="test")
+    assert own["test"]["as_evaluator"]["pending"] == 1
+    assert await shown() == before, "who sits"
+    await court.vote(panel[0], "seller")
+    await court.window_passes()
+    assert len(await court.panel()) == 2, "the seats that were missed are drawn again"
+    assert await shown() == before, "who voted, and who did not"
+    await court.votes("buyer", "buyer")
+    after = [one["as_evaluator"] for one in (await shown())[0]]
+    assert sum(one["verdicts"] for one in after) == 3
+    assert {one["agreement_rate"] for one in after} == {None}, "how each of them voted"
+
+
+async def test_only_disputes_that_came_to_a_verdict_count_against_anybody(trade: Trade) -> None:
+    """A buyer that pays for four jobs and disputes three of them for a while marks nobody."""
+    seller, buyer = await trade.parties()
+    jobs = [await trade.job_at("revealed", seller, buyer) for _ in range(5)]
+    for job in jobs[:4]:
+        disputed = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="I did not like it.")
+        if job is not jobs[3]:
+            await trade.market.call("withdraw_dispute", by=buyer, dispute_id=disputed["dispute_id"])
+    await trade.market.call("accept_job", by=buyer, job_id=jobs[4]["id"])
+    for party, role in ((seller, "as_seller"), (buyer, "as_buyer")):
+        found = (await reputation(trade, party))[role]
+        assert (found["jobs_completed"], found["jobs_disputed"]) == (4, 0)
+        check = await trade.market.call("check_counterparty", agent_id=party.id, env="test")
+        assert (check["jobs"], check["dispute_rate"], check["verdict"]) == (4, 0.0, "ok")
+    assert await drift(trade.market.store) == {}
+
+
+async def test_parts_of_a_price_from_other_wallets_make_no_further_counterparties(trade: Trade) -> None:
+    seller, buyer = await trade.parties(50_000_000)
+    rich, listing = buyer.wallet, await trade.listing(seller, price=4_000_000, payment="upfront")
+    for _ in range(3):
+        await trade.rebind(buyer, rich)
+        job = await trade.market.call("accept_job", by=seller, job_id=(await trade.order(buyer, listing))["id"])
+        part = trade.evm.transfer(rich, seller.wallet, 3_999_999)
+        await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=part)
+        await trade.rebind(buyer, trade.evm.person(1))
+        rest = trade.evm.transfer(buyer.wallet, seller.wallet, 1)
+        await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=rest)
+        await trade.deliver(seller, job)
+        await trade.market.call("accept_job", by=buyer, job_id=job["id"])
+        await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=5)
+    found = (await reputation(trade, seller))["as_seller"]
+    assert (found["third_party_counterparties"], found["third_party_volume_usdc"]) == (1, 12_000_000)
+    assert found["rating_weighted"] == 4.17  # one vote: (5 · 4.08 + 17.5) / (4.08 + 5)
+    stats = (await trade.market.call("get_listing", listing_id=listing["id"], env="test"))["stats"]
+    assert (stats["distinct_buyers"], stats["jobs_paid"]) == (1, 3)
+    drifts = {one.aggregate.table: one.keys async for one in recompute(trade.market.store) if one.keys}
+    assert drifts == {}
+
+
+async def test_dust_that_strangers_send_marks_no_seller(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    for _ in range(3):
+        await trade.job_at("completed", seller, buyer)
+    before = (await reputation(trade, seller))["score"]
+    listing = await trade.listing(seller)
+    stray = []
+    for amount_minor in (1, 9_999):
+        job = await trade.order(buyer, listing)
+        await trade.market.call("cancel_job", by=buyer, job_id=job["id"])
+        sent = trade.evm.transfer(buyer.wallet, seller.wallet, amount_minor)
+        await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+        stray.append(await trade.seen(seller, job))
+    assert [(job["refund_due"], job["refund_expected"]) for job in stray] == [(True, 1), (True, 9_999)], "it is owed"
+    found = await reputation(trade, seller)
+    assert (found["as_seller"]["refunds_due"], found["score"]) == (0, before)
+    check = await trade.market.call("check_counterparty", agent_id=seller.id, env="test")
+    assert (check["refunds_open"], check["verdict"]) == (0, "ok")
+    more = trade.evm.transfer(buyer.wallet, seller.wallet, 1)
+    await trade.market.refusal("pay_job", by=buyer, job_id=stray[1]["id"], transaction=more)
+    assert (await reputation(trade, seller))["as_seller"]["refunds_due"] == 1, "10000 in sum are no dust"
+    assert await drift(trade.market.store) == {}
 
 
 @covers("open_record.attestation", "route.agents.attestation", "limit.attestation", "service.6.attestations")

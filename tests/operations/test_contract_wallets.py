@@ -10,10 +10,11 @@ from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
 from server.world.sanctions import SanctionsLists
+from tests.bidding import bounty, propose
 from tests.chain.flows import smart_wallet
 from tests.market import START, Agent, TestMarket
 from tests.requirements import covers
-from tests.trading import OFFER, Trade
+from tests.trading import OFFER, PRICE, Trade
 from tools.records.base import stamp
 
 LISTED = "0x8589427373D6D84E98730D7795D8f6f8731FDA16"
@@ -29,6 +30,31 @@ async def bind(market: TestMarket, agent: Agent, wallet: LocalAccount, on: str =
     return await market.call(
         "set_wallet_address", by=agent, on=on, address=wallet.address, signature=signed(wallet, text), **given
     )
+
+
+async def test_a_wallet_its_seller_has_given_up_buys_nothing_from_it(trade: Trade) -> None:
+    """Who holds the seller's former wallet is the seller, as far as money can tell."""
+    seller, buyer = await trade.parties()
+    listing, posted = await trade.listing(seller), await bounty(trade, buyer)
+    proposal = await propose(trade, seller, posted)
+    job = await trade.order(buyer, listing)
+    former = seller.wallet
+    trade.evm.fund(former, 10 * PRICE)
+    await trade.rebind(seller, trade.evm.person())
+    await trade.rebind(buyer, former)
+    offered = await trade.listing(buyer)
+    for name, by, given, param in (
+        ("create_job", buyer, {"listing_id": listing["id"], "input": {"text": "x"}}, "listing_id"),
+        ("create_job", seller, {"listing_id": offered["id"], "input": {"text": "x"}}, "listing_id"),
+        ("award_bounty", buyer, {"bounty_id": posted["id"], "proposal_id": proposal["id"]}, "proposal_id"),
+    ):
+        refused = await trade.market.refusal(name, by=by, **given)
+        assert (refused["code"], refused["param"]) == ("invalid_request", param)
+    await trade.deliver(seller, await trade.market.call("accept_job", by=seller, job_id=job["id"]))
+    sent = trade.evm.transfer(former, seller.wallet, PRICE)
+    refused = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=sent)
+    assert refused["details"] == {"reason": "self_payment"}, "nor does it pay for an earlier order"
+    assert (await trade.seen(buyer, job))["output_sealed"]
 
 
 @covers("wallet.message", "wallet.eip191", "wallet.one_per_agent", "wallet.key_environment", "me.field.wallet_address")

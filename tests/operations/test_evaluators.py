@@ -1,5 +1,6 @@
 """Evaluators: what their seats come to, and who may sit on which panel."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
@@ -10,7 +11,8 @@ from tools.records.disputes import EvaluatorRecord
 from tools.steps.evaluators import evaluator_record
 
 NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
-SEATS = (  # status of the seat, its vote, how the case ended, seconds until its deadline
+SeatOf = tuple[SeatStatus, str | None, str | None, int]
+SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, how the case ended, seconds until its deadline
     (SeatStatus.VOTED, "buyer", "buyer", 60),
     (SeatStatus.VOTED, "split", "split", -60),
     (SeatStatus.VOTED, "seller", "buyer", 60),
@@ -31,9 +33,9 @@ async def test_a_record_is_what_the_seats_say_and_a_deadline_holds_without_a_swe
         assert found == record
 
 
-def sit(tx: Tx, now: datetime, agent_id: str = "a") -> None:
-    """One case for each of SEATS, with its seat."""
-    for number, (status, vote, outcome, seconds) in enumerate(SEATS):
+def sit(tx: Tx, now: datetime, agent_id: str = "a", seats: Sequence[SeatOf] = SEATS) -> None:
+    """One case for each of these, with its seat."""
+    for number, (status, vote, outcome, seconds) in enumerate(seats):
         case = DisputeRow(
             id=f"d{number}", env="test", job_id=f"j{number}", buyer_id="x", seller_id="y", names="{}", created_at=now,
             status=DisputeStatus.RESOLVED if outcome else DisputeStatus.PANEL, outcome=outcome,

@@ -23,7 +23,8 @@ from tests.reputed import Ended, count, drift, write
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import OFFER
-from tools.steps.reputation import BATCH, tally_in
+from tools.steps.recounting import BATCH
+from tools.steps.reputation import tally_in
 from tools.steps.trust import set_tier
 
 USDC = 1_000_000

@@ -154,20 +154,25 @@ ENDS: list[tuple[JobFacts, Beside, Mark]] = [
         Beside(payer="0xa"),
         Mark(completed=True, paid=True, on_time=True, refund_made=True, payer="0xa"),
     ),
-    (facts(JobStatus.DISPUTED, **PAID), Beside(disputed=True), Mark(disputed=True)),
+    (facts(JobStatus.DISPUTED, **PAID), Beside(), Mark()),
+    (
+        facts(JobStatus.COMPLETED, ClosedAs.DISPUTE_WITHDRAWN, **PAID),
+        Beside(),
+        Mark(completed=True, paid=True, on_time=True, paid_minor=250_000),
+    ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.BUYER, **PAID),
-        Beside(disputed=True),
+        Beside(),
         Mark(failed=True, disputed=True, paid=True, refund_due=True, on_time=True),
     ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.SPLIT, **PAID),
-        Beside(disputed=True),
+        Beside(),
         Mark(completed=True, disputed=True, paid=True, refund_due=True, on_time=True, paid_minor=250_000),
     ),
     (
         facts(JobStatus.RESOLVED, ClosedAs.VERDICT, outcome=Outcome.SELLER, **PAID),
-        Beside(disputed=True),
+        Beside(),
         Mark(completed=True, disputed=True, paid=True, on_time=True, paid_minor=250_000),
     ),
     (
@@ -195,7 +200,24 @@ ENDS: list[tuple[JobFacts, Beside, Mark]] = [
     (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT), Beside(), Mark(ignored=True)),
     (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT), Beside(quoted=True), Mark(answered=True)),
     (facts(JobStatus.DECLINED, ClosedAs.SELLER_DECLINED), Beside(), Mark(answered=True)),
-    (facts(JobStatus.IN_PROGRESS, orphaned_minor=5, **PAID), Beside(), Mark(refund_due=True)),
+    (facts(JobStatus.IN_PROGRESS, orphaned_minor=10_000, **PAID), Beside(), Mark(refund_due=True)),
+    (facts(JobStatus.IN_PROGRESS, orphaned_minor=9_999, **PAID), Beside(), Mark()),
+    (facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT, partial_minor=9_999), Beside(), Mark(ignored=True)),
+    (
+        facts(JobStatus.EXPIRED, ClosedAs.ACCEPT_TIMEOUT, partial_minor=9_999, orphaned_minor=1),
+        Beside(),
+        Mark(ignored=True, refund_due=True),
+    ),
+    (
+        facts(JobStatus.CANCELLED, ClosedAs.SELLER_FAILED, orphaned_minor=9, refunded_minor=250_000, **PAID),
+        Beside(),
+        Mark(failed=True, seller_cancelled=True, paid=True, refund_made=True, on_time=False),
+    ),
+    (
+        facts(JobStatus.CANCELLED, ClosedAs.SELLER_FAILED, orphaned_minor=9, refunded_minor=249_999, **PAID),
+        Beside(),
+        Mark(failed=True, seller_cancelled=True, paid=True, refund_due=True, on_time=False),
+    ),
 ]
 
 

@@ -23,7 +23,6 @@ every_job = Query(select(JobRow))
 every_event = Query(select(EventRow).order_by(EventRow.id))
 every_case = Query(select(DisputeRow))
 UNFINISHED = {"open", "quote_requested", "quoted", "awaiting_payment", "in_progress", "delivered"}
-DONE = {"completed", "resolved"}
 
 
 # -- money -------------------------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ async def stats_are_the_scripts_sums(ledger: Ledger, bounties_open: dict[str, in
             "agents": 29,
             "agents_active_7d": len(seen - {world.cast["Lena Gone"].id}),
             "listings_active": listed,
-            "jobs_completed": sum(deal.status in DONE for deal in deals),
+            "jobs_completed": sum(deal.done for deal in deals),
             "jobs_open": sum(deal.status in UNFINISHED for deal in deals),
             "bounties_open": bounties_open[on],
             "volume_usdc_completed": sum(deal.volume_minor for deal in deals),
@@ -122,7 +121,7 @@ async def stats_are_the_scripts_sums(ledger: Ledger, bounties_open: dict[str, in
             "first_party": {
                 "agents": 1,
                 "listings_active": house,
-                "jobs_completed": sum(deal.status in DONE for deal in own),
+                "jobs_completed": sum(deal.done for deal in own),
                 "volume_usdc_completed": sum(deal.volume_minor for deal in own),
             },
         }

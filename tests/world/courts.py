@@ -76,11 +76,13 @@ async def stands(deal: Deal, status: str, outcome: str | None, by: str | None, r
         seen = await deal.world.call("get_dispute", party, deal.on, dispute_id=deal.case)
         told = (seen["status"], seen["outcome"], seen["resolved_by"], seen["escalation_reason"])
         assert told == (status, outcome, by, reason), told
+    deal.verdict = outcome
     await everybody_reads(deal)
 
 
 async def ruled(deal: Deal, verdict: str) -> None:
     await deal.world.market.as_operator("resolve_job", **deal.ref, verdict=verdict, note="The operator read it.")
+    deal.verdict = verdict
 
 
 def _agent(world: World, agent_id: str) -> Agent:

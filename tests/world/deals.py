@@ -24,15 +24,21 @@ class Deal:
     payments: int = 0  # transfers to the seller that the market has seen
     first_party: bool = False
     case: str | None = None
+    verdict: str | None = None  # of its case, as the script says
 
     @property
     def ref(self) -> Json:
         return {"job_id": self.job["id"]}
 
     @property
+    def done(self) -> bool:
+        """Completed, or decided for anybody but the buyer."""
+        return self.status == "completed" or (self.status == "resolved" and self.verdict != "buyer")
+
+    @property
     def volume_minor(self) -> int:
         """What was paid and not sent back, of a job that was done; a refund first covers what was no payment."""
-        if self.status not in ("completed", "resolved"):
+        if not self.done:
             return 0
         return self.settled_minor - max(0, self.refunded_minor - self.stray_minor)
 

@@ -11,7 +11,7 @@ from tools.errors import NotFound
 from tools.records.agents import Agent
 from tools.registry import operation
 from tools.steps.agents import agent_record, any_agent, change_agent
-from tools.steps.departures import have_closed, leave
+from tools.steps.departures import leave, shut
 from tools.steps.keys import forget_keys
 
 
@@ -56,8 +56,9 @@ class StatusSet(AnyAgent):
 def set_agent_status(ctx: Context, said: StatusSet) -> Agent:
     """Suspend an agent, delete it, or let it in again.
 
-    Suspended: its keys and signatures fail, nothing of it can be ordered, its open bounties and proposals close; the profile
-    stays, and so do its jobs. Deleted: as if it had left by itself. Active again: the profile returns; keys that ended with the deletion stay ended.
+    Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
+    and so do its jobs. Deleted: as if it had left by itself. Active again: the profile returns, its listings stay paused until it
+    activates them; keys that ended with the deletion stay ended.
     """
     wanted = AgentStatus(said.status)
     row = _found(ctx, said.agent_id)
@@ -66,12 +67,12 @@ def set_agent_status(ctx: Context, said: StatusSet) -> Agent:
     if wanted is AgentStatus.DELETED:
         leave(ctx, row)
         return agent_record(_found(ctx, row.id))
+    suspending = wanted is AgentStatus.SUSPENDED
+    if suspending:
+        shut(ctx, row.id)
     row = _locked(ctx, row.id)
     forget_keys(ctx.tx, row.id)
-    shut = wanted is AgentStatus.SUSPENDED
-    if shut:
-        have_closed(ctx, row.id)
-    return agent_record(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + shut))
+    return agent_record(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending))
 
 
 def _found(ctx: Context, id_or_handle: str) -> AgentRow:

@@ -92,16 +92,17 @@ def award_bounty(ctx: Context, asked: AwardBounty, head: KnownHead) -> BountyAwa
     chosen = proposal_move(ProposalState(proposal.status), "award", Actor.BUYER)
     if chosen is None:
         raise ProposalNotPending(f"this proposal was {proposal.status}", status=proposal.status.value)
-    seller = _payable_seller(ctx, proposal)
+    own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
     take_job(ctx)
-    seen = begin_job(ctx, bounty, proposal, seller, asked.turnaround_seconds, head.number)
+    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, head.number, first_party=own)
     ctx.tx.change(proposal, status=ProposalStatus(chosen.target.value), updated_at=ctx.now)
     after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
     _tell_chosen(ctx, proposal, seen.row.id)
     return BountyAwarded(bounty=bounty_record(ctx, after), job=job_record(ctx, seen))
 
 
-def _payable_seller(ctx: Context, proposal: ProposalRow) -> AgentRow:
+def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
+    """Seller and buyer as they are now, where they may trade and the seller can be paid."""
     seller, buyer = ctx.tx.get(AgentRow, proposal.seller_id), ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
     assert buyer is not None
@@ -110,7 +111,7 @@ def _payable_seller(ctx: Context, proposal: ProposalRow) -> AgentRow:
     if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
     check_pair(ctx, buyer, seller, "proposal_id")
-    return seller
+    return seller, buyer
 
 
 def _awarded(ctx: Context, bounty: BountyRow) -> BountyAwarded:

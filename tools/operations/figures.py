@@ -13,6 +13,7 @@ from storage.discovery import (
     agents_counted,
     bounties_by_category,
     jobs_counted,
+    jobs_lost,
     listings_counted,
     newest_agents,
     newest_bounties,
@@ -96,8 +97,10 @@ def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
     listings = {bool(first): count for first, count in tx.all(listings_counted, env=env)}
     jobs = [(JobStatus(status), bool(first), count) for status, first, count in tx.all(jobs_counted, env=env)]
     volume = {bool(first): int(minor or 0) for first, minor in tx.all(volumes, env=env)}
+    lost = {bool(first): count for first, count in tx.all(jobs_lost, env=env)}
     done = {
-        first: sum(count for status, own, count in jobs if status in DONE and own is first) for first in (True, False)
+        first: sum(count for status, own, count in jobs if status in DONE and own is first) - lost.get(first, 0)
+        for first in (True, False)
     }
     own_agents, others = agents.get(True, (0, 0)), agents.get(False, (0, 0))
     return Stats(

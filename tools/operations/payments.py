@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from storage.held import wallets_ever_held
 from storage.tables import SettlementKind, SettlementRow, SettlementStatus, WalletRow
 from storage.unit import Tx
 from tools.context import Context, Outside
@@ -241,13 +242,15 @@ def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
 
 
 def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
-    """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now."""
-    payers, payees = (
-        wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env),
-        wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env),
-    )
+    """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now.
+
+    A wallet of the buyer that was ever the seller's is both sides': what comes from it pays for nothing.
+    """
+    row = seen.row
+    payers = wallets_of(tx, row.buyer_id, row.pay_from, env)
+    payees = wallets_of(tx, row.seller_id, row.pay_to, env)
     if not payers:
         raise WalletAddressRequired("bind the wallet you pay from first")
     if not payees:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
-    return payers, payees
+    return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=row.seller_id)})

@@ -63,8 +63,10 @@ def get_reputation(ctx: Context, asked: WhoseReputation) -> Reputation:
     The figures come from jobs, verified transfers and reviews; explain says how. Shorter: check_counterparty.
     """
     agent = _found(ctx, asked.agent_id)
+    own = ctx.caller.agent_id == agent.id
     live, test = (
-        standing_of(ctx.tx, agent, env, ctx.now) if asked.env in (None, env) else None for env in (Env.LIVE, Env.TEST)
+        standing_of(ctx.tx, agent, env, ctx.now, own=own) if asked.env in (None, env) else None
+        for env in (Env.LIVE, Env.TEST)
     )
     return Reputation(agent_id=agent.id, handle=agent.handle, trust_tier=agent.trust_tier, live=live, test=test)
 

@@ -36,7 +36,7 @@ from tools.records.discovery import (
     SearchedTerm,
 )
 from tools.registry import operation
-from tools.rules.demand import LEAST_CLIENTS, MOST_TERM, SEARCH_DAYS, capability_terms, first_day
+from tools.rules.demand import LEAST_CLIENTS, MOST_TERM, SEARCH_DAYS, capability_terms, first_day, of_many, rows_for
 from tools.rules.ids import Prefix, first_id
 from tools.rules.money import display
 from tools.rules.words import fold
@@ -98,15 +98,27 @@ def _for_agent(tx: Tx, outside: Outside) -> tuple[Sequence[str], list[BountyLead
     return (
         terms,
         _fitting(tx, outside, terms),
-        _leads(tx, outside, tx.all(unanswered, env=outside.env, now=outside.now, not_of=agent.id, limit=EACH), terms),
-        tx.all(
-            newest_of_others,
-            env=outside.env,
-            seller_id=agent.id,
-            since=first_id(Prefix.LISTING, outside.now - WEEK),
-            limit=EACH,
-        ),
+        _leads(tx, outside, _unanswered(tx, outside), terms),
+        _new_listings(tx, outside),
     )
+
+
+def _unanswered(tx: Tx, outside: Outside) -> list[BountyRow]:
+    asked = {"env": outside.env, "now": outside.now, "not_of": outside.caller.agent}
+    return of_many(tx.all(unanswered, **asked, limit=rows_for(EACH, outside.house.limits.open_bounties)), _buyer, EACH)
+
+
+def _new_listings(tx: Tx, outside: Outside) -> list[str]:
+    """The ids of the newest listings of others."""
+    since = first_id(Prefix.LISTING, outside.now - WEEK)
+    asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
+    looked_at = rows_for(EACH, outside.house.limits.active_listings)
+    newest: list[tuple[str, str]] = tx.all(newest_of_others, **asked, limit=looked_at)
+    return [listing_id for listing_id, _ in of_many(newest, lambda one: one[1], EACH)]
+
+
+def _buyer(bounty: BountyRow) -> str:
+    return bounty.buyer_id
 
 
 def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]:
@@ -116,8 +128,8 @@ def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]
     found = find_bounties(tx, BountySearch(env=outside.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
     rows = tx.all(bounties_among, ids=orjson.dumps([hit.id for hit in found.hits]).decode()) if found.hits else []
     open_now = [row for row in rows if row.expires_at > outside.now and row.buyer_id != outside.caller.agent_id]
-    best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))[:EACH]
-    return _leads(tx, outside, best, terms)
+    best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))
+    return _leads(tx, outside, of_many(best, _buyer, EACH), terms)
 
 
 def _leads(tx: Tx, outside: Outside, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
@@ -147,11 +159,13 @@ def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
 def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
     env, now = outside.env, outside.now
     asked = {"env": env, "since": first_day(now.date(), days), "least": LEAST_CLIENTS}
+    looked_at = rows_for(OPEN_SHOWN, outside.house.limits.open_bounties)
+    highest = of_many(tx.all(highest_bounties, env=env, now=now, limit=looked_at), _buyer, OPEN_SHOWN)
     return Demand(
         env=env,
         window_days=days,
         read_me_first="Figures of this market alone, small where it is young: a few searches are no trend.",
-        open_bounties=[_open(row) for row in tx.all(highest_bounties, env=env, now=now, limit=OPEN_SHOWN)],
+        open_bounties=[_open(row) for row in highest],
         by_category=[
             CategoryDemand(
                 category=category, open_bounties=count, budget_total=int(total), budget_display=display(int(total))

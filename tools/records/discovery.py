@@ -30,7 +30,7 @@ class Stats:
     agents: Annotated[int, Field(description="active, of both environments")]
     agents_active_7d: Annotated[int, Field(description="of them, seen in the last 7 days")]
     listings_active: int
-    jobs_completed: Annotated[int, Field(description="completed or resolved")]
+    jobs_completed: Annotated[int, Field(description="completed, or resolved for anybody but the buyer")]
     jobs_open: Annotated[int, Field(description="ordered and not at an end")]
     bounties_open: int
     volume_usdc_completed: Annotated[Minor, Field(description="payments minus refunds of those jobs, minor units")]
@@ -109,11 +109,17 @@ class Opportunities:
     object: Literal["opportunities"] = "opportunities"
     env: Env
     terms: Annotated[list[str], Field(description="what of your capabilities and tags was looked for")]
-    bounties_for_you: Annotated[list[BountyLead], Field(description="open bounties that fit, highest budget first")]
-    unanswered_bounties: Annotated[list[BountyLead], Field(description="open bounties nobody has proposed on")]
-    newest_listings: Annotated[list[Listing], Field(description="others' listings of the last 7 days")]
+    bounties_for_you: Annotated[
+        list[BountyLead], Field(description="open bounties that fit, highest budget first; of one buyer 3")
+    ]
+    unanswered_bounties: Annotated[
+        list[BountyLead], Field(description="open bounties nobody has proposed on; of one buyer 3")
+    ]
+    newest_listings: Annotated[list[Listing], Field(description="others' listings of the last 7 days; of one seller 3")]
     demand: list[CategoryDemand]
-    unmet_searches: Annotated[list[SearchedTerm], Field(description="what others looked for and did not find")]
+    unmet_searches: Annotated[
+        list[SearchedTerm], Field(description="what others looked for and did not find; most searchers first")
+    ]
     hint: str
 
 
@@ -152,11 +158,11 @@ class Demand:
     env: Env
     window_days: int
     read_me_first: str
-    open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, highest budget first")]
+    open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, of one buyer 3; highest budget first")]
     by_category: list[CategoryDemand]
     what_the_searching_produced: SearchedFor
-    unmet_searches: list[SearchedTerm]
-    searched: list[SearchedTerm]
+    unmet_searches: Annotated[list[SearchedTerm], Field(description="most searchers first")]
+    searched: Annotated[list[SearchedTerm], Field(description="most searchers first")]
     how_this_is_made: str
     limits: dict[str, int]
     generated_at: Stamp

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp
-from tools.records.disputes import EvaluatorRecord
 from tools.records.receipts import Signature
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
@@ -28,9 +27,11 @@ EXPLAIN = {
         " minor units/10000)"
     ),
     "volume_usdc": "USDC minor units of completed jobs, verified on chain, net of refunds",
-    "distinct_counterparties": "wallets on the other side of at least 10000 net; free jobs are counted by agent, apart",
+    "distinct_counterparties": "wallets on the other side of at least 10000 net; a job is its main payer's; free jobs are counted by agent, apart",
     "first_party": "jobs the operator's agents took part in, as it was when the job was made; they raise no tier or rank",
     "jobs_failed": "given up, never delivered, or decided for the buyer; no mark on the buyer. split and seller: completed",
+    "jobs_disputed": "decided by a panel or the operator; a dispute that is open or was withdrawn counts nowhere",
+    "refunds_due": "as seller; not where all that is owed are stray transfers of less than 10000 together",
     "jobs_cancelled": "by this side: as seller also failed, as buyer before any work; leaving a sealed delivery is no mark",
     "on_time_rate": "of finished jobs, those of which no delivery, revisions included, came after its deadline",
     "trust_tier": (
@@ -60,11 +61,13 @@ class Side:
 
     jobs_completed: int
     jobs_failed: Annotated[int, Field(description="the seller's fault; no mark on the buyer")]
-    jobs_disputed: int
+    jobs_disputed: Annotated[
+        int, Field(description="up to a verdict of panel or operator; disputes still open or withdrawn count nowhere")
+    ]
     jobs_cancelled: Annotated[int, Field(description="by this side")]
     jobs_unpaid: Annotated[int, Field(description="as buyer: expired because it never paid")]
     deliveries_unpaid: Annotated[int, Field(description="as seller: work nobody paid; the buyer may walk away from it")]
-    refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed")]
+    refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed; stray dust apart")]
     refunds_made: Annotated[int, Field(description="as seller: jobs whose refunds were all sent")]
     distinct_counterparties: Annotated[int, Field(description="wallets with at least 10000 net between them")]
     first_party_counterparties: int
@@ -80,9 +83,18 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatorSide(EvaluatorRecord):
-    """What an agent has done on dispute panels."""
+class EvaluatorSide:
+    """What an agent has done on dispute panels whose cases are closed: of an open one nothing says who judges it."""
 
+    verdicts: Annotated[int, Field(description="votes given in cases that are closed")]
+    missed: Annotated[int, Field(description="seats of closed cases whose deadline passed without a vote")]
+    pending: Annotated[
+        int | None, Field(description="seats that wait for a vote now; null for everybody but the agent itself")
+    ]
+    agreement_rate: Annotated[
+        float | None,
+        Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null below 5 of them"),
+    ]
     enabled: Annotated[bool, Field(description="opted in to dispute panels")]
     categories: Annotated[list[str], Field(description="those it offers to judge; empty: all")]
 
@@ -168,9 +180,11 @@ class CounterpartyCheck:
     agent_id: str
     env: Env
     paid_rate: Annotated[float | None, Field(description="as buyer: of jobs to be paid, those it paid; 0-1")]
-    dispute_rate: Annotated[float | None, Field(description="disputed jobs of all that came to an end; 0-1")]
+    dispute_rate: Annotated[
+        float | None, Field(description="jobs disputed up to a verdict, of all that came to an end; 0-1")
+    ]
     response_rate: Annotated[float | None, Field(description="as seller: of orders, those it answered in time; 0-1")]
-    refunds_open: Annotated[int, Field(description="jobs it owes a refund for")]
+    refunds_open: Annotated[int, Field(description="jobs it owes a refund for; stray dust apart")]
     distinct_wallets: Annotated[int, Field(description="it was paid by, and it paid: of at least 10000 net")]
     jobs: Annotated[int, Field(description="that came to an end, on both sides")]
     verdict: Literal["unknown", "ok", "caution"]

@@ -28,19 +28,19 @@ def check(seller: Tally, buyer: Tally, *, active: bool) -> Check:
 
     Jobs are those that came to an end with something to say: completed, failed, or never paid by it. unknown: fewer
     than three. caution: it is suspended, owes a refund, paid less than 80 % of what it was to pay, more than 20 % of its
-    jobs were disputed, it answered less than half of its orders, or more than 30 % of what it sold failed. Else ok.
+    jobs were disputed up to a verdict, it answered less than half of its orders, or more than 30 % of what it sold failed. Else ok.
     """
     jobs = seller.jobs + buyer.jobs + buyer.jobs_unpaid
     disputed = seller.jobs_disputed + buyer.jobs_disputed
     paid_rate = share(buyer.jobs_paid, buyer.jobs_paid + buyer.jobs_unpaid)
-    dispute_rate = share(disputed, max(jobs, disputed))
+    dispute_rate = share(disputed, jobs)
     response_rate = share(seller.orders_answered, seller.orders_answered + seller.orders_ignored)
     failed = share(seller.jobs_failed, seller.jobs)
     concerns = (
         (not active, "the agent is suspended"),
         (seller.refunds_due > 0, f"it owes refunds for {seller.refunds_due} jobs"),
         (_below(paid_rate, LEAST_PAID), f"it never paid {buyer.jobs_unpaid} jobs, and paid {buyer.jobs_paid}"),
-        (_above(dispute_rate, MOST_DISPUTED), f"{disputed} of its jobs were disputed, of {max(jobs, disputed)}"),
+        (_above(dispute_rate, MOST_DISPUTED), f"{disputed} of its {jobs} jobs were disputed up to a verdict"),
         (_below(response_rate, LEAST_ANSWERED), f"it let {seller.orders_ignored} orders expire unanswered"),
         (_above(failed, MOST_FAILED), f"{seller.jobs_failed} of the {seller.jobs} jobs it sold failed"),
     )

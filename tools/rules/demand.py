@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from hmac import digest
 from itertools import islice
+from typing import TypeVar
 
 from tools.rules.content import REFUSED, warnings
 from tools.rules.words import fold, query_terms
@@ -13,12 +15,33 @@ from tools.rules.words import fold, query_terms
 MOST_TERM = 80  # characters
 LEAST_CLIENTS, MOST_CAPABILITIES = 2, 12
 SEARCH_DAYS = 30  # kept
+MOST_OF_ONE = 3  # things of one agent in a list that is shown to everybody
 MOST_TERMS_OF_CLIENT = 200  # a day: who searches for more is no sign of demand
 _PERSONAL = re.compile(
     r"\S*@\S*|\w+://\S+|www\.\S+|\S+\.(?:com|net|org|io|ai|dev|eth)\b\S*"  # addresses of people and places
     r"|\b0x[0-9a-f]+|\bdid:\S+|\b[a-z]{2,4}_\w{8,}|\bas_(?:live|test)_\w*"  # wallets, identities, ids, keys
     r"|\+?\d[\d ()./-]{6,}\d|\b\w*\d{5,}\w*|\b\w{33,}"  # telephone and other long numbers, what nobody types by heart
 )
+
+T = TypeVar("T")
+
+
+def of_many(found: Iterable[T], owner: Callable[[T], str], limit: int) -> list[T]:
+    """The first `limit` of what was found, in its order, of one owner MOST_OF_ONE: no agent fills a list alone."""
+    return list(islice(_few_of_each(found, owner), limit))
+
+
+def rows_for(limit: int, most_of_owner: int) -> int:
+    """How many rows hold `limit` for of_many, if there are as many at all, where an owner has at most `most_of_owner`."""
+    return -(-limit // MOST_OF_ONE) * most_of_owner
+
+
+def _few_of_each(found: Iterable[T], owner: Callable[[T], str]) -> Iterator[T]:
+    taken = Counter[str]()
+    for one in found:
+        taken[owner(one)] += 1
+        if taken[owner(one)] <= MOST_OF_ONE:
+            yield one
 
 
 def term_of(q: str) -> str | None:

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
+from tools.rules.money import DUST_MINOR
+
 PAYMENT_GRACE = timedelta(hours=1)
 """A transfer mined by pay_by plus this revives a job that expired unpaid (block time decides, not arrival)."""
 
@@ -185,9 +187,14 @@ def refund_expected(facts: JobFacts) -> int:
     after a seller failure or a verdict for the buyer, half of them (rounded up) on a split, every orphan whole, and
     partial payments of a job that ended without being paid, minus all refunds.
     """
-    stranded = facts.partial_minor if facts.status in FINAL else 0
-    owed = _share_of_payments(facts) + facts.orphaned_minor + stranded
-    return max(0, owed - facts.refunded_minor)
+    return max(0, _share_of_payments(facts) + _stray(facts) - facts.refunded_minor)
+
+
+def refund_held_against(facts: JobFacts) -> int:
+    """What of refund_expected counts against the seller: not stray transfers that are dust in sum, for anybody sends those."""
+    stray = _stray(facts)
+    held = stray if stray >= DUST_MINOR else 0
+    return max(0, _share_of_payments(facts) + held - facts.refunded_minor)
 
 
 # Guards: what a row of the lifecycle table asks. The docstring of each is its condition in the generated docs.
@@ -278,6 +285,11 @@ def quote_was_accepted(facts: JobFacts, now: datetime) -> bool:
 def under_revision(facts: JobFacts, now: datetime) -> bool:
     """a revision is under way"""
     return facts.status is JobStatus.IN_PROGRESS and facts.revision_count > 0
+
+
+def _stray(facts: JobFacts) -> int:
+    """What came and pays for nothing: orphans, and parts of the price of a job that ended without being paid."""
+    return facts.orphaned_minor + (facts.partial_minor if facts.status in FINAL else 0)
 
 
 def _share_of_payments(facts: JobFacts) -> int:

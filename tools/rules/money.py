@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 MINOR_PER_USDC = 1_000_000
+DUST_MINOR = 10_000  # less than this, net of refunds, counts for nobody and against nobody
 
 
 class PricingModel(StrEnum):

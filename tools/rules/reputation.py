@@ -8,11 +8,11 @@ contract's reputation names, and the public docs on how they are computed.
 from dataclasses import astuple, dataclass, fields
 from math import log10
 
-from tools.rules.jobfacts import FINAL, SELLER_FAILURES, ClosedAs, JobFacts, JobStatus, Outcome, refund_expected
+from tools.rules.jobfacts import FINAL, SELLER_FAILURES, ClosedAs, JobFacts, JobStatus, Outcome, refund_held_against
 from tools.rules.jsontext import MAX_INTEGER
 from tools.rules.lifecycle import Actor
+from tools.rules.money import DUST_MINOR
 
-DUST_MINOR = 10_000  # a wallet counts once this much, net of refunds, has gone between it and the agent
 PRIOR_RATING, PRIOR_VOTES = 3.5, 5  # a rating begins as five votes of 3.5
 MICRO = 1_000_000  # weights are kept as whole millionths
 MINOR_PER_USDC = 1_000_000
@@ -26,7 +26,7 @@ class Mark:
 
     completed: bool = False  # or resolved for anybody but the buyer
     failed: bool = False  # the seller gave it up or never delivered, or a verdict went to the buyer
-    disputed: bool = False
+    disputed: bool = False  # and decided: a case that is open or was withdrawn says nothing yet, or nothing at all
     seller_cancelled: bool = False  # given up during the work; such a job has failed too
     buyer_cancelled: bool = False  # before any work; leaving a sealed or an overdue delivery is none
     unpaid: bool = False  # expired because the buyer never paid
@@ -34,7 +34,7 @@ class Mark:
     paid: bool = False
     answered: bool = False  # the seller accepted, declined or quoted
     ignored: bool = False  # the seller let the order expire
-    refund_due: bool = False
+    refund_due: bool = False  # more than dust anybody may have sent
     refund_made: bool = False  # all that was owed back was sent
     on_time: bool | None = None  # of a finished job: whether every delivery met its own deadline
     paid_minor: int = 0  # of a completed job, net of refunds
@@ -51,7 +51,6 @@ NOTHING = Mark()
 class Beside:
     """What a mark needs of a job beside its facts."""
 
-    disputed: bool = False
     answered: bool = False  # accepted or quoted
     quoted: bool = False
     late: bool = False  # a delivery came after its deadline
@@ -82,7 +81,7 @@ class Tally:
     third_party_minor: int = 0
     rating_sum: int = 0
     rating_count: int = 0
-    wallets: int = 0  # distinct, of DUST_MINOR and more
+    wallets: int = 0  # distinct, with DUST_MINOR or more, net of refunds, between them and the agent
     first_party_wallets: int = 0
     third_party_wallets: int = 0
     free_agents: int = 0  # distinct agents met in free jobs
@@ -129,12 +128,12 @@ def mark_of(facts: JobFacts, beside: Beside) -> Mark:
         facts.status is JobStatus.RESOLVED and facts.outcome is not Outcome.BUYER
     )
     failed = facts.outcome is Outcome.BUYER or facts.closed_as in SELLER_FAILURES
-    over, owed, closed_as = facts.status in FINAL, refund_expected(facts), facts.closed_as
+    over, owed, closed_as = facts.status in FINAL, refund_held_against(facts), facts.closed_as
     ignored = closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted
     return Mark(
         completed=completed,
         failed=failed,
-        disputed=beside.disputed,
+        disputed=facts.outcome is not None,
         seller_cancelled=closed_as is ClosedAs.SELLER_FAILED,
         buyer_cancelled=closed_as is ClosedAs.BUYER_WITHDREW,
         unpaid=facts.is_unpaid,

@@ -1,12 +1,13 @@
 """What a listing's jobs came to: the figures of Listing.stats, job by job, from job rows and settlement rows."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tools.rules.jobfacts import SELLER_FAILURES, JobStatus, Outcome
+from tools.rules.money import DUST_MINOR
 
-DUST_MINOR = 10_000  # a wallet counts once it has paid this much, net of refunds
 GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 3, 3.5
 
 
@@ -45,7 +46,7 @@ class Result:
     completed: bool = False
     failed: bool = False
     paid_minor: int = 0  # net of refunds, of a completed job
-    payer: str | None = None  # the wallet that paid it, in lower case
+    payer: str | None = None  # the wallet that paid most of it, in lower case
     seconds: int | None = None  # from acceptance to delivery, of a completed job
 
     @property
@@ -135,16 +136,26 @@ def middle(timed: int) -> int:
     return timed // 2
 
 
+def wallet_of_most(moved_minor: Iterable[tuple[str, int]]) -> str | None:
+    """The wallet that moved most, in lower case; of equals the earlier, None of nothing.
+
+    A job counts for one wallet: parts of its price that come from others make no further customers.
+    """
+    sums = Counter[str]()
+    for wallet, amount_minor in moved_minor:
+        sums[wallet.lower()] += amount_minor
+    return max(sums, key=sums.__getitem__, default=None)
+
+
 def _net(transfers: Iterable[Transfer]) -> tuple[int, str | None]:
     """What was paid for the job and not sent back, and by whom. A refund first covers what was no payment at all."""
-    paid = stray = refunded = 0
-    payer = None
+    paid, stray, refunded = list[tuple[str, int]](), 0, 0
     for transfer in transfers:
         if transfer.kind == "refund":
             refunded += transfer.amount
         elif transfer.status == "settled":
-            paid += transfer.amount
-            payer = transfer.payer_address.lower()
+            paid.append((transfer.payer_address, transfer.amount))
         else:
             stray += transfer.amount
-    return paid - max(0, refunded - stray), payer
+    gross = sum(amount for _, amount in paid)
+    return max(0, gross - max(0, refunded - stray)), wallet_of_most(paid)

@@ -1,6 +1,6 @@
 """The job a bounty becomes when a proposal is taken: its terms frozen, begun at once or waiting for the payment."""
 
-from storage.tables import AgentRow, BountyRow, JobRow, ProposalRow, ThreadKind
+from storage.tables import BountyRow, JobRow, ProposalRow, ThreadKind
 from tools.context import Context
 from tools.rules.ids import Prefix
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
@@ -13,9 +13,15 @@ MAX_REVISIONS = 2
 
 
 def begin_job(
-    ctx: Context, bounty: BountyRow, proposal: ProposalRow, seller: AgentRow, turnaround_seconds: int, head: int | None
+    ctx: Context,
+    bounty: BountyRow,
+    proposal: ProposalRow,
+    turnaround_seconds: int,
+    head: int | None,
+    *,
+    first_party: bool,
 ) -> SeenJob:
-    """Make the job of the caller and this seller, and tell both; SellerHasNoWalletAddress where it could not be paid."""
+    """Make the job of a bounty and the proposal taken, and tell both; SellerHasNoWalletAddress where it could not be paid."""
     draft = JobFacts(
         status=JobStatus.OPEN,
         timing=Timing(proposal.payment),
@@ -23,7 +29,7 @@ def begin_job(
         price_minor=proposal.price,
     )
     move = opening(draft, "award", ctx.now)
-    row = _new_job(ctx, bounty, proposal, seller, turnaround_seconds, head, move.target)
+    row = _new_job(ctx, bounty, proposal, turnaround_seconds, head, move.target, first_party=first_party)
     if move.target is JobStatus.AWAITING_PAYMENT:
         due = payment_falls_due(ctx, SeenJob(row, (), frozenset()), ctx.windows.payment_seconds)
     else:
@@ -40,10 +46,11 @@ def _new_job(
     ctx: Context,
     bounty: BountyRow,
     proposal: ProposalRow,
-    seller: AgentRow,
     turnaround_seconds: int,
     head: int | None,
     status: JobStatus,
+    *,
+    first_party: bool,
 ) -> JobRow:
     """The job with everything it keeps from bounty and proposal."""
     return JobRow(
@@ -64,7 +71,7 @@ def _new_job(
         turnaround_seconds=turnaround_seconds,
         accept_timeout_seconds=ctx.windows.accept_default_seconds,
         max_revisions=MAX_REVISIONS,
-        first_party=bounty.first_party or seller.first_party,
+        first_party=first_party,
         input=bounty.job_input,
         input_schema=None,
         output_schema=bounty.deliverable_schema,

@@ -5,7 +5,7 @@ and what was being ordered at that very moment, a worker closes: twice over all 
 when no unit that began before can still be under way. Jobs the seller has begun to work on go on by the clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -68,6 +68,12 @@ def leave(ctx: Context, agent: AgentRow) -> None:
     have_closed(ctx, agent.id)
 
 
+def shut(ctx: Context, agent_id: str) -> None:
+    """End what an agent that is being suspended offers and asks for: a first batch now, the rest by the workers."""
+    _close_from(ctx, agent_id, START, SUSPENDED)
+    have_closed(ctx, agent_id)
+
+
 def have_closed(ctx: Context, agent_id: str) -> None:
     """Have the workers close what an agent keeps open that has just been deleted or suspended."""
     known = ctx.tx.get(DepartureRow, agent_id)
@@ -80,7 +86,7 @@ def have_closed(ctx: Context, agent_id: str) -> None:
 def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
     """Close a batch of what an agent that left still has open; where the next begins, None at the end."""
     agent = ctx.tx.get(AgentRow, agent_id)
-    parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: MARKET}.get(agent.status, ()) if agent else ()
+    parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: SUSPENDED}.get(agent.status, ()) if agent else ()
     return _close_from(ctx, agent_id, place, parts)  # without any where it was let in again
 
 
@@ -130,7 +136,7 @@ def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
 
 
 def _listings(env: Env, move: ListingMove) -> Part:
-    def archive(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
         assert move.source is not None
         query = listings_at(env.value, move.source.value)
         rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
@@ -138,7 +144,7 @@ def _listings(env: Env, move: ListingMove) -> Part:
             index(ctx.tx, ctx.tx.change(row, status=ListingStatus(move.target.value), updated_at=ctx.now))
         return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
 
-    return archive
+    return close
 
 
 def _bounties(env: Env) -> Part:
@@ -169,12 +175,19 @@ def _proposals(env: Env) -> Part:
     return close
 
 
+def _listing_parts(action: str) -> Iterator[Part]:
+    return (_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == action)
+
+
 MARKET: tuple[Part, ...] = (*(_bounties(env) for env in Env), *(_proposals(env) for env in Env))
-"""What is closed for an agent that is suspended too: nobody could answer there."""
+"""What is closed whether an agent was deleted or suspended: nobody could answer there."""
+
+SUSPENDED: tuple[Part, ...] = (*_listing_parts("pause"), *MARKET)
+"""What ends for an agent that is suspended; let in again, it activates its listings itself."""
 
 PARTS: tuple[Part, ...] = (
     *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
-    *(_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == "archive"),
+    *_listing_parts("archive"),
     *MARKET,
 )
 """Everything that is closed for an agent that left. What else agents keep open adds its part here."""

@@ -1,6 +1,8 @@
 """Evaluators: what an agent is as one, and what its seats came to, derived from rows."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 import orjson
 
@@ -10,18 +12,43 @@ from storage.unit import Tx
 from tools.context import Context
 from tools.ports import Env
 from tools.records.disputes import Eligibility, Evaluator, EvaluatorRecord
+from tools.records.reputation import EvaluatorSide
 
 LEAST_TIER = {Env.LIVE: 1, Env.TEST: 0}
+CLOSED = 4  # the place in a row of record_of_seats
+LEAST_DECIDED = 5  # votes, before others are told how many of them agreed: of a single one that would say which it was
 
 
 def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> EvaluatorRecord:
-    """The record as of `now`: a seat whose deadline has passed is missed, whether or not a sweep has said so.
+    """The evaluator's own record as of `now`: a seat whose deadline has passed is missed, whether or not a sweep said so.
 
     A seat that became void (the case was closed first, or the evaluator left) counts nowhere; a vote in a case that the
     buyer withdrew is a verdict that nothing can agree with.
     """
+    return _record(tx.all(record_of_seats, agent_id=agent_id, env=env, now=now), 1)
+
+
+def evaluator_side(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool) -> EvaluatorSide:
+    """The record as reputation shows it: of closed cases alone, so that no party learns from it who judges its own.
+
+    Only the agent itself sees how many seats wait for it.
+    """
+    found = tx.all(record_of_seats, agent_id=agent.id, env=env, now=now)
+    record = _record([one for one in found if one[CLOSED]], LEAST_DECIDED)
+    offered = tx.get(EvaluatorRow, agent.id)
+    return EvaluatorSide(
+        verdicts=record.verdicts,
+        missed=record.missed,
+        pending=_record(found, 1).pending if own else None,
+        agreement_rate=record.agreement_rate,
+        enabled=agent.evaluator,
+        categories=orjson.loads(offered.categories) if offered else [],
+    )
+
+
+def _record(found: Iterable[Any], least_decided: int) -> EvaluatorRecord:
     verdicts = missed = pending = decided = agreed = 0
-    for status, late, vote, outcome, seats in tx.all(record_of_seats, agent_id=agent_id, env=env, now=now):
+    for status, late, vote, outcome, _, seats in found:
         if status is SeatStatus.VOTED:
             verdicts += seats
             decided += seats if outcome is not None else 0
@@ -30,7 +57,7 @@ def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> Evaluato
             missed += seats
         elif status is SeatStatus.PENDING:
             pending += seats
-    rate = round(agreed / decided, 4) if decided else None
+    rate = round(agreed / decided, 4) if decided >= least_decided else None
     return EvaluatorRecord(verdicts=verdicts, missed=missed, pending=pending, agreement_rate=rate)
 
 

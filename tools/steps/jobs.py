@@ -60,7 +60,6 @@ class JobRef(Arguments):
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # after these nothing may be owed any more
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # what changes a listing's figures
-MARKED = FINAL | {JobStatus.DISPUTED}  # what changes the parties' reputation, by being reached or left
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ def advance(
     say_what_is_due(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
-    if move.target in MARKED or move.source in MARKED:
+    if move.target in FINAL or move.source in FINAL:  # a payment may revive a job
         count_job(ctx.tx, after, ctx.now)
     return after
 

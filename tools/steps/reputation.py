@@ -7,10 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
-import structlog
 
 from storage.jobs import reviews_of_job
-from storage.reputation import marked_again, unmarked
 from storage.tables import (
     AgentRow,
     CategoryRow,
@@ -43,6 +41,7 @@ from tools.rules.reputation import (
     score,
     standing,
 )
+from tools.rules.stats import wallet_of_most
 from tools.rules.trust import earns_tier_one
 from tools.steps.trust import set_tier
 
@@ -50,9 +49,7 @@ if TYPE_CHECKING:
     from tools.steps.jobs import SeenJob
 
 ALL = ""  # the category of all categories
-BATCH = 50
 NOTHING_YET = "{}"
-log = structlog.get_logger("emporion.steps")
 
 
 def count_job(tx: Tx, seen: "SeenJob", now: datetime) -> None:
@@ -83,32 +80,15 @@ def made_mark(seen: "SeenJob", reviews: Iterable[ReviewRow]) -> Mark:
     ]
     ratings = {review.role: review.rating for review in reviews}
     beside = Beside(
-        disputed=row.dispute_id is not None,
         answered=row.accepted_at is not None,
         quoted=row.quoted_price is not None,
         late=_late(seen),
-        payer=settled[-1].payer_address.lower() if settled else None,
-        payee=settled[-1].pay_to.lower() if settled else None,
+        payer=wallet_of_most((one.payer_address, one.amount) for one in settled),
+        payee=wallet_of_most((one.pay_to, one.amount) for one in settled),
         seller_rating=ratings.get(Actor.BUYER),
         buyer_rating=ratings.get(Actor.SELLER),
     )
     return mark_of(seen.facts, beside)
-
-
-def mark_waiting(tx: Tx, now: datetime) -> bool:
-    """Count a batch of the jobs that wait for it; whether there were any. A job it fails on is logged and left as it was."""
-    from tools.steps.jobs import see
-
-    waiting = tx.all(unmarked, limit=BATCH)
-    for one in waiting:
-        with tx.alone() as kept:
-            row = tx.get(JobRow, one.job_id, lock=True)
-            if row is not None:
-                count_job(tx, see(tx, row), now)
-        if kept.error is not None:
-            log.error("a row failed", step="mark_waiting", id=one.job_id, error=repr(kept.error))
-        tx.run(marked_again, job_id=one.job_id)
-    return bool(waiting)
 
 
 def mark_in(text: str) -> Mark:

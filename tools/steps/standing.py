@@ -1,21 +1,20 @@
 """An agent's reputation as others read it: its standing in an environment, and the card its listings show."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import datetime
 
 import orjson
 
 from storage.reputation import categories_among, largest_categories
-from storage.tables import AgentRow, CategoryRow, EvaluatorRow, ReputationRow
+from storage.tables import AgentRow, CategoryRow, ReputationRow
 from storage.unit import Tx
 from tools.ports import Env
 from tools.records.base import stamp_or_none
 from tools.records.listings import CardInCategory, ReputationCard
-from tools.records.reputation import CategoryFigures, EvaluatorSide, Side, Standing
+from tools.records.reputation import CategoryFigures, Side, Standing
 from tools.rules.lifecycle import Actor
 from tools.rules.reputation import EMPTY, MOST_CATEGORIES, Tally, on_time_rate, rating_avg, rating_weighted, score
-from tools.steps.evaluators import evaluator_record
+from tools.steps.evaluators import evaluator_side
 from tools.steps.reputation import figures_in, tally_in
 
 
@@ -25,15 +24,15 @@ def sides_of(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
     return (EMPTY, EMPTY) if row is None else (figures_in(row, Actor.SELLER), figures_in(row, Actor.BUYER))
 
 
-def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime) -> Standing:
-    """Everything that is known of an agent in one environment, in a handful of reads whatever it has done."""
+def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool = False) -> Standing:
+    """What is known of an agent in one environment, in a handful of reads whatever it has done; `own`: by itself."""
     row = tx.get(ReputationRow, agent.id, env)
     seller, buyer = sides_of(tx, agent.id, env)
     return Standing(
         score=score(seller, buyer),
         as_seller=_side(seller, _categories(tx, agent.id, env, Actor.SELLER)),
         as_buyer=_side(buyer, _categories(tx, agent.id, env, Actor.BUYER)),
-        as_evaluator=_evaluator(tx, agent, env, now),
+        as_evaluator=evaluator_side(tx, agent, env, now, own=own),
         updated_at=None if row is None else stamp_or_none(row.updated_at),
     )
 
@@ -108,13 +107,4 @@ def _category(row: CategoryRow, tally: Tally) -> CategoryFigures:
         rating_weighted=rating_weighted(tally),
         rating_count=tally.rating_count,
         on_time_rate=on_time_rate(tally),
-    )
-
-
-def _evaluator(tx: Tx, agent: AgentRow, env: Env, now: datetime) -> EvaluatorSide:
-    offered = tx.get(EvaluatorRow, agent.id)
-    return EvaluatorSide(
-        **asdict(evaluator_record(tx, agent.id, env, now)),
-        enabled=agent.evaluator,
-        categories=orjson.loads(offered.categories) if offered else [],
     )

@@ -1,0 +1,31 @@
+"""Jobs that wait to be counted again, by today's rules: in their listing's figures and in their parties' reputation."""
+
+from datetime import datetime
+
+import structlog
+
+from storage.reputation import marked_again, unmarked
+from storage.tables import JobRow
+from storage.unit import Tx
+from tools.steps.figures import recount
+from tools.steps.jobs import see
+from tools.steps.reputation import count_job
+
+BATCH = 50
+log = structlog.get_logger("emporion.steps")
+
+
+def count_waiting(tx: Tx, now: datetime) -> bool:
+    """Count a batch of the jobs that wait for it; whether there were any. A job it fails on is logged and left as it was."""
+    waiting = tx.all(unmarked, limit=BATCH)
+    for one in waiting:
+        with tx.alone() as kept:
+            row = tx.get(JobRow, one.job_id, lock=True)
+            if row is not None:
+                seen = see(tx, row)
+                recount(tx, row, seen.settlements)
+                count_job(tx, seen, now)
+        if kept.error is not None:
+            log.error("a row failed", step="count_waiting", id=one.job_id, error=repr(kept.error))
+        tx.run(marked_again, job_id=one.job_id)
+    return bool(waiting)
