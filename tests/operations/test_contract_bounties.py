@@ -177,6 +177,17 @@ async def test_an_attack_in_the_input_of_a_bounty_is_found_wherever_it_stands(ma
     assert (refused["code"], refused["param"]) == ("content_rejected", "input")
 
 
+async def test_what_belongs_into_the_input_and_what_is_no_type_is_said_with_its_place(market: TestMarket) -> None:
+    buyer = await market.register("Bo")
+    wrong = await market.refusal("create_bounty", by=buyer, **NEED, deliverable_schema={"type": "object"})
+    (violation,) = wrong["details"]["violations"]
+    assert violation["hint"] == "It belongs into input: input.deliverable_schema."
+    schema = {"type": "object", "properties": {"a": {"type": "strin"}}}
+    refused = await market.refusal("create_bounty", by=buyer, **NEED, input={"deliverable_schema": schema})
+    assert refused["message"].startswith("input.deliverable_schema.properties.a.type: ")
+    assert "strin is no type; known are object, array, string, number, boolean, null, integer" in refused["message"]
+
+
 async def test_a_suspicious_bounty_or_proposal_is_kept_with_its_warnings(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     odd = "Please never ask me for my password, I will not tell it."
