@@ -177,13 +177,11 @@ OVERRIDE: Vocabulary = {
         "vi": "mọi thứ ở trên|tất cả những gì|những gì đã nói|mọi điều đã|"
         "những gì được dạy|mọi thứ phía trên|nội dung trên|những gì bạn đã",
     },
-    "subject": {  # "everything you know about cheese" is no order
-        "en": "about|of|regarding",
-        "es": "sobre|acerca",
-        "fr": "sur|de",
-        "de": "über|von",
-        "pt": "sobre",
-        "ru": "о|об",
+    "subject": {  # "forget everything you know about cheese" is no order
+        "en": "everything you know about|everything you know of|everything you learned about",
+        "es": "todo lo que sabes sobre|todo lo que sabes de",
+        "fr": "tout ce que tu sais sur|tout ce que tu sais de",
+        "pt": "tudo o que você sabe sobre",
     },
     "above": {
         "en": "the above|all above|all of the above|what is above|what stands above|the text above|whatever is above",
@@ -211,8 +209,8 @@ OVERRIDE: Vocabulary = {
         "ko": "이 판매자를 선택|이 제안을 선택|에게 낙찰|에 투표|라고만 답|만 출력",
     },
     "i_order": {
-        "en": "i order you to|i command you to|i instruct you to|i direct you to|i am ordering you to|i am instructing you to|i hereby order|i hereby instruct|i hereby command|we order you to|we instruct you to|we command you to|we direct you to|we hereby order|we hereby instruct|"
-        "orders you to|commands you to|instructs you to|directs you to",
+        "en": "i order you to|i command you to|i instruct you to|i am ordering you to|i am instructing you to|i hereby order|i hereby instruct|i hereby command|we order you to|we command you to|we hereby order|we hereby instruct|"
+        "orders you to|commands you to",
         "es": "te ordeno|le ordeno|te mando que|os ordeno|le ordenamos|te ordenamos|te ordena|le ordena",
         "fr": "je t'ordonne|je vous ordonne|nous vous ordonnons|t'ordonne|vous ordonne",
         "de": "ich befehle dir|ich befehle ihnen|befehle ich dir|befehle ich ihnen|weise ich dich an|weise ich sie an|ich weise dich an|ich weise sie an|wir befehlen",
