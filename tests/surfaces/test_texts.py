@@ -364,3 +364,13 @@ def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
     assert "The data of" not in text
     assert "| ; " not in text
     assert text.count("may be absent |") == 3
+
+
+def test_what_strangers_stumbled_over_is_said() -> None:
+    hints = {error.code: error.usual_hint for error in every_error()}
+    skill = " ".join(TEXTS.skill_md.split())
+    for text in (hints["wallet_address_required"], skill):
+        assert "once per environment" in text
+    assert "the most votes decide, even a single one; a tie or no vote goes to the operator" in skill
+    assert "(a `rotate_key` with the new key)" in skill
+    assert "0: only where there is nothing yet" in skill
