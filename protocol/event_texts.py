@@ -50,8 +50,8 @@ def _table(schema: Schema, known: frozenset[str]) -> Iterator[str]:
     yield from ("| field | type | |", "|---|---|---|")
     for name, field in schema["properties"].items():
         if name not in known:
-            maybe = "" if name in schema["required"] else "; may be absent"
-            yield f"| `{name}` | {_type(field)} | {field.get('description', '')}{maybe} |"
+            said = [field.get("description", ""), "" if name in schema["required"] else "may be absent"]
+            yield f"| `{name}` | {_type(field)} | {'; '.join(filter(None, said))} |"
 
 
 def _type(field: Schema) -> str:

@@ -138,7 +138,8 @@ def _operation(op: Operation, parts: Components, served: list[Operation]) -> Sch
     arguments = Input(op, parts)
     body = arguments.body()
     wanted = " or ".join(f"`{scope}`" for scope in (*op.scopes, "*"))
-    scope = f"\n\nNeeds a key with the scope {wanted}." if op.scopes else ""
+    beside = "".join(f", and with `{scope}`" for scope in op.scopes_beside)
+    scope = f"\n\nNeeds a key with the scope {wanted}{beside}." if op.scopes else ""
     return {
         "operationId": op.name,
         "summary": op.summary,

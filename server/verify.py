@@ -8,9 +8,10 @@ from typing import Any
 
 import orjson
 
-from tools.rules.signed import Checked, checked, signed_documents
+from tools.rules.signed import Checked, all_checked
 
 MOST_BYTES = 1024 * 1024 * 1024
+SIGNER = "/.well-known/agent-registration.json"  # names the market's did
 
 
 class Unreadable(Exception):
@@ -19,14 +20,14 @@ class Unreadable(Exception):
 
 def verify(path: Path, now: datetime, trusted: str | None = None) -> int:
     """Print one line for each signed document of the file (- is standard input); 0 when all hold, else 1."""
-    found = [checked(one, now, trusted) for one in signed_documents(_read(path))]
+    found = list(all_checked(_read(path), now, trusted))
     if not found:
         raise Unreadable(f"{path}: holds no signed receipt or attestation")
     for one in found:
         print(_line(one))
     signers = sorted({one.did for one in found if one.fault is None and one.did})
     for did in signers if trusted is None else ():
-        print(f"signed by {did}: compare it with the `did` at the market's own address, or pass --did")
+        print(f"signed by {did}: compare it with extension.did of {SIGNER} at the market's own address, or pass --did")
     return 1 if any(one.fault for one in found) else 0
 
 
@@ -43,7 +44,8 @@ def _shown(text: str) -> str:
 
 def _read(path: Path) -> Any:
     try:
-        raw = sys.stdin.buffer.read(MOST_BYTES + 1) if str(path) == "-" else path.read_bytes()
+        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
             raise Unreadable(f"{path}: more than {MOST_BYTES} bytes")
         orjson.loads(raw)  # nests no deeper than the reader below can go

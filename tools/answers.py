@@ -79,7 +79,10 @@ def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key
         raise InvalidIdempotencyKey(
             f"an Idempotency-Key is {shortest}-{LONGEST_KEY} printable ASCII characters", param="Idempotency-Key"
         )
-    asked = orjson.dumps({"operation": op.name, "arguments": arguments.identity()}, option=orjson.OPT_SORT_KEYS)
+    named = {"operation": op.name, "arguments": arguments.identity()}
+    if op.shows_secrets:  # a key that may less gets no secret of one that may more
+        named["scopes"] = sorted(caller.scopes)
+    asked = orjson.dumps(named, option=orjson.OPT_SORT_KEYS)
     owner = caller.agent_id or "anonymous"
     return Repeat(owner, env, bare, op.name, sha256(asked).hexdigest(), op.shows_secrets)
 

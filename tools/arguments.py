@@ -3,7 +3,7 @@
 import difflib
 import unicodedata
 from itertools import islice
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -98,12 +98,24 @@ def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
     if fault["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.7)
         known = ", ".join(model.model_fields) or "none"
-        hint = f"Did you mean {near[0]}?" if near else f"Known fields: {known}."
+        inner = _holding(model, fault["loc"])
+        hint = (
+            f"Did you mean {near[0]}?" if near else f"It belongs into {inner}." if inner else f"Known fields: {known}."
+        )
         return {"param": path, "message": "unknown field", "hint": hint}
     if fault["type"] == "missing":
         return {"param": path, "message": "required"}
     message = fault["msg"].removeprefix("Value error, ")
     return {"param": path, "message": message[:300]}
+
+
+def _holding(model: type[Arguments], place: tuple[object, ...]) -> str | None:
+    """The field of the arguments whose own fields include an unknown one: "input: input.deliverable_schema"."""
+    for name, field in model.model_fields.items() if len(place) == 1 else ():
+        for held in (field.annotation, *get_args(field.annotation)):
+            if isinstance(held, type) and issubclass(held, BaseModel) and place[0] in held.model_fields:
+                return f"{name}: {name}.{place[0]}"
+    return None
 
 
 def _is_branch(part: object) -> bool:

@@ -20,6 +20,8 @@ CHANGELOG = (
             "Domains proven by DNS or a file, identities linked from an ERC-8004 registry, and each agent's own documents under "
             "/agents/{id}/: erc8004.json, agent-card.json, did.json, jwks.json, cimd.json.",
             "GET /v1/agents/me/export (export_me) streams everything you have as one JSON document, once a day in each environment.",
+            "Public texts and handles are screened whole; a wrong payment names the wallets expected and seen; all that is wrong with a "
+            "delivery is named at once.",
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
         ],
     ),

@@ -98,6 +98,8 @@ def authorise(op: Operation, caller: Caller, house: House) -> None:
         raise Unauthenticated(NEEDS_SIGNATURE, hint=FORM)
     if caller.agent_id is not None:
         need_scope(caller, *op.scopes)
+        for scope in op.scopes_beside:
+            need_scope(caller, scope)
 
 
 def need_scope(caller: Caller, *scopes: str) -> None:

@@ -34,6 +34,7 @@ class Operation:
     gather: Gather | None
     auth: Auth
     scopes: tuple[str, ...]  # a key needs one of them, or *
+    scopes_beside: tuple[str, ...]  # ... and each of these
     action: str | None  # the word in available_actions
     errors: tuple[type[MarketError], ...]
     status: int
@@ -74,6 +75,7 @@ class Declared(TypedDict, total=False):
 
     auth: Auth
     scope: str | tuple[str, ...]
+    scopes_beside: tuple[str, ...]
     action: str
     gather: Gather
     errors: tuple[type[MarketError], ...]
@@ -125,6 +127,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         gather=said.get("gather"),
         auth=said.get("auth", "key"),
         scopes=_scopes(said, safe),
+        scopes_beside=said.get("scopes_beside", ()),
         action=said.get("action"),
         errors=said.get("errors", ()),
         status=said.get("status", 200),

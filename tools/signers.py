@@ -38,7 +38,7 @@ NEEDS_SIGNATURE = "this call needs a signed request: an API key does not do it"
 FORM = (
     'Send Signature-Input: sig1=("@method" "@target-uri" "content-digest");created=<unix seconds>;'
     'keyid="<agent id, handle or did:key>";alg="ed25519", Signature: sig1=:<base64>:, and with a body Content-Digest: '
-    "sha-256=:<base64>:. skill.md has it as a program."
+    "sha-256=:<base64>:, and X-Env: test or live (live without it). skill.md has it as a program."
 )
 AGAIN = "Sign the request anew: another created, or a nonce. With the same Idempotency-Key the answer of the first is given again."
 

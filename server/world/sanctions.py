@@ -36,7 +36,7 @@ class ListedFile:
         self.seen = -1  # modification time of what was looked at, good or not
 
     async def refresh(self) -> None:
-        self.read()
+        await asyncio.to_thread(self.read)
 
     def read(self) -> None:
         """Read the file if it has changed."""
@@ -44,8 +44,11 @@ class ListedFile:
         if changed == self.seen:
             return
         self.seen = changed
-        self.addresses = addresses_in(self.path.read_text(encoding="utf-8"))
-        self.updated_at = datetime.fromtimestamp(changed / 1e9, UTC)
+        self.hold(addresses_in(self.path.read_text(encoding="utf-8")), changed)
+
+    def hold(self, addresses: frozenset[str], changed: int) -> None:
+        """Put in force what the file held when it was changed."""
+        self.addresses, self.seen, self.updated_at = addresses, changed, datetime.fromtimestamp(changed / 1e9, UTC)
 
 
 class ListedUrl:
@@ -75,11 +78,16 @@ class ListedUrl:
         if now < self.next_at:
             return
         self.next_at = now + RETRY_SECONDS
-        text = await fetched(self.url)
-        addresses_in(text)
-        keep(self.copy.path, text)
-        self.copy.read()
+        await asyncio.to_thread(self._take, await fetched(self.url))
         self.next_at = now + FETCH_SECONDS
+
+    def _take(self, text: str) -> None:
+        """Put a fetched list in force. BadList for an empty one while another names somebody: a page that says nothing disarms nothing."""
+        found = addresses_in(text)
+        if self.addresses and not found:
+            raise BadList("it names nobody, and the one in force does")
+        keep(self.copy.path, text)
+        self.copy.hold(found, self.copy.path.stat().st_mtime_ns)
 
 
 class SanctionsLists:
@@ -97,6 +105,7 @@ class SanctionsLists:
             *map(ListedFile, files),
             *(ListedUrl(url, folder, monotonic) for url in urls),
         ]
+        self._counted: tuple[tuple[frozenset[str] | None, ...], int] = ((), 0)  # of these lists: how many addresses
         for source in self.sources:
             try:
                 source.read()
@@ -113,12 +122,15 @@ class SanctionsLists:
         loaded = [source for source in self.sources if source.addresses is not None]
         if not loaded:
             return None
-        found = frozenset[str]().union(*(source.addresses or () for source in loaded))
-        return Screening(len(found), max(source.updated_at for source in loaded if source.updated_at))
+        lists = tuple(source.addresses for source in self.sources)
+        if self._counted[0] != lists:  # the very same lists are equal without a look into them
+            self._counted = lists, len(frozenset[str]().union(*filter(None, lists)))
+        return Screening(self._counted[1], max(source.updated_at for source in loaded if source.updated_at))
 
     async def refresh(self) -> None:
-        """Read what changed since."""
+        """Read what changed since, and count it, beside the event loop."""
         await asyncio.gather(*map(self._refresh, self.sources))
+        await asyncio.to_thread(self.state)
 
     async def run(self) -> None:
         """Until cancelled."""

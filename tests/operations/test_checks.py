@@ -234,7 +234,7 @@ async def test_a_delivery_that_nobody_waits_for_is_refused_before_it_is_judged(
 async def test_long_work_is_screened_beside_the_event_loop(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
     where = []
 
-    def seen(value: Any) -> list[str]:
+    def seen(value: Any, at_most: int | None = None) -> list[str]:
         where.append((len(orjson.dumps(value)) > 4_000, threading.current_thread() is threading.main_thread()))
         return []
 

@@ -163,6 +163,31 @@ async def test_a7_a_bounty_that_attacks_its_readers_is_refused(market: TestMarke
     assert (refused["code"], refused["param"]) == ("content_rejected", field)
 
 
+@pytest.mark.parametrize("hidden", ["behind many strings", "deep", "behind a long text"])
+async def test_an_attack_in_the_input_of_a_bounty_is_found_wherever_it_stands(market: TestMarket, hidden: str) -> None:
+    deep: Any = EVIL
+    for _ in range(40):
+        deep = {"a": deep}
+    said = {
+        "behind many strings": [*["x"] * 5_000, EVIL],
+        "deep": deep,
+        "behind a long text": ["word " * 60_000, EVIL],
+    }[hidden]
+    refused = await market.refusal("create_bounty", by=await market.register("Bo"), **NEED, input={"a": said})
+    assert (refused["code"], refused["param"]) == ("content_rejected", "input")
+
+
+async def test_what_belongs_into_the_input_and_what_is_no_type_is_said_with_its_place(market: TestMarket) -> None:
+    buyer = await market.register("Bo")
+    wrong = await market.refusal("create_bounty", by=buyer, **NEED, deliverable_schema={"type": "object"})
+    (violation,) = wrong["details"]["violations"]
+    assert violation["hint"] == "It belongs into input: input.deliverable_schema."
+    schema = {"type": "object", "properties": {"a": {"type": "strin"}}}
+    refused = await market.refusal("create_bounty", by=buyer, **NEED, input={"deliverable_schema": schema})
+    assert refused["message"].startswith("input.deliverable_schema.properties.a.type: ")
+    assert "strin is no type; known are object, array, string, number, boolean, null, integer" in refused["message"]
+
+
 async def test_a_suspicious_bounty_or_proposal_is_kept_with_its_warnings(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     odd = "Please never ask me for my password, I will not tell it."

@@ -246,6 +246,8 @@ async def test_a_buyer_withdraws_and_the_job_is_completed_as_it_was_delivered(tr
     assert (await court.vote(second, "buyer"))["code"] == "dispute_closed"
     (_, told) = (await court.told(first))[-1]
     assert (told["decided_by"], told["outcome"], told["your_vote"], told["agreed"]) == ("buyer", None, "buyer", None)
+    assert "withdrew" in told["note"]
+    assert "votes" not in told["note"]
     assert (await trade.market.call("get_evaluator", by=first))["record"]["test"]["agreement_rate"] is None
 
 
@@ -256,6 +258,22 @@ async def test_an_escalated_case_is_withdrawn_too_and_a_decided_one_is_not(trade
     await court.votes("seller")
     refused = await trade.market.refusal("withdraw_dispute", by=court.buyer, dispute_id=court.dispute_id)
     assert (refused["code"], refused["details"]["outcome"]) == ("dispute_closed", "seller")
+
+
+async def test_what_a_seller_does_next_is_said_as_the_case_stands(trade: Trade) -> None:
+    court = await Court.opened(trade)
+
+    async def next_step() -> Any:
+        seen = await trade.market.call("get_dispute", by=court.seller, dispute_id=court.dispute_id)
+        (step,) = seen["next_steps"]
+        return step["tool"], step["why"]
+
+    assert await next_step() == ("get_dispute", "Look again: there is no verdict yet.")
+    await withdrawn(court)
+    assert await next_step() == ("get_job", "It was withdrawn: see how the job ended.")
+    court = await Court.of(trade, court.seller, court.buyer, court.offered)
+    await court.votes("seller", "seller")
+    assert await next_step() == ("get_job", "See what the verdict left to do.")
 
 
 async def test_only_the_buyer_withdraws(trade: Trade) -> None:

@@ -198,6 +198,8 @@ async def test_receipts_and_the_attestation_of_an_export_verify_offline(trade: T
         f"VALID   {one}" for one in (f"attestation {made.ada.id}", *signed)
     )
     assert (done.returncode, len(signed)) == (0, 2)
+    file.write_text(json.dumps({name: value for name, value in document.items() if name != "finished_at"}))
+    assert verify(file, trade.market.clock.now(), did) == 1, "it is not whole"
     document["jobs"]["data"][0]["receipt"]["receipt"]["job"]["price"] = 1
     document["jobs"]["data"][1]["receipt"] = None
     file.write_text(json.dumps(document))
@@ -234,6 +236,7 @@ async def test_what_is_refused_and_a_head_use_up_no_export(store: Store) -> None
         own = {"X-API-Key": ada.keys["test"]}
         assert (await http.get(PATH)).status_code == 401
         assert [(await http.get(PATH, headers={"X-API-Key": key})).status_code for key in few.values()] == [403, 403]
+        assert [(await http.head(PATH, headers={"X-API-Key": key})).status_code for key in few.values()] == [403, 403]
         assert (await http.get(PATH, params={"since": "x"}, headers=own)).status_code == 400
         headed = await http.head(PATH, headers=own)
         assert (headed.status_code, headed.headers["content-type"], headed.content) == (200, "application/json", b"")

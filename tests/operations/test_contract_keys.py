@@ -223,6 +223,34 @@ async def test_a_repeat_shows_the_same_secret_and_keeps_it_sealed(market: TestMa
     assert len(await keys_of(market, agent)) == 3
 
 
+async def test_a_repeat_gives_no_key_the_secret_of_one_that_may_more(market: TestMarket) -> None:
+    agent = await market.register()
+    given = {"env": "test", "scopes": ["admin:self"]}
+    few = (await market.call("create_api_key", by=agent, **given))["key"]
+    first = await market.answer("create_api_key", {"env": "test"}, key=agent.keys["test"], repeat="1")
+    again = await market.answer("create_api_key", {"env": "test"}, key=few, repeat="1")
+    assert orjson.loads(first.body)["scopes"] == ["*"]
+    assert (again.status, again.error and again.error["code"]) == (409, "idempotency_key_reused")
+    assert orjson.loads(first.body)["key"] not in again.body.decode()
+    other = await market.answer("create_api_key", {"env": "test"}, key=agent.keys["test"], repeat="1")
+    assert (other.replayed, other.body) == (True, first.body)
+
+
+async def test_no_key_outlives_the_one_it_is_made_with(market: TestMarket) -> None:
+    agent = await market.register()
+    short = await market.call("create_api_key", by=agent, env="test", scopes=["admin:self"], expires_in_days=2)
+    market.pass_seconds(3600)
+    day = stamp(market.clock.now() + timedelta(days=1))
+    for asked, end in (
+        ({}, short["expires_at"]),
+        ({"expires_in_days": 30}, short["expires_at"]),
+        ({"expires_in_days": 1}, day),
+    ):
+        answer = await market.answer("create_api_key", {"env": "test"} | asked, key=short["key"])
+        assert orjson.loads(answer.body)["expires_at"] == end
+    assert (await market.call("create_api_key", by=agent, env="test"))["expires_at"] is None
+
+
 async def test_the_repeat_of_a_call_that_ended_its_own_key_is_answered_and_nothing_else_is(market: TestMarket) -> None:
     agent = await market.register()
     own = next(one for one in await keys_of(market, agent) if one["env"] == "test")

@@ -141,7 +141,16 @@ async def test_a_version_never_comes_back_so_a_lease_that_ran_out_is_not_taken_f
         other = await put(market, ada, "lease", "second", if_version=0)
         refused = await market.refusal("put_memory", by=ada, key="lease", value="first", if_version=held["version"])
         assert (refused["code"], refused["details"]) == ("version_conflict", {"version": other["version"]})
+        assert "get_memory" in refused["hint"]
         held = other
+
+
+async def test_what_is_not_there_is_version_0_and_the_refusal_says_so(market: TestMarket) -> None:
+    ada = await market.register()
+    refused = await market.refusal("put_memory", by=ada, key="k", value=1, if_version=3)
+    assert (refused["code"], refused["details"]) == ("version_conflict", {"version": 0})
+    assert "if_version 0" in refused["hint"]
+    assert (await put(market, ada, "k", 1, if_version=0))["value"] == 1
 
 
 async def test_deleting_forgets_and_may_be_repeated(market: TestMarket) -> None:

@@ -121,7 +121,14 @@ async def test_a_transaction_that_is_no_payment_is_named_and_leaves_the_job_due(
     send, reason = NO_PAYMENT[name]
     seller, buyer, job = await sealed(trade)
     error = await refused(trade, buyer, job, send(trade, seller, buyer))
-    assert (error["code"], error["details"]) == ("payment_invalid", {"reason": reason})
+    details = error["details"]
+    expected = {"wrong_recipient": seller, "wrong_sender": buyer}.get(reason)
+    if expected:
+        assert details.pop("expected") == [expected.wallet.address]
+        (seen,) = details.pop("seen")
+        assert seen not in (seller.wallet.address, buyer.wallet.address)
+        assert "details.expected" in error["hint"]
+    assert (error["code"], details) == ("payment_invalid", {"reason": reason})
     assert await trade.seen(buyer, job) == job
     assert (await trade.pay(buyer, job))["payment"]["status"] == "paid"
 

@@ -236,7 +236,10 @@ async def test_a_job_of_a_bounty_goes_the_way_of_every_job_to_a_receipt_and_a_re
     assert (sealed["status"], sealed["output_sealed"], sealed["output"]) == ("delivered", True, None)
     assert sealed["output_preview"] == {"line": "The sea"}
     assert sealed["checks"] == [{"name": "long enough", "kind": "min_length", "passed": True}]
-    await trade.pay(buyer, job)
+    paid = await trade.pay(buyer, job)
+    assert [step["why"] for step in paid["next_steps"] if step["tool"] == "accept_job"] == [
+        "Take the delivery: the job is completed."
+    ]
     await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=5)
     receipt = await trade.market.call("get_receipt", by=seller, job_id=job["id"])
@@ -459,3 +462,21 @@ async def test_a_strangers_bounty_is_nobody_elses_to_close_or_award(trade: Trade
     elsewhere = await propose(trade, seller, await bounty(trade, buyer))
     refused = await trade.market.refusal("award_bounty", by=buyer, bounty_id=posted["id"], proposal_id=elsewhere["id"])
     assert (refused["code"], refused["param"]) == ("not_found", "proposal_id")
+
+
+async def test_all_that_is_wrong_with_a_delivery_is_named_at_once(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    rules = {"acceptance": [{"name": "long enough", "kind": "min_length", "path": "/english", "value": 30}]}
+    job = await awarded(trade, seller, buyer, need={"input": HELD | rules})
+    for output, given, params in (
+        ({"english": "x"}, {}, ["preview", "output/english"]),
+        ({"english": 1}, {"preview": {"line": 1}}, ["output/english", "preview/line", "output/english"]),
+    ):
+        refused = await trade.market.refusal("deliver_job", by=seller, job_id=job["id"], output=output, **given)
+        assert refused["code"] == refused["details"]["code"] == "output_schema_mismatch"
+        assert [one["param"] for one in refused["details"]["violations"]] == params
+        assert refused["param"] == params[0].split("/")[0]
+    alone = await trade.market.refusal(
+        "deliver_job", by=seller, job_id=job["id"], output={"english": "x"}, preview={"line": "x"}
+    )
+    assert alone["code"] == "acceptance_failed"

@@ -61,6 +61,7 @@ async def test_who_lost_its_keys_gets_new_ones_and_keeps_the_old_unless_it_says_
     me = await market.call("get_agent", agent_id=ada.id)
     said = record(await sign(market, ada, "recover_agent"))
     keys = said.pop("api_keys")
+    assert [step["tool"] for step in said.pop("next_steps")] == ["get_me"]
     assert said == {"object": "agent.recovered", "agent": me, "revoked_previous": False}
     assert {env: key[:8] for env, key in keys.items()} == {"live": "as_live_", "test": "as_test_"}
     for env in ("live", "test"):
@@ -81,6 +82,7 @@ async def test_with_revoke_existing_every_key_from_before_ends_at_once(market: T
     epoch = await epoch_of(market, ada)
     said = record(await sign(market, ada, "recover_agent", revoke_existing=True))
     assert said["revoked_previous"] is True
+    assert [step["tool"] for step in said["next_steps"]] == ["list_webhooks", "get_me"]
     assert [await opens(market, key) for key in (*ada.keys.values(), third)] == [False] * 3
     assert [await opens(market, key) for key in said["api_keys"].values()] == [True] * 2
     assert await epoch_of(market, ada) == epoch + 1
@@ -103,6 +105,17 @@ async def test_a_recovery_whose_answer_was_lost_is_repeated_and_says_the_same_se
     assert [await opens(market, key) for key in record(first)["api_keys"].values()] == [True] * 2
     text = await stored(market.store)
     assert not any(key in text for key in record(first)["api_keys"].values()), "it is kept sealed"
+
+
+async def test_a_rotation_whose_answer_was_lost_is_repeated_with_the_new_key(market: TestMarket) -> None:
+    ada = await market.register()
+    given = rotation(ada)
+    first = await sign(market, ada, "rotate_key", REPEAT, **given)
+    assert (await sign(market, ada, "rotate_key", REPEAT, **given)).status == 401
+    now = Agent(ada.id, ada.handle, ada.keys, bytes(NEW))
+    again = await sign(market, now, "rotate_key", REPEAT, **given)
+    assert (again.replayed, again.body) == (True, first.body)
+    assert "signed with the\nnew key" in CATALOGUE["rotate_key"].description
 
 
 @covers("limit.rate.value.recover")

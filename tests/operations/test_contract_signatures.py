@@ -88,6 +88,11 @@ async def test_a_signed_request_needs_no_key_and_names_its_environment(signed: S
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, "X-Env")
 
 
+async def test_the_form_that_a_refusal_shows_says_which_environment_it_is_for(signed: Signed) -> None:
+    answer = await signed.http.post("/v1/agents/recover", headers={"X-API-Key": signed.agent.keys["test"]})
+    assert "X-Env: test or live (live without it)" in answer.json()["error"]["hint"]
+
+
 async def test_an_agent_is_named_by_its_id_its_handle_or_its_did(signed: Signed) -> None:
     did = did_of(public_key_of(signed.agent.seed))
     for keyid in (signed.agent.id, signed.agent.handle, did):

@@ -103,6 +103,16 @@ async def test_all_that_is_wrong_is_named_at_once(market: TestMarket, given: Any
     assert "sixteen" not in json.dumps(error), "what was given as a secret is not echoed"
 
 
+async def test_an_unknown_event_type_is_told_which_are_meant_in_a_whole_sentence(market: TestMarket) -> None:
+    ada = await market.register()
+    error = await market.refusal("create_webhook", by=ada, url=URL, event_types=["job.delivred"])
+    assert "did you mean job.delivered" in error["message"]
+    assert error["message"].endswith(
+        "job.*, message.*, review.*, schedule.*, webhook.*, * for all, and each kind that docs/events lists"
+    )
+    assert len((await market.refusal("create_webhook", by=ada, url=URL, event_types=["x" * 64]))["message"]) < 300
+
+
 async def test_a16_no_url_that_leads_inside_is_taken_when_made_changed_or_said_in_a_profile(market: TestMarket) -> None:
     ada = await market.register()
     hook = await hooked(market, ada)

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from server.doctor import examine
+from server.sandbox.journal import JOURNAL_NAME
 from server.settings import read_settings
 from server.world.chain import JsonRpcChain
 from storage.open import open_database, serve
@@ -218,3 +219,14 @@ def other(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("{"):
         return orjson.dumps(orjson.loads(value) | {"jobs_failed": 99}).decode()
     return f"{value or ''}x"
+
+
+async def test_the_doctor_of_a_sandboxs_folder_says_who_brings_its_chain(
+    closed_market: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = read_settings(_env_file=None, database_url=closed_market, data_dir=tmp_path / "data", **SECRETS)
+    for said in ("payments there answer 502", "`emporion serve --sandbox` brings its own, which is kept here"):
+        assert await examine(settings) == 0
+        assert f"ok    chain test: not set; {said}" in capsys.readouterr().out.splitlines()
+        settings.data_dir.mkdir(exist_ok=True)
+        (settings.data_dir / JOURNAL_NAME).touch()

@@ -1,6 +1,7 @@
 """Sanctions lists: several files and URLs, read again as they change; what cannot be read leaves the last good one."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ import pytest
 from eth_account import Account
 
 from server.settings import BadSettings, read_settings
+from server.world import sanctions
 from server.world.sanctions import MOST_BYTES, RETRY_SECONDS, BadList, SanctionsLists, addresses_in
 from tests.market import TestMarket
 from tests.operations.test_contract_wallets import signed
@@ -139,12 +141,14 @@ async def test_a_url_is_asked_every_six_hours_and_sooner_after_a_failure(tmp_pat
         {"status": 404},
         {"status": 302, "heads": ["location: http://127.0.0.1:9/"]},
         {"body": b"<html>moved</html>"},
+        {"body": b"# maintenance"},
+        {"body": b""},
         {"body": b"\xff\xfe"},
         {"body": f'["{TWO}"'.encode()},
         {"body": TWO.encode(), "promised": 5000},
         {"body": TWO.encode() + b"\n" * MOST_BYTES},
     ],
-    ids=["gone", "to nowhere", "a page", "no text", "half a document", "cut short", "too much"],
+    ids=["gone", "to nowhere", "a page", "a remark", "nothing", "no text", "half a document", "cut short", "too much"],
 )
 async def test_what_a_url_answers_badly_leaves_the_last_good_list(tmp_path: Path, broken: dict[str, object]) -> None:
     clock = Ticking()
@@ -157,6 +161,29 @@ async def test_what_a_url_answers_badly_leaves_the_last_good_list(tmp_path: Path
         clock.seconds = SIX_HOURS
         await lists.refresh()
         assert (web.asked, lists.names(ONE), lists.names(TWO)) == (2, True, False)
+
+
+async def test_a_list_is_parsed_once_and_lists_are_counted_once_both_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    parse = sanctions.addresses_in
+    monkeypatch.setattr(
+        sanctions, "addresses_in", lambda text: threads.append(threading.current_thread()) or parse(text)
+    )
+    (tmp_path / "a").write_text("")
+    async with mirror() as web:
+        web.body = ONE.encode()
+        lists = SanctionsLists((tmp_path / "a",), (web.url,), tmp_path)
+        threads.clear()
+        (tmp_path / "a").write_text(f"{ONE}\n{TWO}")
+        await lists.refresh()
+        await lists.refresh()
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+    counted = lists._counted
+    assert [lists.state(), lists.state()] == [Screening(2, lists.sources[1].updated_at)] * 2  # type: ignore[arg-type]
+    assert lists._counted is counted
 
 
 async def test_what_was_fetched_last_is_in_force_after_a_restart_while_the_place_is_down(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ async def test_a_key_with_one_of_the_scopes_of_an_operation_opens_it(market: Tes
     assert op.scopes, "an operation that needs a key names the scopes of which one will do"
     assert set(op.scopes) <= set(SCOPES) - {EVERYTHING}
     for scope in (*op.scopes, EVERYTHING):
-        assert (await said(market, op, await key_for(market, agent, scope)))["code"] == "invalid_request"
+        assert (await said(market, op, await key_for(market, agent, scope, *op.scopes_beside)))[
+            "code"
+        ] == "invalid_request"
 
 
 def test_what_needs_no_key_needs_no_scope() -> None:

@@ -118,6 +118,34 @@ def test_a_file_that_holds_nothing_to_check_is_refused(write: Callable[[Any], Pa
         verify(write(raw), NOW)
 
 
+def test_no_document_is_passed_over_wherever_it_stands(
+    write: Callable[[Any], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, spoiled = attestation(NOW + DAY), attestation(NOW + DAY)
+    spoiled["attestation"]["agent"]["id"] = "agt_2"
+    deep: Any = spoiled
+    for _ in range(200):
+        deep = [deep]
+    for hidden in ([good, deep], good | {"more": {"one": spoiled}}, {"first": [good], "then": {"x": spoiled}}):
+        assert verify(write(hidden), NOW) == 1
+        said = capsys.readouterr().out.splitlines()
+        assert said[0] == "VALID   attestation agt_1"
+        assert said[1].startswith("INVALID attestation agt_2")
+
+
+def test_two_kinds_beside_one_signature_are_invalid(write: Callable[[Any], Path]) -> None:
+    receipt = signed("receipt", {"object": "receipt", "job": {"id": "job_1"}})
+    assert verify(write(receipt), NOW) == 0
+    assert verify(write(receipt | {"attestation": attestation(NOW - DAY)["attestation"]}), NOW) == 1
+
+
+def test_no_more_is_read_of_a_file_than_the_most(write: Callable[[Any], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.verify.MOST_BYTES", 100)
+    for path in (Path("/dev/zero"), write(b"[" + b" " * 99 + b"]")):
+        with pytest.raises(Unreadable, match="more than 100 bytes"):
+            verify(path, NOW)
+
+
 def test_the_command_answers_by_its_exit(write: Callable[[Any], Path], tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "emporion"
 

@@ -278,6 +278,27 @@ def test_a_wallet_that_both_sides_call_theirs_proves_no_payment(move: tuple[str,
     assert (verdict.kind, verdict.reason) == (Kind.INVALID, Reason.SELF_PAYMENT)
 
 
+@pytest.mark.parametrize(
+    ("moves", "reason", "strangers"),
+    [
+        ([(STRANGER, SELLER, 5)], Reason.WRONG_SENDER, (STRANGER,)),
+        ([(BUYER, STRANGER, 5), (LENDER, BUYERS_OTHER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
+        ([(LENDER, STRANGER, 5), (LENDER, STRANGER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
+        (
+            [(BUYER, f"0x{n:040x}", 5) for n in range(20)],
+            Reason.WRONG_RECIPIENT,
+            tuple(f"0x{n:040x}" for n in range(8)),
+        ),
+        ([], Reason.WRONG_ASSET, ()),
+    ],
+)
+def test_who_stood_in_a_partys_place_is_named(
+    moves: list[tuple[str, str, int]], reason: Reason, strangers: tuple[str, ...]
+) -> None:
+    verdict = judge(TRANSACTION, Seen(**answers(*moves)), TERMS)
+    assert (verdict.reason, verdict.strangers) == (reason, strangers)
+
+
 def test_terms_without_a_wallet_on_either_side_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one payer"):
         Terms(ASSET, (), (SELLER,), TIME, None, 3)

@@ -16,6 +16,7 @@ import skills_ref
 from eth_account import Account
 from nacl.signing import SigningKey
 
+from protocol.event_texts import events_text
 from protocol.mcp_texts import Texts as McpTexts
 from protocol.reserved import API_KEY, IDEMPOTENCY_KEY
 from protocol.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
@@ -356,3 +357,20 @@ def pages() -> frozenset[str]:
     """The paths of documents, from the application itself."""
     market: Any = SimpleNamespace(house=HOUSE, world=SimpleNamespace(clock=FixedClock()))
     return frozenset(make_pages(market, TEXTS, b"{}").pages)
+
+
+def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:
+    text = events_text()
+    assert "The data of" not in text
+    assert "| ; " not in text
+    assert text.count("may be absent |") == 3
+
+
+def test_what_strangers_stumbled_over_is_said() -> None:
+    hints = {error.code: error.usual_hint for error in every_error()}
+    skill = " ".join(TEXTS.skill_md.split())
+    for text in (hints["wallet_address_required"], skill):
+        assert "once per environment" in text
+    assert "the most votes decide, even a single one; a tie or no vote goes to the operator" in skill
+    assert "(a `rotate_key` with the new key)" in skill
+    assert "0: only where there is nothing yet" in skill

@@ -57,7 +57,10 @@ class WalletAddressRequired(WrongState):
     """A wallet must be bound first."""
 
     code = "wallet_address_required"
-    usual_hint = "Bind one with set_wallet_address (POST /v1/agents/me/wallet-address), then call again."
+    usual_hint = (
+        "Bind one with set_wallet_address (POST /v1/agents/me/wallet-address), once per environment: a wallet bound in the other does "
+        "not count here. Then call again."
+    )
 
 
 class SellerHasNoWalletAddress(WrongState):

@@ -32,7 +32,9 @@ TEXTS = ("capabilities", "tags")  # kept as JSON
 class RegisterAgent(Profile):
     name: OneLine = Field(min_length=1, max_length=80, description="what others call you")
     public_key: PublicKey | None = Field(
-        None, description="your Ed25519 key, 64 hex or did:key; left out, a keypair is made and its secret shown once"
+        None,
+        description="your Ed25519 key, 64 hex or did:key, taken without proof: a did proves who it is by signing; left out, a keypair is "
+        "made and its secret shown once",
     )
     referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
 

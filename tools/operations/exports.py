@@ -10,7 +10,6 @@ from storage.unit import StorageError
 from tools.arguments import NoArguments
 from tools.context import Outside
 from tools.errors import TooBusy
-from tools.identity import need_scope
 from tools.rates import ALLOWANCES, Rate, refuse_beyond, take_shared
 from tools.records.base import stamp
 from tools.records.exports import Export
@@ -25,6 +24,7 @@ log = structlog.get_logger("emporion.exports")
 @operation(
     "GET /v1/agents/me/export",
     scope="admin:self",
+    scopes_beside=("read",),
     streams=True,
     document=Export,
     toolset="agents",
@@ -34,12 +34,10 @@ async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, N
     """Take everything you have here with you: one JSON document, streamed, once a day in each environment.
 
     It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, keys without
-    secrets, memory. Records are as the API shows them to you; sealed outputs stay sealed. Takes the scope read too. Each
-    section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
+    secrets, memory. Records are as the API shows them to you; sealed outputs stay sealed. Each section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
     key is revoked or you take nothing for 20 seconds, the connection breaks before that, and the day's export is used up.
     `emporion verify FILE` checks its receipts and the attestation offline.
     """
-    need_scope(outside.caller, "read")
     reader = Reader(outside)
     await reader.ask("get_me")  # a database that does not answer refuses before the day's export is counted
     if outside.house.limits.enforced:

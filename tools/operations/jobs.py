@@ -39,7 +39,7 @@ from tools.steps.capacity import take_place
 from tools.steps.chain_reading import known_head
 from tools.steps.documents import Document, keep_document, text_of
 from tools.steps.jobs import JobRef, SeenJob, attentive, find_mine, in_seconds, record_event
-from tools.steps.judging import GatherAgain, measured, mismatch, violations
+from tools.steps.judging import GatherAgain, measured, mismatch, named, violations
 from tools.steps.messages import new_thread
 from tools.steps.offers import ordered_units
 from tools.steps.paging import cursor_to, filled, place_of
@@ -74,7 +74,7 @@ async def judge_order(outside: Outside, order: CreateJob) -> JudgedOrder:
     made = await measured(order.input, "input")
     found = await violations(outside, schema, order.input, made.size)
     if found:
-        raise mismatch(InputSchemaMismatch, "input", found)
+        raise mismatch(InputSchemaMismatch, named("input", found))
     private_text(order.title, "title")
     warned = await private_json_beside(order.input, "input", made.size)
     return JudgedOrder(made, listing.input_schema, warned, known_head(outside))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import orjson
@@ -48,7 +48,9 @@ class CreateApiKey(Arguments):
         description="read, buy, sell, message, admin:self (keys, wallet, profile, deletion), or * for everything; "
         "default: those of the key you call with",
     )
-    expires_in_days: int | None = Field(None, ge=1, le=3650, description="default: it does not expire")
+    expires_in_days: int | None = Field(
+        None, ge=1, le=3650, description="default: it does not expire. No key outlives the one it is made with"
+    )
 
 
 @operation(
@@ -75,10 +77,17 @@ def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
     most, count = ctx.house.limits.usable_keys, len(usable(ctx, agent.id))
     if count >= most:
         raise KeyLimit(f"you have {count} usable keys, at most {most} are allowed", limit=most)
-    expires_at = asked.expires_in_days and ctx.now + timedelta(days=asked.expires_in_days)
-    row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, expires_at or None)
+    row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, _end(ctx, asked.expires_in_days))
     forget_oldest(ctx, agent.id)
     return ApiKeyCreated(**asdict(key_record(row)), key=secret)
+
+
+def _end(ctx: Context, days: int | None) -> datetime | None:
+    """When a new key ends: as asked, and with the key it is made with at the latest."""
+    own = None if ctx.caller.key_id is None else ctx.tx.get(KeyRow, ctx.caller.key_id)
+    latest = None if own is None else own.expires_at
+    asked = latest if days is None else ctx.now + timedelta(days=days)
+    return asked if latest is None or asked is None else min(asked, latest)
 
 
 class KeyRef(Arguments):

@@ -71,6 +71,7 @@ def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
         raise VersionConflict(
             f"the value under this key is version {found}" if alive else "there is nothing under this key",
             param="if_version",
+            hint=None if alive else "Write with if_version 0, which means that it does not exist yet, or without it.",
             version=found,
         )
     if alive is None:

@@ -96,8 +96,9 @@ async def read_proof(outside: Outside, claim: PayJob) -> Proof:
         return Proof(transaction, None)
     payers, payees = await outside.store.look(lambda tx: _wallets(tx, seen, outside.env))
     refuse_sanctioned(outside.world.sanctions, payers | payees)
-    verdict = await ask(outside, transaction, chain_terms(outside, seen, payers, payees))
-    refuse(verdict)
+    terms = chain_terms(outside, seen, payers, payees)
+    verdict = await ask(outside, transaction, terms)
+    refuse(verdict, terms)
     return Proof(transaction, verdict)
 
 

@@ -10,10 +10,12 @@ from tools.errors import InvalidRequest, KeyLimit, PublicKeyInUse
 from tools.ports import Env
 from tools.rates import Rate
 from tools.records.agents import Agent, AgentRecovered, KeyPairs
+from tools.records.base import Step
 from tools.registry import operation
 from tools.rules.keys import did_of, rotation_message, verify_ed25519
 from tools.steps.agents import acting_agent, agent_record, change_agent
 from tools.steps.keys import forget_oldest, issue_key, known_key, revoke_all, usable
+from tools.steps.links import step, steps
 from tools.steps.profiles import PublicKey
 
 ONLY_SIGNED = "only a signature over the HTTP request itself (RFC 9421) admits it"
@@ -37,7 +39,8 @@ def recover_agent(ctx: Context, asked: RecoverAgent) -> AgentRecovered:
     """Get new API keys for live and test when yours are lost or leaked; they are shown this once.
 
     Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every key
-    from before ends at once. At most 5 an hour. Next: store the keys, and call get_me with one.
+    from before ends at once; webhooks made with a leaked key stay: look through them, and at endpoints.webhook_url. At most 5 an hour.
+    Next: store the keys, and call get_me with one.
     """
     agent = acting_agent(ctx)
     if asked.revoke_existing:
@@ -52,7 +55,20 @@ def recover_agent(ctx: Context, asked: RecoverAgent) -> AgentRecovered:
         agent=agent_record(agent),
         api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
         revoked_previous=asked.revoke_existing,
+        next_steps=_after(asked.revoke_existing),
     )
+
+
+def _after(revoked: bool) -> list[Step]:
+    """What a leaked key may have left behind does not end with it."""
+    leaked = (
+        step("list_webhooks", "One made with a leaked key still hears your events: delete what is not yours."),
+        step(
+            "get_me",
+            "See that endpoints.webhook_url, profile and wallet are what you set: a leaked key may have changed them.",
+        ),
+    )
+    return steps(*(leaked if revoked else (step("get_me", "Check that a new key works."),)))
 
 
 class RotateKey(Arguments):
@@ -75,7 +91,8 @@ def rotate_key(ctx: Context, asked: RotateKey) -> Agent:
     """Change your root key: your did changes with it, your id, handle, API keys and wallets stay.
 
     Takes a request signed with the old key and a proof by the new one, so neither alone does it; a refusal of the proof holds
-    the text to sign in details.text. From then on the old key signs nothing. A key that any agent has or had is refused.
+    the text to sign in details.text. From then on the old key signs nothing: if the answer was lost, repeat the call signed with the
+    new key. A key that any agent has or had is refused.
     """
     agent = acting_agent(ctx)
     if asked.new_public_key == agent.public_key:

@@ -70,7 +70,7 @@ async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
     terms = await outside.store.look(lambda tx: _refund_terms(tx, outside, seen))
     refuse_sanctioned(outside.world.sanctions, {*terms.payers, *terms.payees})
     verdict = await ask(outside, transaction, terms)
-    refuse(verdict)
+    refuse(verdict, terms)
     return RefundProof(transaction, verdict)
 
 

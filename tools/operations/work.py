@@ -1,5 +1,6 @@
 """Work: accept it, deliver it, review the other party."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,7 +43,7 @@ from tools.steps.jobs import (
     mine,
     post_note,
 )
-from tools.steps.judging import MOST_PREVIEW, GatherAgain, measured, mismatch, violations
+from tools.steps.judging import MOST_PREVIEW, GatherAgain, measured, mismatch, named, violations
 from tools.steps.panels import mine_settled
 from tools.steps.reputation import count_job
 from tools.steps.reviews import review_record
@@ -100,11 +101,13 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery |
         return None if seen.row.output is None else await measured(work.output, "output")
     output = await measured(work.output, "output")
     preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
-    found = await violations(outside, schema, work.output, output.size)
-    if found:
-        raise mismatch(OutputSchemaMismatch, "output", found)
-    await _check_preview(outside, seen, preview_schema, work.preview, preview)
+    unfit = [
+        *named("output", await violations(outside, schema, work.output, output.size)),
+        *named("preview", await _preview_faults(outside, seen, preview_schema, work.preview, preview)),
+    ]
     broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
+    if unfit:
+        raise mismatch(OutputSchemaMismatch, unfit, broken)
     if broken:
         raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
     warned = await private_json_beside(work.output, "output", output.size)
@@ -237,19 +240,14 @@ def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, st
     return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
 
 
-async def _check_preview(
+async def _preview_faults(
     outside: Outside, seen: SeenJob, schema: str | None, preview: Json, made: Document | None
-) -> None:
-    """Refuse a preview that does not satisfy its schema, and a sealed delivery without the preview that was asked for."""
-    if schema is None:
-        return
-    if made is None:
-        if seen.row.price and not seen.facts.is_paid:
-            raise mismatch(OutputSchemaMismatch, "preview", [Violation("", "Required: the buyer asked for a preview.")])
-        return
-    found = await violations(outside, schema, preview, made.size)
-    if found:
-        raise mismatch(OutputSchemaMismatch, "preview", found)
+) -> Sequence[Violation]:
+    """What is wrong with a preview; a sealed delivery must come with the one that was asked for."""
+    if schema is not None and made is not None:
+        return await violations(outside, schema, preview, made.size)
+    sealed = seen.row.price and not seen.facts.is_paid
+    return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
 
 
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:

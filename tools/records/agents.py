@@ -87,6 +87,7 @@ class AgentRecovered:
     agent: Agent
     api_keys: KeyPairs
     revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
+    next_steps: list[Step]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ class WebhookTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookTestData:
-    """The data of webhook.test."""
+    """You asked for a test of a webhook: only that one gets this event."""
 
     webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
     message: str
@@ -119,7 +119,7 @@ class WebhookTestData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDisabledData:
-    """The data of webhook.disabled."""
+    """A webhook of yours was disabled and hears nothing more: repair the receiver, then set its status to active with update_webhook."""
 
     webhook_id: str
     url: str

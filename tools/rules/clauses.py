@@ -17,11 +17,15 @@ _CLITICS = frozenset("وفبلكالושמהלבכ")  # letters Arabic and Hebre
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """One of `kinds` (a list with bars) at most `before` words ahead of a place or `after` words behind it; -1: not even in it."""
+    """One of `kinds` (a list with bars) at most `before` words ahead of a place or `after` words behind it; -1: not even in it.
+
+    `alone`: also one that is a clause by itself, as the heading "Instructions:" is.
+    """
 
     kinds: str
     before: int
     after: int
+    alone: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +185,18 @@ def _nearest(near: Near, anchor: tuple[int, int], said: _Said, across: bool) -> 
     for mark in _marks(said, near.kinds.split("|"), first - near.before - 5, last + near.after):
         away = max(first - mark[1], mark[0] - last, 0)
         allowed = near.before if mark[1] < first else near.after
-        if away <= allowed and away < distance and (across or _together(said.ends, mark[0], first)):
+        if away > allowed or away >= distance or (not near.alone and _is_heading(mark, said)):
+            continue
+        if across or _together(said.ends, mark[0], first):
             closest, distance = mark, away
     return closest
+
+
+def _is_heading(mark: tuple[int, int], said: _Said) -> bool:
+    """Whether a mark is all that stands between the beginning of a sentence and a comma or a colon."""
+    first, last = mark
+    begins = not first or said.ends[bisect_left(said.ends, first) :][:1] == [first]
+    return begins and said.breaks[bisect_left(said.breaks, last + 1) :][:1] == [last + 1]
 
 
 def _vetoed(near: Near, used: list[tuple[int, int]], said: _Said) -> bool:

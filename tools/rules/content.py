@@ -6,7 +6,7 @@ attacks put them (`clauses`, with the words in `phrases_*` and the rules in `phr
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, repeat
 
 from tools.rules.contentcodes import REFUSED, Code
 from tools.rules.jsontext import Json
@@ -14,26 +14,27 @@ from tools.rules.patterns import PATTERNS, beginnings
 from tools.rules.phrases import CLAUSES
 from tools.rules.plaintext import ZERO, folded, visible
 
-__all__ = ["MAX_SCREENED", "REFUSED", "Code", "hides", "warnings", "warnings_in"]
+__all__ = ["REFUSED", "Code", "hides", "warnings", "warnings_in"]
 
-MAX_SCREENED = 50_000  # characters of a text, or of all texts of a value together
-MAX_STRINGS, MAX_VALUE_DEPTH = 200, 8
 MAX_URLS = 8
 _LONG_NAME = 16
 
 
 def warnings(text: str) -> list[str]:
-    """The codes a text earns, in the order of `Code`; of a longer text the first 50 000 characters count."""
-    return _judge([("", text[:MAX_SCREENED])])
+    """The codes a text earns, in the order of `Code`."""
+    return _judge([("", text)])
 
 
-def warnings_in(value: Json) -> list[str]:
-    """The codes of the texts in a JSON value, names included: its first 200 strings down to depth 8, 50 000 characters in all."""
+def warnings_in(value: Json, at_most: int | None = None) -> list[str]:
+    """The codes of the texts in a JSON value, names included; of longer ones the first `at_most` characters count."""
+    if at_most is None:
+        return _judge(list(_strings(value)))
     named: list[tuple[str, str]] = []
-    room = MAX_SCREENED
-    for name, text in islice(_strings(value), MAX_STRINGS):
-        named.append((name[:room], text[:room]))
-        room = max(0, room - len(name) - len(text))
+    for name, text in _strings(value):
+        named.append((name[:at_most], text[:at_most]))
+        at_most -= len(name) + len(text) + 1
+        if at_most <= 0:
+            break
     return _judge(named)
 
 
@@ -93,7 +94,7 @@ def _leaves_bidi_open(text: str) -> bool:
 
 
 def _judge(named: list[tuple[str, str]]) -> list[str]:
-    seen = visible("\n".join(f"{name}: {text}" if name else text for name, text in named), 2 * MAX_SCREENED)
+    seen = visible("\n".join(f"{name}: {text}" if name else text for name, text in named))
     small = folded(seen)
     found: set[str] = CLAUSES.codes(small) | _known_forms(seen, small)
     if any(hides(name) or hides(text) for name, text in named):
@@ -115,12 +116,25 @@ def _known_forms(seen: str, small: str) -> set[str]:
     return found
 
 
-def _strings(value: Json, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The strings of a value in document order, each with the name it stands under; long names of other values too."""
-    if isinstance(value, str):
-        yield name, value
-    elif isinstance(value, (dict, list)) and depth < MAX_VALUE_DEPTH:
-        for key, item in value.items() if isinstance(value, dict) else ((name, item) for item in value):
-            if len(key) >= _LONG_NAME and key is not name and not isinstance(item, str):
-                yield key, ""
-            yield from _strings(item, key, depth + 1)
+def _strings(value: Json) -> Iterator[tuple[str, str]]:
+    """The strings of a value in document order, each with the name it stands under; long names of other values too.
+
+    A name is said once: what a list holds has it at its first item alone, so all that is said is no longer than the document.
+    """
+    levels: list[Iterator[tuple[str, Json]]] = [iter([("", value)])]
+    while levels:
+        member = next(levels[-1], None)
+        if member is None:
+            levels.pop()
+            continue
+        name, item = member
+        if isinstance(item, str):
+            yield name, item
+            continue
+        if len(name) >= _LONG_NAME:
+            yield name, ""
+            name = ""
+        if isinstance(item, dict):
+            levels.append(iter(item.items()))
+        elif isinstance(item, list):
+            levels.append(zip(chain([name], repeat("")), item, strict=False))

@@ -1,6 +1,7 @@
 """The kinds of events, and what a filter over them means."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 KINDS = frozenset(
     {
@@ -47,5 +48,14 @@ def expand(types: Iterable[str]) -> frozenset[str]:
         elif word in KINDS:
             found.add(word)
         else:
-            raise BadKind(f"there is no event type {word[:64]}; known: {', '.join(sorted(KINDS))}")
+            raise BadKind(_unknown(word[:64]))
     return frozenset(found)
+
+
+def _unknown(word: str) -> str:
+    near = get_close_matches(word, sorted(KINDS), n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    families = ", ".join(f"{family}.*" for family in sorted(FAMILIES))
+    return (
+        f"there is no event type {word}; {meant}Known are {families}, * for all, and each kind that docs/events lists"
+    )

@@ -18,10 +18,13 @@ _TALK = (_REFUSED, _TOLD_OF, _TOLD_BEHIND)
 
 _OVERRIDE, _ROLE, _ASK, _ALERT = "instruction_override", "role_hijack", "credential_request", "fake_system_alert"
 RULES = (
-    Rule(_OVERRIDE, "dismiss", (Near("orders|rules", 9, 9), Near("prior", 10, 10)), (*_TALK, _REFUSED_BEHIND, _OWN, _BY_US, Near("thing", 0, 0))),
+    Rule(_OVERRIDE, "dismiss", (Near("orders|rules", 9, 9, alone=False), Near("prior", 10, 10)), (*_TALK, _REFUSED_BEHIND, _OWN, _BY_US, Near("thing", 0, 0))),
     Rule(_OVERRIDE, "dismiss", (Near("orders", 6, 6), Near("all|your", 7, 7)), (*_TALK, _REFUSED_BEHIND, _OWN, _BY_US)),
     Rule(_OVERRIDE, "dismiss", (Near("rules", 3, 3), Near("your", 3, 3)), (*_TALK, _REFUSED_BEHIND, _OWN, _BY_US)),
-    Rule(_OVERRIDE, "dismiss", (Near("all_said", 8, 5),), (*_TALK, _REFUSED_BEHIND)),
+    Rule(_OVERRIDE, "dismiss", (Near("all_said", 8, 5),), (*_TALK, _REFUSED_BEHIND, Near("subject", 0, 0))),
+    Rule(_OVERRIDE, "dismiss", (Near("all_said", 8, 5), Near("orders|rules|own_prompt", 0, 12)), (*_TALK, _REFUSED_BEHIND)),
+    Rule(_OVERRIDE, "dismiss", (Near("above", 0, 2), Near("bidding", 0, 12)), (*_TALK, _REFUSED_BEHIND, _BY_US), across=True),
+    Rule(_OVERRIDE, "i_order", (Near("authority|principal", 14, 10),), _TALK),
     Rule(_OVERRIDE, "heed", (Near("orders|rules", 0, 8), Near("prior|your|all", 0, 8), Near("not_behind", 0, 12)), _TALK),
     Rule(_OVERRIDE, "new_orders", (), _TALK),
     Rule(_OVERRIDE, "reveal", (Near("own_prompt", 6, 6),), (*_TALK, _REFUSED_BEHIND, _BY_US)),

@@ -9,6 +9,8 @@ ZERO = (
     "\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 )
 _INVISIBLE = re.compile(f"[{ZERO}\u00ad\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")
+_PHRASE_SIGNS = re.compile("[\ufdfa\ufdfb]")  # a blessing of up to 18 letters in one character
+_PARTS = re.compile(r"[\s\S]{1,8192}(?=[\x00-\x7f]|\Z)|[\s\S]{8192}")  # ASCII never composes with what stands before it
 _FOREIGN = "аеорсухіјѕһԁԛԝвнкмтпгαοιρτυκνβεημωχγζɡɑ"
 _LATIN = "aeopcyxijshdqwbhkmtnraoiptukvbenmwxyzga"
 _LOOKALIKES = str.maketrans(_FOREIGN, _LATIN)
@@ -16,9 +18,12 @@ _MIXED = re.compile(f"[a-z][{_FOREIGN}]|[{_FOREIGN}][a-z]")
 _WORD = re.compile(r"[^\W\d]{2,40}")
 
 
-def visible(text: str, at_most: int) -> str:
-    """Compatibility forms folded (a character can become 18), invisible characters taken out."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))[:at_most]
+def visible(text: str) -> str:
+    """Compatibility forms folded, invisible characters taken out; a text becomes at most twice as many characters as it has bytes."""
+    if text.isascii():
+        return text
+    seen = _PHRASE_SIGNS.sub(" ", _INVISIBLE.sub("", text))
+    return "".join(unicodedata.normalize("NFKC", part) for part in _PARTS.findall(seen))
 
 
 def folded(seen: str) -> str:

@@ -52,6 +52,7 @@ _FROM_ALL = {
     "unevaluatedProperties",
 }  # judged by what other keywords left over
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
+_TYPES = [*_ANY, "integer"]
 _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
 
 Schema: TypeAlias = "dict[str, Any] | bool"
@@ -195,7 +196,10 @@ def _compile(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
         if error.message.endswith('is not a "regex"'):
             why = "is no regular expression without lookaround and backreferences, or too large"
             raise SchemaRefused(f"A pattern {why}.", path) from None
-        raise SchemaRefused(f"The schema is not valid in draft 2020-12: {error.message[:200]}.", path) from None
+        message = error.message[:200]
+        if error.instance_path[-1:] == ["type"] and isinstance(error.instance, (str, list)):
+            message = f"{str(error.instance)[:64]} is no type; known are {', '.join(_TYPES)}, or a list of them"
+        raise SchemaRefused(f"The schema is not valid in draft 2020-12: {message}.", path) from None
 
 
 def _escape(step: str) -> str:

@@ -1,6 +1,6 @@
 """Signed documents, checked with nothing but themselves: receipts and attestations, by the did:key inside their signature."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +9,6 @@ from tools.rules.canonical import NotCanonical, canonical
 from tools.rules.keys import BadKey, jwk_of, public_key_from, verify_ed25519
 
 KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # the field, and the object that stands in it
-MOST_DEPTH = 64
 Json = Any  # a JSON value
 
 
@@ -23,30 +22,38 @@ class Checked:
     fault: str | None
 
 
-def signed_documents(value: Json, depth: int = 0) -> Iterator[dict[str, Json]]:
-    """Every signed document in a JSON value, however deep.
+def all_checked(value: Json, now: datetime, trusted: str | None = None) -> Iterator[Checked]:
+    """Every signed document in a JSON value, however deep, in its order; and each export that is not whole.
 
     Of an export only those the market put there: what others wrote into a job or a message may look like one.
     """
-    if depth > MOST_DEPTH:
-        return
-    if isinstance(value, dict) and value.get("object") == "export":
-        yield from _of_export(value)
-        return
-    if isinstance(value, dict) and "signature" in value and any(kind in value for kind in KINDS):
-        yield value
-        return
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for one in inner:
-        yield from signed_documents(one, depth + 1)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict) and one.get("object") == "export":
+            yield from _of_export(one, now, trusted)
+        elif isinstance(one, dict):
+            signed = "signature" in one and any(kind in one for kind in KINDS)
+            if signed:
+                yield checked(one, now, trusted)
+            known = {*KINDS, "signature"} if signed else ()
+            waiting += _backwards(item for name, item in one.items() if name not in known)
+        elif isinstance(one, list):
+            waiting += _backwards(one)
 
 
-def _of_export(export: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def _backwards(items: Iterable[Json]) -> list[Json]:
+    return [item for item in items if isinstance(item, (dict, list))][::-1]
+
+
+def _of_export(export: dict[str, Json], now: datetime, trusted: str | None) -> Iterator[Checked]:
     """The attestation, and the receipt of each job; one that was taken out or spoiled has something wrong with it."""
-    yield _as_signed("attestation", _data(export, "attestation"))
+    if not isinstance(export.get("finished_at"), str):
+        yield Checked("export", str(export.get("agent_id"))[:64], None, "finished_at is missing: it is not whole")
+    yield checked(_as_signed("attestation", _data(export, "attestation")), now, trusted)
     jobs = _data(export, "jobs")
     for job in jobs if isinstance(jobs, list) else ():
-        yield _as_signed("receipt", job.get("receipt") if isinstance(job, dict) else None)
+        yield checked(_as_signed("receipt", job.get("receipt") if isinstance(job, dict) else None), now, trusted)
 
 
 def _data(export: dict[str, Json], section: str) -> Json:
@@ -61,8 +68,10 @@ def _as_signed(kind: str, document: Json) -> dict[str, Json]:
 
 def checked(document: dict[str, Json], now: datetime, trusted: str | None = None) -> Checked:
     """A signed document held against its own signature; with `trusted`, only that did:key may have signed it."""
-    kind = next(one for one in KINDS if one in document)
+    kind, *more = [one for one in KINDS if one in document]
     body, signature = document[kind], document["signature"]
+    if more:
+        return Checked(kind, "?", None, f"{' and '.join((kind, *more))} stand beside one signature")
     if not isinstance(body, dict) or not isinstance(signature, dict):
         return Checked(kind, "?", None, "the document or its signature is no object")
     did = signature.get("did")

@@ -102,6 +102,7 @@ class Verdict:
     block_hash: str | None = None
     block_time: int | None = None
     confirmations: int = 0
+    strangers: tuple[str, ...] = ()  # of a wrong sender or recipient: the wallets seen in its place, 8 at most
 
 
 def normalise_hash(text: str) -> str:
@@ -202,7 +203,7 @@ def _judge_content(placed: Verdict, receipt: _Receipt, parties: _Parties, terms:
         return _invalid(placed, Reason.REVERTED)
     fault = _fault(receipt.transfers, parties)
     if fault is not None:
-        return _invalid(placed, fault)
+        return replace(_invalid(placed, fault), strangers=_strangers(receipt.transfers, parties, fault))
     if _too_old(placed, terms):
         return _invalid(placed, Reason.TOO_OLD)
     amount_minor, payer, payee = _net(receipt.transfers, parties)
@@ -227,6 +228,17 @@ def _fault(transfers: list[_Transfer], parties: _Parties) -> Reason | None:
     if any(move.payer in payers | shared and move.payee in payees | shared for move in transfers):
         return Reason.SELF_PAYMENT
     return Reason.WRONG_SENDER if received else Reason.WRONG_RECIPIENT
+
+
+def _strangers(transfers: list[_Transfer], parties: _Parties, fault: Reason) -> tuple[str, ...]:
+    """Who sent what the payee got, or who got what the payer sent; where it sent nothing, who got anything."""
+    if fault is Reason.WRONG_SENDER:
+        found = [move.payer for move in transfers if move.payee in parties.payees]
+    elif fault is Reason.WRONG_RECIPIENT:
+        found = [move.payee for move in transfers if move.payer in parties.payers] or [one.payee for one in transfers]
+    else:
+        found = []
+    return tuple(dict.fromkeys(found))[:8]
 
 
 def _too_old(placed: Verdict, terms: Terms) -> bool:

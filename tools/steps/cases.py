@@ -178,4 +178,9 @@ def _next_steps(panel: Panel, role: Role, mine: SeatRow | None, ended: bool, now
     if role == "buyer" and not ended:
         why = "Only if you agree after all: the job completes, and nothing is owed back."
         return steps(step("withdraw_dispute", why, dispute_id=case.id))
-    return steps(step("get_job", "See what the verdict left to do.", job_id=case.job_id)) if role == "seller" else []
+    if role != "seller":
+        return []
+    if not ended:
+        return steps(step("get_dispute", "Look again: there is no verdict yet.", dispute_id=case.id))
+    why = "See what the verdict left to do." if case.outcome else "It was withdrawn: see how the job ended."
+    return steps(step("get_job", why, job_id=case.job_id))

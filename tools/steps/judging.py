@@ -33,7 +33,7 @@ def judge_schema(schema: Json, param: str) -> Document | None:
         admit(schema)
     except SchemaRefused as refused:
         raise InvalidRequest(
-            f"{param}: {refused}",
+            f"{param}{refused.path.replace('/', '.')}: {refused}",
             param=param,
             hint="JSON Schema draft 2020-12: type object on top, local $refs into $defs, linear patterns, 64 KB.",
         ) from None
@@ -47,7 +47,7 @@ async def judge_example(outside: Outside, example: Json, param: str, schema: Doc
     made = await measured(example, param, MOST_EXAMPLE)
     found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
     if found:
-        raise mismatch(InvalidRequest, param, found)
+        raise mismatch(InvalidRequest, named(param, found))
     return made.text.decode()
 
 
@@ -90,9 +90,15 @@ async def in_time(asked: Awaitable[T], what: str) -> T:
         raise TooBusy("too many documents of yours are waiting to be checked", retry_after_seconds=2) from None
 
 
-def mismatch(error: type[MarketError], param: str, found: Sequence[Violation]) -> MarketError:
-    """All violations at once, in the shape every validation error has."""
-    listed = [{"param": f"{param}{one.path}", "message": one.message} for one in found]
-    return error(
-        f"{param} does not satisfy its schema: {found[0].message}", param=param, code=error.code, violations=listed
-    )
+def named(param: str, found: Sequence[Violation]) -> list[dict[str, str]]:
+    """Violations in the shape every validation error has."""
+    return [{"param": f"{param}{one.path}", "message": one.message} for one in found]
+
+
+def mismatch(
+    error: type[MarketError], found: Sequence[dict[str, str]], others: Sequence[dict[str, str]] = ()
+) -> MarketError:
+    """What does not satisfy its schema, all violations at once; `others` are of another kind."""
+    param = found[0]["param"].split("/", 1)[0]
+    message = f"{param} does not satisfy its schema: {found[0]['message']}"
+    return error(message, param=param, code=error.code, violations=[*found, *others])

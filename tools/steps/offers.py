@@ -155,7 +155,7 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
         given.schema,
         asked.example,
         given.example,
-        await public_words_beside(said, asked.size + given.size),
+        await public_words_beside(said, asked.size + given.size + len(acceptance or "")),
         old.version,
     )
 

@@ -310,9 +310,17 @@ def _tell_decided(ctx: Context, panel: Panel) -> None:
             decided_by=case.resolved_by,  # type: ignore[typeddict-item]
             your_vote=vote,  # type: ignore[typeddict-item]
             agreed=None if vote is None or case.outcome is None else vote == case.outcome,
-            note="get_dispute shows the votes and why they were given.",
+            note=_decided_note(case, any(votes.values())),
         )
         _say(ctx, agent_id, case, "dispute.decided", told)
+
+
+def _decided_note(case: DisputeRow, voted: bool) -> str:
+    if case.outcome is None:
+        return "The buyer withdrew it: the job is completed, and nothing is owed back."
+    if voted:
+        return "get_dispute shows the votes and why they were given."
+    return "Nobody voted: the operator decided, and get_dispute shows its words."
 
 
 def _say(ctx: Context, to: str, case: DisputeRow, kind: str, told: Mapping[str, Any]) -> None:

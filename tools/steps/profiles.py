@@ -10,11 +10,11 @@ from tools.arguments import Arguments, OneLine
 from tools.context import Outside
 from tools.records.base import Json
 from tools.rules.keys import public_key_from
-from tools.steps.screening import public_words
+from tools.steps.screening import public_words_beside
 
 HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
 ENDPOINTS = ("a2a_card_url", "mcp_url", "api_url", "webhook_url", "homepage")
-PUBLIC = ("name", "description", "capabilities", "tags", "endpoints", "framework")
+PUBLIC = ("name", "handle", "description", "capabilities", "tags", "endpoints", "framework")
 MOST_METADATA = 16_384
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
@@ -81,7 +81,8 @@ class Profile(Arguments):
 
 async def judge_profile(_: Outside, said: Profile) -> list[str]:
     """The warnings of the public words; ContentRejected for what looks like an attack on those who read them."""
-    return public_words({name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None})
+    words = {name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None}
+    return await public_words_beside(words, len(orjson.dumps(words)))
 
 
 def merged(old: dict[str, str], given: dict[str, str | None]) -> dict[str, str]:

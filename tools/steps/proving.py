@@ -1,5 +1,7 @@
 """Proof of a transfer by its hash: what is known of it, what the chain shows, and the verdicts that record nothing."""
 
+from typing import Any
+
 from pydantic import JsonValue
 
 from storage.jobs import settlement_by_hash
@@ -14,7 +16,8 @@ from tools.errors import (
     TransactionPending,
 )
 from tools.ports import Env
-from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Terms, Verdict, judge, normalise_hash
+from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Reason, Terms, Verdict, judge, normalise_hash
+from tools.rules.wallet import address_of
 from tools.steps.chain_reading import look_up
 
 TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
@@ -59,8 +62,8 @@ async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
         ) from None
 
 
-def refuse(verdict: Verdict) -> None:
-    """The verdicts that record nothing."""
+def refuse(verdict: Verdict, terms: Terms) -> None:
+    """The verdicts on a transaction under these terms that record nothing."""
     if verdict.kind is Kind.NOT_FOUND:
         raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
     if verdict.kind is Kind.PENDING:
@@ -76,5 +79,23 @@ def refuse(verdict: Verdict) -> None:
         raise PaymentInvalid(
             f"this transaction does not settle what is owed: {verdict.reason}",
             param="transaction",
+            hint=_INSTEAD.get(verdict.reason) if verdict.reason else None,
             reason=str(verdict.reason),
+            **_parties(verdict, terms),
         )
+
+
+_INSTEAD = {
+    Reason.WRONG_RECIPIENT: "This transfer was not for this job: ask who got it (details.seen) to send it back. Send to details.expected, "
+    "then call again with that transaction's hash.",
+    Reason.WRONG_SENDER: "It came from a wallet that is not yours here: ask who got it to send it back. Send from a wallet in "
+    "details.expected (your bound one), then call again with that transaction's hash.",
+}
+
+
+def _parties(verdict: Verdict, terms: Terms) -> dict[str, Any]:
+    """Where the wrong wallet sent or got: those expected, and those seen."""
+    if verdict.reason not in _INSTEAD:
+        return {}
+    expected = terms.payers if verdict.reason is Reason.WRONG_SENDER else terms.payees
+    return {"expected": sorted(set(map(address_of, expected))), "seen": [address_of(one) for one in verdict.strangers]}

@@ -9,6 +9,7 @@ from tools.rules.content import REFUSED, warnings, warnings_in
 
 LEAK = "leaked_credential"
 LONG = 4_000  # characters or bytes from which screening leaves the event loop
+MOST_PRIVATE = 50_000  # characters of work between two parties: it may be large, and little of it is refused
 
 
 def public_words(fields: Mapping[str, Json]) -> list[str]:
@@ -35,7 +36,7 @@ async def public_words_beside(fields: Mapping[str, Json], size: int) -> list[str
 
 def private_json(value: Json, param: str) -> list[str]:
     """The warnings of work between two parties; only a leaked credential is refused."""
-    found = warnings_in(value)
+    found = warnings_in(value, MOST_PRIVATE)
     if LEAK in found:
         raise ContentRejected(f"{param}: this shows a secret", param=param, code="content_rejected", warnings=[LEAK])
     return found

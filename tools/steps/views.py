@@ -206,6 +206,8 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
 
 
 def _why(ctx: Context, seen: SeenJob, facts: JobFacts, action: str) -> str:
+    if action == "accept" and facts.status is JobStatus.DELIVERED:
+        return "Take the delivery: the job is completed."
     if action != "refund":
         return _WHY[action]
     paid = _latest(ctx, seen, SettlementKind.PAYMENT)

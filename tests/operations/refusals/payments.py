@@ -83,7 +83,7 @@ async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
     error = await prove(trade, buyer, job, plain(trade.evm, buyer.wallet, trade.evm.person(), 5))
-    assert error["details"] == {"reason": "wrong_recipient"}
+    assert (error["details"]["reason"], len(error["details"]["seen"])) == ("wrong_recipient", 1)
     return error
 
 
