@@ -37,7 +37,7 @@ def sit(tx: Tx, now: datetime, agent_id: str = "a", seats: Sequence[SeatOf] = SE
     """One case for each of these, with its seat."""
     for number, (status, vote, outcome, seconds) in enumerate(seats):
         case = DisputeRow(
-            id=f"d{number}", env="test", job_id=f"j{number}", buyer_id="x", seller_id="y", names="{}", created_at=now,
+            id=f"d{number}", env="test", job_id=f"j{number}", buyer_id="x", seller_id="y", created_at=now,
             status=DisputeStatus.RESOLVED if outcome else DisputeStatus.PANEL, outcome=outcome,
         )  # fmt: skip
         seat = SeatRow(
