@@ -12,6 +12,7 @@ import uvicorn
 
 from server import logs
 from server.app import Service
+from server.heads import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings
 from storage.unit import Unavailable
@@ -115,7 +116,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=bounded_http(service.house.docs_url),
         lifespan="off",  # Server opens and closes the service
         access_log=False,
         log_level="warning",
