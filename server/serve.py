@@ -24,12 +24,13 @@ TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
 class Server(uvicorn.Server):
-    """uvicorn around a running service, which also tells open streams to end when it is told to.
+    """uvicorn around a running service, which bounds heads and tells open streams to end when it is told to.
 
     What the service refuses to start with leaves `run` as it was raised.
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None] = lambda: None) -> None:
+        config.http = bounded_http(service.house.docs_url)
         super().__init__(config)
         self.service, self.ready, self.opened = service, ready, AsyncExitStack()
 
@@ -116,7 +117,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http=bounded_http(service.house.docs_url),
+        http="httptools",
         lifespan="off",  # Server opens and closes the service
         access_log=False,
         log_level="warning",
