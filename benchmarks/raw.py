@@ -16,7 +16,7 @@ from server.settings import house_of, read_settings
 from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
 from server.world.names import NameServers
-from server.world.sanctions import SanctionsFiles
+from server.world.sanctions import SanctionsLists
 from server.world.signer import SeedSigner
 from server.world.web import GuardedWeb
 from storage.open import serve
@@ -98,7 +98,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     database = _RecordedSQLite(path)
     store = serve(database)
-    signer, sanctions = SeedSigner(bytes(32)), SanctionsFiles(())
+    signer, sanctions = SeedSigner(bytes(32)), SanctionsLists((), (), path.parent)
     world = World(SystemClock(), SystemDice(), {}, signer, sanctions, CheckPool(), GuardedWeb(), NameServers())
     market = Market(store, world, house_of(read_settings(rate_limits=False), pepper))
     units = []

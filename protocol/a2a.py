@@ -102,6 +102,9 @@ class A2aSurface:
         if is_token(call.approach.credential) and (closed := await self.market.gate(call.approach)):
             await send_refusal(send, closed, *challenged(closed, self.market.house, sent, PREFIX, tried=True))
             return
+        if refused := await self.market.unread(call.approach, len(raw)):
+            await send_refusal(send, refused)
+            return
         reply = Reply(send, call, UNREADABLE)
         try:
             body = _judged(scope, raw, call)

@@ -108,6 +108,9 @@ class McpSurface:
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
             await send_refusal(send, self.market.refuse(error, approach))
             return
+        if refused := await self.market.unread(approach, len(body)):
+            await send_refusal(send, refused)
+            return
         try:
             body, request, bad = wire.judged(body)
         except BadJson as unreadable:

@@ -12,6 +12,7 @@ from protocol.event_texts import events_text
 from protocol.skill import every_error, free_usdc, skill_source, skill_text, span
 from tools.dispatch import COMMON
 from tools.errors import (
+    HeadersTooLarge,
     HostNotAllowed,
     InternalError,
     MarketError,
@@ -37,6 +38,7 @@ ANYWHERE: tuple[type[MarketError], ...] = (
     *COMMON,
     PayloadTooLarge,
     UnsupportedMediaType,
+    HeadersTooLarge,
     MethodNotAllowed,
     RouteNotFound,
     HostNotAllowed,

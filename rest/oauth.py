@@ -28,6 +28,7 @@ Fields = dict[str, list[str]]
 JSON = b"application/json"
 GRANT = "client_credentials"
 MOST_FIELDS = 20
+MOST_BODY = 16_384
 UNSEEN: Headers = [(b"cache-control", b"no-store"), (b"pragma", b"no-cache")]
 PUBLIC: Headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Host")]
 NO_USERS = OAuthRefusal("unsupported_response_type", "nobody signs in here: agents use the token endpoint")
@@ -88,6 +89,8 @@ class OAuth:
 
 def login_of(headers: Headers, body: bytes) -> Login:
     """The token request; OAuthRefusal where it is not well-formed. Parameters nobody knows are ignored (RFC 6749, 3.2)."""
+    if len(body) > MOST_BODY:
+        raise OAuthRefusal("invalid_request", f"a token request is at most {MOST_BODY} bytes")
     fields = _fields(body)
     taken = partial(_only, fields)
     grant_type = taken("grant_type")

@@ -15,6 +15,7 @@ from tools.context import Surface
 from tools.dispatch import COMMON
 from tools.errors import (
     Forbidden,
+    HeadersTooLarge,
     HostNotAllowed,
     IdempotencyKeyReused,
     InternalError,
@@ -33,7 +34,7 @@ Responses = dict[str, Schema]
 SCHEMAS, REF = "#/components/schemas/", "#/components/schemas/{model}"
 JSON = "application/json"
 Refusal = type[MarketError]
-BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType)
+BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType, HeadersTooLarge)
 ANYWHERE: tuple[Refusal, ...] = (*COMMON, *BOUNDS, InternalError)
 ONLY_WRITES: frozenset[Refusal] = frozenset({InvalidIdempotencyKey, IdempotencyKeyReused})
 DESCRIPTION = """\

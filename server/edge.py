@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 import orjson
 import structlog
 
+from server.heads import MOST_HEAD, TOO_LARGE
 from server.identify import request_id
 from tools.errors import (
+    HeadersTooLarge,
     HostNotAllowed,
     InternalError,
-    InvalidRequest,
     MarketError,
     OriginNotAllowed,
     PayloadTooLarge,
@@ -30,7 +31,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
 MOST_BODY = 1_048_576
-MOST_HEADERS = 65_536
 STOCKED = 64  # rolls
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
@@ -94,8 +94,8 @@ class Edge:
             raise HostNotAllowed("this service is not published under that host")
         if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
-        if sum(map(len, chain.from_iterable(headers))) > MOST_HEADERS:
-            raise InvalidRequest("the headers are larger than 64 KiB", param="headers")
+        if sum(map(len, chain.from_iterable(headers))) > MOST_HEAD:
+            raise HeadersTooLarge(TOO_LARGE)
         if told.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
 

@@ -12,6 +12,7 @@ import uvicorn
 
 from server import logs
 from server.app import Service
+from server.heads import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings
 from storage.unit import Unavailable
@@ -23,12 +24,13 @@ TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
 class Server(uvicorn.Server):
-    """uvicorn around a running service, which also tells open streams to end when it is told to.
+    """uvicorn around a running service, which bounds heads and tells open streams to end when it is told to.
 
     What the service refuses to start with leaves `run` as it was raised.
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None] = lambda: None) -> None:
+        config.http = bounded_http(service.house.docs_url)
         super().__init__(config)
         self.service, self.ready, self.opened = service, ready, AsyncExitStack()
 

@@ -20,6 +20,7 @@ from tools.ports import Env
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
+MOST_FAULTS = 500  # that are looked at: pydantic makes a list of all of them first
 
 
 class Arguments(BaseModel):
@@ -87,6 +88,10 @@ def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
 
 
 def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
+    count = error.error_count()
+    if count > MOST_FAULTS:
+        message = f"{count} faults, too many to be listed; most are fields or names nobody knows"
+        return {"message": message, "param": "body", "violations": [{"param": "body", "message": message}]}
     faults = islice(error.errors(include_url=False, include_input=False), MOST_VIOLATIONS)
     violations = [_violation(model, fault) for fault in faults]
     first = violations[0]

@@ -47,6 +47,8 @@ from tools.steps.judging import GatherAgain
 from tools.touches import Touches
 
 READ_LINES = 50  # a second, in the log
+READ_FOR_ALL = 16_384  # bytes of a request of a protocol that are read whoever sends them: about a millisecond
+BY_ADDRESS = (Rate.STRANGERS, Rate.KNOCKS)
 GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
 
 Given: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json]]"
@@ -158,14 +160,31 @@ class Market:
         """Count a request that calls no operation, such as a list of tools; the Answer that refuses it beyond its window."""
         if not self.house.limits.enforced:
             return None
-        try:
-            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
-        except (MarketError, StorageError):  # it shows nothing that needs a key: its address counts
-            caller = None
-        bucket = (caller and (caller.key_id or caller.agent_id)) or bucket_of(approach.ip)
+        bucket = await self._holder(approach) or bucket_of(approach.ip)
         quota = self.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, self.world.clock.monotonic())
         error = too_many(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
+
+    async def unread(self, approach: Approach, body_bytes: int) -> Answer | None:
+        """The refusal of a large body before it is read, for who shows no key that holds and has used up its address's window."""
+        if body_bytes <= READ_FOR_ALL or not self.house.limits.enforced:
+            return None
+        now, bucket = self.world.clock.monotonic(), bucket_of(approach.ip)
+        spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
+        rate = next(spent, None)
+        if rate is None or await self._holder(approach) is not None:
+            return None
+        quota = self.windows.take(rate, ALLOWANCES[rate], bucket, now)
+        error = too_many(quota)
+        return None if error is None else self.refuse(error, approach).with_quota(quota)
+
+    async def _holder(self, approach: Approach) -> str | None:
+        """The key, or else the agent, whose calls these are; None for who shows nothing that holds."""
+        try:
+            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+        except (MarketError, StorageError):
+            return None
+        return caller.key_id or caller.agent_id
 
     async def gate(self, approach: Approach) -> Answer | None:
         """The refusal of who shows no credential that holds, for what is closed to strangers; None for anybody else."""

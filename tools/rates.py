@@ -88,6 +88,11 @@ class Windows:
         self.counts[name] = (began, calls + 1)
         return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
 
+    def is_used_up(self, rate: Rate, allowance: Allowance, bucket: str, now_seconds: float) -> bool:
+        """Whether the next call would be one too many; nothing is counted."""
+        began, calls = self.counts.get(f"{rate}:{bucket}", (now_seconds, 0))
+        return calls >= allowance.calls and now_seconds - began < allowance.seconds
+
     def _prune(self, now_seconds: float) -> None:
         longest = max(allowance.seconds for allowance in ALLOWANCES.values() if not allowance.shared)
         self.counts = {name: seen for name, seen in self.counts.items() if now_seconds - seen[0] < longest}

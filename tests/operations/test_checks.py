@@ -25,7 +25,7 @@ from tests.requirements import covers
 from tests.trading import OFFER, TEXT, Trade
 from tools.ports import ChecksBusy, CheckTooLong
 from tools.rules.acceptance import failures, is_costly, rules_in
-from tools.rules.schemas import compiled, is_heavy
+from tools.rules.schemas import admit, compiled, is_heavy
 
 COSTLY_TEXT = orjson.dumps(COSTLY).decode()
 
@@ -63,6 +63,17 @@ async def test_a_large_honest_document_is_checked_in_the_process_like_anywhere()
     assert is_heavy(ROWS, len(orjson.dumps(good)))
     assert list(await CHECKS.violations(ROWS, good, by="ann")) == []
     assert list(await CHECKS.violations(ROWS, bad, by="ann")) == compiled(ROWS).violations(bad)
+
+
+async def test_a13_what_the_gate_admits_the_process_reads_in_its_time() -> None:
+    """Else the seller of such a listing could never deliver."""
+    patterns = {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n in range(45)}
+    schema: dict[str, Any] = {"type": "object", "properties": patterns}
+    for _ in range(28):
+        schema = {"type": "object", "allOf": [schema]}
+    admit(schema)
+    found = await CHECKS.violations(orjson.dumps(schema).decode(), dict.fromkeys(patterns, "zz"), by="ann")
+    assert len(found) > 0
 
 
 async def test_a_killed_check_is_followed_by_others_and_its_market_closes_the_processes() -> None:

@@ -3,11 +3,13 @@
 from hashlib import sha256
 from typing import Any
 
+import orjson
 import pytest
 
+import tools.steps.judging
 from tests.requirements import covers
 from tests.trading import OFFER, Trade
-from tools.rules.acceptance import Rule, at, failures, is_missing
+from tools.rules.acceptance import Rule, at, failures, is_costly, is_missing, rules_in
 from tools.rules.canonical import canonical
 
 WHOLE = {"english": "good day", "words": ["good", "day"]}
@@ -102,6 +104,37 @@ async def test_rules_that_no_output_can_keep_together_are_refused(trade: Trade, 
     assert (error["code"], error["param"]) == ("invalid_request", param)
     fitting = [one | {"path": f"/{one['name']}"} for one in acceptance]
     assert (await trade.listing(seller, acceptance=fitting, example_output=None))["acceptance"] == fitting
+
+
+def of_patterns(count: int, classes: int) -> list[dict[str, Any]]:
+    """As many rules, each a schema of one pattern of so many classes."""
+    value = {"type": "object", "properties": {"english": {"pattern": r"\d" * classes}}}
+    return [{"name": str(n), "kind": "schema", "value": value} for n in range(count)]
+
+
+async def test_a13_rules_that_are_too_large_are_refused_before_any_schema_is_read(
+    trade: Trade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller, read = await trade.agent("Sela"), list[Any]()
+    monkeypatch.setattr(tools.steps.judging, "admit", read.append)
+    large = [one | {"value": one["value"] | {"description": "x" * 1_024}} for one in of_patterns(16, 1)]
+    error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": large})
+    assert (error["code"], error["param"], read) == ("payload_too_large", "acceptance", [])
+
+
+async def test_a13_the_patterns_of_all_rules_are_read_in_the_time_of_one_schema(
+    trade: Trade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seller, read = await trade.agent("Sela"), list[Any]()
+    with monkeypatch.context() as patched:
+        patched.setattr(tools.steps.judging, "admit", read.append)
+        error = await trade.market.refusal("create_listing", by=seller, **OFFER | {"acceptance": of_patterns(16, 70)})
+    assert (error["code"], error["param"], read) == ("invalid_request", "acceptance", [])
+    assert r"\d{4}, not \d\d\d\d" in error["message"]
+    fitting = of_patterns(3, 70)
+    kept = await trade.listing(seller, acceptance=fitting, example_output=None)
+    assert len(kept["acceptance"]) == 3
+    assert is_costly(rules_in(orjson.dumps([{"path": ""} | one for one in fitting]).decode()), 2)
 
 
 @pytest.mark.parametrize("path", ["/a~2b", "/a~", "a", "~0"])

@@ -53,6 +53,7 @@ BEYOND = {
     "dispute_closed deadline_missed",
     413: "payload_too_large",
     415: "unsupported_media_type",
+    431: "headers_too_large",
     503: "overloaded",
 }
 

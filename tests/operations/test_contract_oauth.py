@@ -12,6 +12,7 @@ import orjson
 import pytest
 from nacl.signing import SigningKey
 
+import rest.oauth
 from storage.store import Store
 from tests.databases import Opening
 from tests.loggingin import GRANT, TOKEN_URL, TYPE, Asserting, Site, base64url, secret, site
@@ -289,6 +290,16 @@ async def test_what_is_said_twice_or_in_two_ways_is_refused(at: Site, ada: Agent
         answer = await at.login(GRANT, headers={"Authorization": wrong})
         assert (answer.status_code, answer.json()["error"]) == INVALID_CLIENT, wrong
         assert answer.headers["www-authenticate"] == 'Basic realm="service"'
+
+
+async def test_a_body_larger_than_any_token_request_is_not_read(at: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[bytes]()
+    monkeypatch.setattr(rest.oauth, "_fields", lambda body: read.append(body) or {})
+    for size, answer in ((16_385, "a token request is at most 16384 bytes"), (16_384, "grant_type is missing")):
+        refused = await at.http.post(TOKEN_URL, content=b"resource=" + b"a" * (size - 9))
+        assert (refused.status_code, refused.json()["error"]) == INVALID_REQUEST
+        assert refused.json()["error_description"].startswith(answer)
+    assert [len(body) for body in read] == [16_384]
 
 
 async def test_bodies_that_cannot_be_read_are_invalid_requests(at: Site) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+import tools.arguments
 from storage.tables import HandleRow
 from tests.market import Agent, TestMarket
 from tests.operations.test_contract_agents import ENDPOINTS, EVERYTHING, REFUSED, TAKEN
@@ -23,6 +24,17 @@ CHANGES: dict[str, Any] = {
     "framework": "engine",
     "metadata": {"shift": "day"},
 }
+
+
+NO_URLS = (
+    "ftp://a.example/", "https://", "https:///a", "http://?a", "https://a b", "https://a.example/a b", "https://user:pw@x.com",
+    "https://user@x.com/", "https://@x.com", "https://a.example\\@b.example", "https://a.example\\.b.example/", "https://a:b/",
+    "https://a.example/\u2028", "https://a.example/" + "a" * 2048,
+)  # fmt: skip
+URLS = (
+    "https://a.example", "http://a.example:8080/p/@me?q=1#top", "https://[2001:db8::1]:443/", "https://bücher.example/ä",
+    "https://a.example?q=a@b.example:1", "https://a.example#a",
+)  # fmt: skip
 
 
 async def shown(market: TestMarket, reference: str) -> Any:
@@ -82,7 +94,8 @@ async def test_what_keeps_to_the_bounds_is_taken(market: TestMarket, given: dict
     [
         *REFUSED,
         {"endpoints": {"home": "https://a.example/"}},
-        {"endpoints": {"homepage": "ftp://a.example/"}},
+        *({"endpoints": {"homepage": url}} for url in NO_URLS),
+        {"endpoints": dict.fromkeys(map(str, range(6)))},
         {"metadata": {"a": "x" * 16_384}},
         {"metadata": []},
         {"public_key": "00" * 32},
@@ -103,6 +116,27 @@ async def test_what_passes_the_bounds_or_is_not_ones_own_to_say_changes_nothing(
     error = await market.refusal("update_me", by=agent, **given)
     assert (error["code"], error["param"].split(".")[0]) == ("invalid_request", next(iter(given)))
     assert await market.call("get_me", by=agent) == before
+
+
+@pytest.mark.parametrize("url", URLS)
+async def test_an_endpoint_is_a_url_with_a_host(market: TestMarket, url: str) -> None:
+    agent = await market.register()
+    changed = await market.call("update_me", by=agent, endpoints={"homepage": url})
+    assert changed["endpoints"]["homepage"] == url
+
+
+async def test_of_too_many_faults_none_is_listed(market: TestMarket, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, listed = await market.register(), list[Any]()
+    monkeypatch.setattr(
+        tools.arguments, "_violation", lambda _, fault: listed.append(fault) or {"param": "x", "message": "y"}
+    )
+    rule = {"name": "a", "kind": "present"} | dict.fromkeys(map(str, range(501)))
+    error = await market.refusal("create_listing", by=agent, title="a", acceptance=[rule])
+    assert (error["code"], error["param"], listed) == ("invalid_request", "body", [])
+    assert error["message"].startswith("50")
+    few = await market.refusal("update_me", by=agent, endpoints=dict.fromkeys(map(str, range(80_000)), 1))
+    assert [fault["loc"] for fault in listed] == [("endpoints",)]
+    assert few["details"]["violations"] == [{"param": "x", "message": "y"}]
 
 
 async def test_metadata_of_sixteen_kilobytes_is_taken(market: TestMarket) -> None:

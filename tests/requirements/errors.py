@@ -90,6 +90,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "method_not_allowed": "405: the path is served, the method is not.",
             "payload_too_large": "413: the body is too large.",
             "unsupported_media_type": "415: the body is compressed.",
+            "headers_too_large": "431: the headers are too large, or do not end.",
             "handle_limit": "409: the agent gave up as many handles as allowed.",
             "key_limit": "409: the agent has as many usable keys as allowed.",
             "public_key_in_use": "409: the public key belongs to another agent.",

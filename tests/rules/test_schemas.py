@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tools.rules import schemas as rules
+from tools.rules.schemapatterns import MAX_READING, TOO_LONG
 from tools.rules.schemas import (
     KEPT_CHECKERS,
     Checker,
@@ -102,6 +104,7 @@ REF = "$ref must be #/$defs/<name> of a schema at the top, its name of letters, 
 TOP = 'The schema must say "type": "object" at its top.'
 EXPANDS = "The schema has more than 32 levels or 20000 subschemas when its references are followed."
 MANY = "The schema has more than is admitted: 4000 subschemas, 100 patterns and 200 references."
+FLAGS = "A pattern sets flags, which ECMA-262 has not: leave (?i) out and write [Aa] for both cases."
 REGEX = "A pattern is no regular expression without lookaround and backreferences, or too large."
 RECURSIVE = "A recursive $ref is not supported."
 INVALID = "The schema is not valid in draft 2020-12: "
@@ -153,6 +156,12 @@ REFUSALS: dict[str, tuple[Any, str, str | None]] = {
     "too many patterns": (with_a({"allOf": [{"pattern": "a"}] * 101}), MANY, "/properties/a/allOf/100"),
     "lookaround": (with_a({"pattern": "(?=a)b"}), REGEX, "/properties/a/pattern"),
     "backreference": (with_a({"pattern": "(a)\\1"}), REGEX, "/properties/a/pattern"),
+    "a pattern of many classes": (with_a({"pattern": r"\w" * 250}), TOO_LONG, ""),
+    "a pattern of many spaces": (with_a({"pattern": r"\s" * 120}), TOO_LONG, ""),
+    "a pattern of long classes": (with_a({"pattern": "[" + r"\s" * 250 + "]"}), TOO_LONG, ""),
+    "patterns of many classes": (with_a({"patternProperties": {r"\d" * 60 + "a" * n: {} for n in range(50)}}), TOO_LONG, ""),
+    "a flag": (with_a({"pattern": r"^\\(?i)[\x00-\x{10ffff}]$"}), FLAGS, "/properties/a"),
+    "flags in a group": (with_a({"pattern": "a(?s-i:b)"}), FLAGS, "/properties/a"),
     "huge repetition": (with_a({"pattern": "((a{100}){100}){100}"}), REGEX, "/properties/a/pattern"),
     "lookaround in a name": (with_a({"patternProperties": {"(?!a)b": {}}}), REGEX, "/properties/a/patternProperties/(?!a)b"),
     "long enum": (with_a({"enum": list(range(1001))}), "An enum has more than 1000 values.", "/properties/a/enum"),
@@ -178,6 +187,7 @@ def test_a13_a14_a_schema_outside_the_bounds_is_refused(name: str) -> None:
     assert refused[1] == path
 
 
+MOMENT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$"
 ADMITTED: dict[str, Any] = {
     "the least": {"type": "object"},
     "the dialect": {"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema#"},
@@ -190,6 +200,8 @@ ADMITTED: dict[str, Any] = {
     "unknown keywords": with_a({"x-ui": {"$id": 5}, "examples": [1], "format": "email", "contentSchema": {}}),
     "a pattern for every script": with_a({"pattern": r"^\p{L}[\p{L}\p{N} ]{0,30}$"}),
     "a pattern that backtracks elsewhere": with_a({"pattern": "^(a+)+$"}),
+    "a pattern that only looks as if it set a flag": with_a({"pattern": r"^\(?i\)(?:a|b)(?P<c>d)$"}),
+    "a hundred dates": with_a({"allOf": [{"pattern": MOMENT}] * 100}),
     "1000 values": with_a({"enum": [f"code-{n}" for n in range(1000)]}),
 }  # fmt: skip
 
@@ -386,6 +398,27 @@ def test_a_schema_too_large_to_explain_still_gets_a_fault() -> None:
     checker = Checker(with_a({"type": "array", "items": {"type": "string", "allOf": patterns}}))
     faults = checker.violations({"a": ["abc"]})
     assert len(faults) >= 1
+
+
+SLOWLY_READ = {"properties": {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n in range(45)}}
+
+
+def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_beside_others() -> None:
+    """A pattern's classes are each respelled, and the whole is read again for each."""
+    text = orjson.dumps(with_a(SLOWLY_READ)).decode()
+    assert 0.8 * MAX_READING < rules.reading(text) <= MAX_READING
+    assert refusal(with_a(SLOWLY_READ)) is None
+    assert is_heavy(text, 2)
+    assert not is_heavy(orjson.dumps(with_a({"pattern": MOMENT})).decode(), 200)
+
+
+def test_a13_to_explain_a_document_patterns_are_not_read_again_at_every_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = with_a(reduce(lambda inner, _: {"allOf": [inner]}, range(28), SLOWLY_READ))
+    admit(schema)
+    checker, compile_, read = Checker(schema), rules._compile, list[float]()
+    monkeypatch.setattr(rules, "_compile", lambda part: read.append(rules.reading_of(part)) or compile_(part))
+    assert checker.violations({"a": dict.fromkeys(SLOWLY_READ["properties"], "zz")}) != []
+    assert sum(read) <= 50_000
 
 
 def test_a14_the_kept_checkers_are_bounded_and_shared() -> None:

@@ -24,8 +24,9 @@ import storage.reviews
 import storage.schedules
 import storage.webhooks
 from server.app import Service
+from server.heads import BoundedHttp
 from server.sender import Sender
-from server.serve import uvicorn_config
+from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from storage.query import Query
 from storage.sqlite import SQLiteStore
@@ -234,8 +235,12 @@ async def test_a_fan_out_asks_as_much_however_many_others_have_webhooks(sqlite_m
 
 def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:
     settings = read_settings(_env_file=None, data_dir=tmp_path)
-    config = uvicorn_config(Service(settings), settings)
+    service = Service(settings)
+    config = uvicorn_config(service, settings)
     assert (config.loop, config.http, config.access_log, config.proxy_headers) == ("uvloop", "httptools", False, False)
+    served_by = Server(config, service).config.http
+    assert isinstance(served_by, type)
+    assert issubclass(served_by, BoundedHttp)
 
 
 def statements(store: Store) -> Iterator[int]:

@@ -12,6 +12,7 @@ from tests.market import TestMarket
 from tests.surfaces.test_knocks import ACCEPT, META, RPC
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
+from tools.dispatch import READ_FOR_ALL
 from tools.rates import ALLOWANCES, Rate
 from tools.rules import jsontext
 from tools.rules.jsontext import read_leniently
@@ -149,6 +150,50 @@ async def test_beyond_its_window_no_callers_body_is_read_and_a_stranger_is_count
     left = [int(answer.headers["ratelimit-remaining"]) for answer in refused]
     most = ALLOWANCES[Rate.STRANGERS].calls
     assert ([answer.status_code for answer in refused], left, read) == ([401] * 3, [most - 1, most - 2, most - 3], [])
+
+
+LARGE = b'{"x":"%s"}' % (b"x" * READ_FOR_ALL)
+LARGE_CALLS = {
+    "/mcp": IN_RPC % (b"tools/call", b'{"name":"get_health","arguments":%s}' % LARGE),
+    "/a2a": IN_RPC % (b"SendMessage", OVER_A2A % LARGE),
+    "/a2a/message:send": OVER_A2A % LARGE,
+}
+
+
+@pytest.mark.parametrize("rate", [Rate.KNOCKS, Rate.STRANGERS])
+@pytest.mark.parametrize("path", LARGE_CALLS)
+async def test_beyond_its_window_no_strangers_large_body_is_read_over_a_protocol(
+    store: Store, path: str, rate: Rate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    market, read, parse = TestMarket(store, enforced=True), list[bytes](), jsontext._read
+    agent, door = await market.register(), market.market
+    monkeypatch.setattr(jsontext, "_read", lambda raw: read.append(raw) or parse(raw))
+    small = LARGE_CALLS[path].replace(LARGE, b"{}")
+    headers = ACCEPT | {"A2A-Version": "1.0", "mcp-method": "tools/call", "mcp-name": "get_health"}
+    async with served(market) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:
+
+        async def is_read(body: bytes, **more: str) -> bool:
+            read.clear()
+            answer = await http.post(path, content=body, headers=headers | more)
+            if answer.status_code == 429:
+                assert (answer.json()["error"]["code"], 0 < int(answer.headers["retry-after"]) <= 60) == (
+                    "rate_limited",
+                    True,
+                )
+            assert (answer.status_code == 429) == (read == [])
+            return read != []
+
+        assert await is_read(LARGE_CALLS[path])
+        for _ in range(ALLOWANCES[rate].calls - 1):
+            door.windows.take(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+        assert await is_read(LARGE_CALLS[path])
+        door.windows.take(rate, ALLOWANCES[rate], "127.0.0.1", market.clock.monotonic())
+        assert not await is_read(LARGE_CALLS[path])
+        assert not await is_read(LARGE_CALLS[path], **{"X-API-Key": "as_test_" + "x" * 43})
+        assert await is_read(LARGE_CALLS[path], **{"X-API-Key": agent.keys["test"]}), "a key has windows of its own"
+        assert await is_read(small), "calls are counted apart"
+        market.pass_seconds(61)
+        assert await is_read(LARGE_CALLS[path])
 
 
 async def test_the_head_of_a_stream_needs_a_key_like_the_stream(store: Store) -> None:

@@ -1,15 +1,20 @@
 """The edge: hosts, origins, CORS, body bounds, request ids, methods; the same in front of every surface."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
+import server.heads
 from storage.store import Store
 from tests.market import TestMarket
+from tests.requirements import covers
 from tests.surfaces.wires import served
 
 PATHS = ("/health", "/v1/agents/me", "/mcp", "/a2a", "/openapi.json", "/nowhere")
@@ -92,6 +97,90 @@ async def test_unknown_paths_and_methods_say_what_is_served(http: httpx.AsyncCli
         "GET, POST",
         "validation_error",
     )
+
+
+HEAD = b"POST /v1/agents HTTP/1.1\r\nHost: %s\r\n"
+ENDLESS = {
+    "headers": (HEAD, b"X-More: " + b"x" * 100 + b"\r\n"),
+    "one header": (HEAD + b"X-Long: ", b"x" * 100),
+    "a path": (b"GET /", b"x" * 100),
+}
+
+
+async def heard(url: str, sent: bytes) -> bytes:
+    """What comes back until the connection ends, in whatever way."""
+    place, answer = url.removeprefix("http://"), b""
+    reader, writer = await asyncio.open_connection(*place.split(":"))
+    writer.write(sent.replace(b"%s", place.encode()))
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(15):
+            answer = await reader.read()
+    writer.close()
+    return answer
+
+
+@covers("error.more.headers_too_large")
+@pytest.mark.parametrize("what", ENDLESS)
+async def test_a_head_that_does_not_end_is_refused_before_it_fills_the_memory(
+    sqlite_market: TestMarket, what: str
+) -> None:
+    begin, part = ENDLESS[what]
+    async with served(sqlite_market) as url:
+        place = url.removeprefix("http://").encode()
+        answer = await heard(url, (begin.replace(b"%s", place) + part * 700)[: server.heads.MOST_HEAD + 1])
+    head, _, body = answer.partition(b"\r\n\r\n")
+    error = orjson.loads(body)["error"]
+    assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert (error["code"], error["type"], error["docs"]) == (
+        "headers_too_large", "validation_error", f"{sqlite_market.market.house.docs_url}#headers_too_large"
+    )  # fmt: skip
+
+
+async def test_a_complete_head_too_large_for_us_is_refused_alike(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/health", headers={f"X-{n}": "x" * 10_000 for n in range(7)})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+async def test_a_trailer_that_does_not_end_closes_the_connection(
+    sqlite_market: TestMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.heads, "HEAD_SECONDS", 3_600)
+    begin = HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
+    async with served(sqlite_market) as url:
+        assert await heard(url, begin + (b"X-More: " + b"x" * 990 + b"\r\n") * 400) == b""
+
+
+async def test_a_trailer_is_no_header(sqlite_market: TestMarket) -> None:
+    ada = await sqlite_market.register("Ada")
+    trailer = b"X-Api-Key: %b\r\nConnection: close\r\n\r\n" % ada.keys["test"].encode()
+    sent = HEAD.replace(b"/v1/agents", b"/v1/schedules") + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    async with served(sqlite_market) as url:
+        answer = await heard(url, sent + b"2\r\n{}\r\n0\r\n" + trailer)
+        known = await heard(url, sent.replace(b"\r\n\r\n", b"\r\n" + trailer) + b"2\r\n{}\r\n0\r\n\r\n")
+    assert (answer[9:12], known[9:12]) == (b"401", b"400")
+
+
+async def test_each_request_of_a_connection_may_have_a_head_of_its_own_and_a_body_a_mebibyte(
+    http: httpx.AsyncClient,
+) -> None:
+    for _ in range(3):
+        answer = await http.post("/v1/agents", content=b" " * 1_000_000, headers={"X-Long": "x" * 40_000})
+        assert answer.json()["error"]["details"]["violations"] == [{"param": "name", "message": "required"}]
+
+
+async def test_a_request_half_sent_is_not_waited_for_and_one_that_is_worked_on_is(
+    sqlite_market: TestMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.heads, "HEAD_SECONDS", 0.05)
+    async with served(sqlite_market) as url:
+        place = url.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*place.split(":"))
+        writer.write(HEAD.replace(b"%s", place.encode()) + b"Content-Length: 14\r\n\r\n")
+        for half in (b"", b"\r\n", b"GET /", HEAD):
+            assert await heard(url, half) == b""
+        writer.write(b'{"name":"Ada"}')
+        assert (await reader.readline()).startswith(b"HTTP/1.1 201")
+        writer.close()
 
 
 HEADERS = (

@@ -30,7 +30,7 @@ KEYED = [{"bearer": []}, {"apiKey": []}, SIGNED, {"oauth": []}]
 LOGIN = ("get_access_token", "POST", "/v1/oauth/token")  # OAuth's own, and no operation
 DOCUMENT = openapi(CATALOGUE.values(), house(Limits()))
 EVERYWHERE = {"host_not_allowed", "origin_not_allowed", "payload_too_large", "unsupported_media_type"}
-EVERYWHERE |= {"internal_error", "overloaded"}
+EVERYWHERE |= {"headers_too_large", "internal_error", "overloaded"}
 PER_OPERATION = pytest.mark.parametrize("op", SERVED, ids=lambda op: op.name)
 
 

@@ -14,6 +14,7 @@ from mcp.client import Client
 
 from server.app import assemble
 from server.edge import Edge, hosts_of
+from server.heads import bounded_http
 from server.settings import Settings
 from server.world.clock import SystemDice
 from tests.market import TestMarket
@@ -32,7 +33,10 @@ async def served(market: TestMarket) -> AsyncIterator[str]:
     hosts = hosts_of([f"http://{place}"])
     surfaces = assemble(market.market, Settings(_env_file=None), hosts)
     edge = Edge(surfaces, hosts, market.market.house.docs_url, SystemDice())
-    config = uvicorn.Config(edge, lifespan="off", log_level="warning", access_log=False, ws="none", proxy_headers=False)
+    http = bounded_http(market.market.house.docs_url)
+    config = uvicorn.Config(
+        edge, http=http, lifespan="off", log_level="warning", access_log=False, ws="none", proxy_headers=False
+    )
     server = uvicorn.Server(config)
     stop = asyncio.Event()
     serving = asyncio.create_task(_serve(server, listening, surfaces.mcp.running(), stop))

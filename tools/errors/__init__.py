@@ -26,6 +26,7 @@ from tools.errors.bounties import (
 from tools.errors.disputes import AlreadyVoted, DeadlineMissed, DisputeClosed
 from tools.errors.door import (
     Forbidden,
+    HeadersTooLarge,
     HostNotAllowed,
     IdempotencyKeyReused,
     InternalError,
@@ -102,6 +103,7 @@ __all__ = [
     "Forbidden",
     "HandleLimit",
     "HandleTaken",
+    "HeadersTooLarge",
     "HostNotAllowed",
     "IdempotencyKeyReused",
     "InputSchemaMismatch",

@@ -40,6 +40,13 @@ class PayloadTooLarge(ValidationFailed):
     usual_hint = "A request body is at most 1 MiB; an input or output at most 524288 bytes, a value in memory 65536, data of a message 32768, a schedule's payload 16384, a preview 4096."
 
 
+class HeadersTooLarge(ValidationFailed):
+    """431: the request line and headers are larger than 64 KiB, or do not end."""
+
+    status, code = 431, "headers_too_large"
+    usual_hint = "Send fewer and shorter headers and a shorter path; what is large belongs in the body."
+
+
 class UnsupportedMediaType(ValidationFailed):
     """415: the body is compressed."""
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import orjson
 
 from tools.rules.canonical import canonical, sha256_hex
-from tools.rules.schemas import compiled, is_heavy
+from tools.rules.schemas import MAX_LIGHT_READING, compiled, is_heavy, reading
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
@@ -81,9 +81,9 @@ def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
     """Whether `failures` may hold the interpreter for long: then it belongs in a process that can be stopped."""
     hashed = {rule.path for rule in rules if rule.kind == "sha256"}
     schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
-    return len(hashed) * output_bytes > MOST_HASHED or any(
-        is_heavy(one, output_bytes * len(schemas)) for one in schemas
-    )
+    if len(hashed) * output_bytes > MOST_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:
+        return True
+    return any(is_heavy(one, output_bytes * len(schemas)) for one in schemas)
 
 
 def _schema_faults(rule: Rule, output: Json) -> Iterator[Failure]:

@@ -10,23 +10,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
-from math import prod
 from typing import Any, TypeAlias
 
 import jsonschema_rs
 import orjson
 
+from tools.rules import schemapatterns as patterns
 from tools.rules.jsontext import BadJson, Json, check_tree
 
 MAX_BYTES, MAX_DEPTH, MAX_SUBSCHEMAS, MAX_EXPANDED = 64 * 1024, 32, 4000, 20_000
-MAX_PATTERNS, MAX_PATTERN_LENGTH, MAX_REFS, MAX_ENUM = 100, 512, 200, 1000
+MAX_REFS, MAX_ENUM = 200, 1000
 MAX_VIOLATIONS, MAX_MESSAGE = 20, 300
-MAX_LIGHT_BYTES, MAX_LIGHT_COST = 64 * 1024, 300_000
+MAX_LIGHT_BYTES, MAX_LIGHT_COST, MAX_LIGHT_READING = 64 * 1024, 300_000, 2_000
 KEPT_CHECKERS = 256
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = re.compile(r"#/\$defs/([A-Za-z0-9._-]{1,128})")
-_COUNTED = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
 _REGEX_BYTES = 2 << 20  # what a schema's compiled patterns share; their caches may take as much again
 _EXPLAIN_AT_MOST = 10_000  # subschemas compiled to explain one document, a pattern counted as several: about 50 ms
 
@@ -79,8 +78,8 @@ def admit(schema: Json) -> None:
     """Raise SchemaRefused unless `schema` may be kept and any document be checked against it.
 
     Admitted: `"type": "object"` on top; 64 KB, 4000 subschemas, with references followed 32 levels and 20 000 subschemas; 100 patterns
-    of 512 characters for a linear-time engine (no lookaround, no backreferences); references to `#/$defs/<name>`, never recursive;
-    no $id, $anchor, $dynamicRef, $vocabulary; $schema absent or 2020-12.
+    of 512 characters for a linear-time engine (no lookaround, no backreferences, no flags), read in 20 ms together; references to
+    `#/$defs/<name>`, never recursive; no $id, $anchor, $dynamicRef, $vocabulary; $schema absent or 2020-12.
     """
     try:
         check_tree(schema)
@@ -93,6 +92,8 @@ def admit(schema: Json) -> None:
     if schema.get("$schema", _DIALECT) not in (_DIALECT, _DIALECT + "#"):
         raise SchemaRefused("$schema must be absent or draft 2020-12.", "/$schema")
     _check_subschemas(schema)
+    if reading_of(schema) > patterns.MAX_READING:
+        raise SchemaRefused(patterns.TOO_LONG)
     _compile(schema)
     measured = _measure_all(schema)
     if measured.height > MAX_DEPTH or measured.size > MAX_EXPANDED:
@@ -106,14 +107,30 @@ def compiled(schema_text: str) -> "Checker":
     return Checker(orjson.loads(schema_text))
 
 
+@lru_cache(KEPT_CHECKERS)
+def reading(schema_text: str) -> float:
+    """Microseconds the patterns of a schema take the engine to read, about."""
+    return reading_of(orjson.loads(schema_text))
+
+
+def reading_of(schema: Json) -> float:
+    """The same of a schema that need not have been admitted."""
+    return sum(
+        patterns.reading_weight(pattern) for _, node in _subschemas(schema) for pattern in patterns.patterns_in(node)
+    )
+
+
 def is_heavy(schema_text: str, instance_bytes: int) -> bool:
     """Whether a check may hold the interpreter for more than about 20 ms: then it belongs in a process that can be stopped.
 
+    So does one by patterns that take long to read: to say what is wrong they are read again for each level they stand below.
     A check costs at most (values in the document) x (subschemas that can meet at one value); a value takes two bytes or more, and a
     unit of that breadth 0.13 microseconds (measured). `violations` takes a few times as long. The engine does not give up the
     interpreter's lock, so a thread does not help.
     """
-    return instance_bytes > MAX_LIGHT_BYTES or instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
+    if instance_bytes > MAX_LIGHT_BYTES or reading(schema_text) > MAX_LIGHT_READING:
+        return True
+    return instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
 
 
 class Checker:
@@ -153,11 +170,11 @@ def _inner(keyword: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _check_subschemas(schema: dict[str, Any]) -> None:
     names = schema.get("$defs") if isinstance(schema.get("$defs"), dict) else {}
-    patterns = refs = 0
+    found = refs = 0
     for count, (pointer, node) in enumerate(_subschemas(schema), 1):
-        patterns, refs = patterns + len(_patterns(node)), refs + ("$ref" in node)
-        if count > MAX_SUBSCHEMAS or patterns > MAX_PATTERNS or refs > MAX_REFS:
-            bounds = f"{MAX_SUBSCHEMAS} subschemas, {MAX_PATTERNS} patterns and {MAX_REFS} references"
+        found, refs = found + len(patterns.patterns_in(node)), refs + ("$ref" in node)
+        if count > MAX_SUBSCHEMAS or found > patterns.MAX_PATTERNS or refs > MAX_REFS:
+            bounds = f"{MAX_SUBSCHEMAS} subschemas, {patterns.MAX_PATTERNS} patterns and {MAX_REFS} references"
             raise SchemaRefused(f"The schema has more than is admitted: {bounds}.", pointer)
         _check_node(pointer, node, names or {})
 
@@ -166,19 +183,14 @@ def _check_node(pointer: str, node: dict[str, Any], names: Mapping[str, Any]) ->
     for keyword in node:
         if keyword in _REFUSED or (keyword == "$schema" and pointer):
             raise SchemaRefused(f"{keyword} is not supported here.", f"{pointer}/{keyword}")
-    if any(len(pattern) > MAX_PATTERN_LENGTH for pattern in _patterns(node)):
-        raise SchemaRefused(f"A pattern is longer than {MAX_PATTERN_LENGTH} characters.", pointer)
+    for pattern in patterns.patterns_in(node):
+        if wrong := patterns.refusal_of(pattern):
+            raise SchemaRefused(wrong, pointer)
     if isinstance(node.get("enum"), list) and len(node["enum"]) > MAX_ENUM:
         raise SchemaRefused(f"An enum has more than {MAX_ENUM} values.", f"{pointer}/enum")
     if "$ref" in node and _target(node) not in names:
         wanted = "#/$defs/<name> of a schema at the top, its name of letters, digits, '.', '_' and '-'"
         raise SchemaRefused(f"$ref must be {wanted}.", f"{pointer}/$ref")
-
-
-def _patterns(node: dict[str, Any]) -> list[str]:
-    named = node.get("patternProperties")
-    found = list(named) if isinstance(named, dict) else []
-    return [*found, node["pattern"]] if isinstance(node.get("pattern"), str) else found
 
 
 def _target(node: dict[str, Any]) -> str:
@@ -187,7 +199,7 @@ def _target(node: dict[str, Any]) -> str:
 
 
 def _compile(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    size = _REGEX_BYTES // max(1, sum(len(_patterns(node)) for _, node in _subschemas(schema)))
+    size = _REGEX_BYTES // max(1, sum(len(patterns.patterns_in(node)) for _, node in _subschemas(schema)))
     options = jsonschema_rs.RegexOptions(size_limit=size, dfa_size_limit=size)
     try:
         return jsonschema_rs.Draft202012Validator(schema, offline=True, validate_formats=False, pattern_options=options)
@@ -274,20 +286,13 @@ def _own_weight(schema: dict[str, Any]) -> float:
         weight += 30 if isinstance(schema["multipleOf"], int) else 350
     weight += sum(len(schema.get(keyword, ())) / 8 for keyword in ("dependentRequired", "dependentSchemas"))
     weight += _literal_weight([schema.get("const"), schema.get("enum")])
-    return weight + sum(map(_pattern_weight, _patterns(schema)))
+    return weight + sum(map(patterns.running_weight, patterns.patterns_in(schema)))
 
 
 def _literal_weight(value: object) -> float:
     if isinstance(value, (dict, list)):
         return len(value) / 8 + sum(map(_literal_weight, value.values() if isinstance(value, dict) else value))
     return 10 if isinstance(value, float) else 2 if isinstance(value, int) else 0
-
-
-def _pattern_weight(pattern: str) -> float:
-    """Grows with the states a character can meet: about one for four letters, and as many as a repetition counts."""
-    counts = [max(int(low), int(high or 1), 1) for low, high in _COUNTED.findall(pattern)]
-    states = len(pattern) / 4 + (prod(counts) if "){" in pattern else sum(counts))
-    return 2 + min(states, 400) / 4
 
 
 # --- what is wrong with a document ------------------------------------------------------------------------------------
@@ -361,7 +366,8 @@ class _Explanation:
         known = self._checks.get(id(part))
         if known is None:
             alone = {"allOf": [part], "$defs": self._reached(part)}
-            self._spent += sum(1 + 10 * sum(map(_pattern_weight, _patterns(node))) for _, node in _subschemas(alone))
+            seen = (patterns.patterns_in(node) for _, node in _subschemas(alone))
+            self._spent += sum(1 + sum(map(patterns.explaining_weight, found)) for found in seen)
             if self._spent > _EXPLAIN_AT_MOST:
                 return True
             known = self._checks[id(part)] = (part, _compile(alone).is_valid)

@@ -10,6 +10,8 @@ from tools.context import Outside
 from tools.errors import InvalidRequest, PayloadTooLarge
 from tools.records.base import Json
 from tools.rules.acceptance import MOST_BYTES, MOST_RULES, Rule, failures, is_costly, rules_in
+from tools.rules.schemapatterns import MAX_READING, TOO_LONG
+from tools.rules.schemas import reading_of
 from tools.steps.judging import in_time, judge_schema
 
 HEX64 = "0123456789abcdef"
@@ -61,16 +63,18 @@ def judge_rules(rules: list[AcceptanceRule] | None, param: str = "acceptance") -
     """The rules as JSON text, their schemas admitted; None for none."""
     if not rules:
         return None
+    text = orjson.dumps([dict(rule) for rule in rules])
+    if len(text) > MOST_BYTES:
+        raise PayloadTooLarge(f"{param} is {len(text)} bytes; at most {MOST_BYTES} are taken", param=param)
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names):
         raise InvalidRequest(f"{param}: every rule has a name of its own", param=param)
     _can_all_be_kept(rules, param)
-    for place, rule in enumerate(rules):
-        if rule.kind == "schema":
-            judge_schema(rule.value, f"{param}.{place}.value")
-    text = orjson.dumps([rule.model_dump() for rule in rules])
-    if len(text) > MOST_BYTES:
-        raise PayloadTooLarge(f"{param} is {len(text)} bytes; at most {MOST_BYTES} are taken", param=param)
+    schemas = {place: rule.value for place, rule in enumerate(rules) if rule.kind == "schema"}
+    if sum(map(reading_of, schemas.values())) > MAX_READING:
+        raise InvalidRequest(f"{param}: {TOO_LONG}", param=param)
+    for place, schema in schemas.items():
+        judge_schema(schema, f"{param}.{place}.value")
     return text.decode()
 
 

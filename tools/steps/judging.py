@@ -35,7 +35,7 @@ def judge_schema(schema: Json, param: str) -> Document | None:
         raise InvalidRequest(
             f"{param}{refused.path.replace('/', '.')}: {refused}",
             param=param,
-            hint="JSON Schema draft 2020-12: type object on top, local $refs into $defs, linear patterns, 64 KB.",
+            hint="JSON Schema draft 2020-12: type object on top, local $refs into $defs, short linear patterns without flags, 64 KB.",
         ) from None
     return document(schema, param)
 

@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StringConstraints
 
 from tools.arguments import Arguments, OneLine
 from tools.context import Outside
@@ -13,6 +13,7 @@ from tools.rules.keys import public_key_from
 from tools.steps.screening import public_words_beside
 
 HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
+URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\:\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?")
 ENDPOINTS = ("a2a_card_url", "mcp_url", "api_url", "webhook_url", "homepage")
 PUBLIC = ("name", "handle", "description", "capabilities", "tags", "endpoints", "framework")
 MOST_METADATA = 16_384
@@ -26,13 +27,22 @@ def _handle(text: str) -> str:
     return text
 
 
+def _few(given: Any) -> Any:
+    """Said before each of many names is judged."""
+    if isinstance(given, dict) and len(given) > len(ENDPOINTS):
+        raise ValueError(f"at most {len(ENDPOINTS)}: {', '.join(ENDPOINTS)}")
+    return given
+
+
 def _endpoints(given: dict[str, str | None]) -> dict[str, str | None]:
     unknown = sorted(set(given) - set(ENDPOINTS))
     if unknown:
         raise ValueError(f"unknown {unknown[0]}; known: {', '.join(ENDPOINTS)}")
     for name, url in given.items():
-        if url is not None and not (url.startswith(("https://", "http://")) and len(url) <= 2048 and url.isprintable()):
-            raise ValueError(f"{name} must be an http or https URL of at most 2048 characters")
+        if url is not None and not (len(url) <= 2048 and url.isprintable() and URL.fullmatch(url)):
+            raise ValueError(
+                f"{name} must be an http or https URL of at most 2048 characters, with a host, without user and spaces"
+            )
     return given
 
 
@@ -45,7 +55,7 @@ def _metadata(given: dict[str, Json]) -> dict[str, Json]:
 # What the validators above refuse with their own words, as far as JSON Schema can say it.
 HANDLE_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HANDLE.pattern}$"}
 URL_SCHEMA: dict[str, JsonValue] = {
-    "anyOf": [{"type": "string", "pattern": "^https?://", "maxLength": 2048}, {"type": "null"}]
+    "anyOf": [{"type": "string", "pattern": f"^{URL.pattern}$", "maxLength": 2048}, {"type": "null"}]
 }
 ENDPOINTS_SCHEMA: dict[str, JsonValue] = {
     "properties": dict.fromkeys(ENDPOINTS, URL_SCHEMA),
@@ -60,7 +70,12 @@ def _public_key(text: str) -> str:
 KEY_SCHEMA: dict[str, JsonValue] = {"pattern": "^([0-9a-fA-F]{64}|did:key:z6Mk[1-9A-HJ-NP-Za-km-z]{44})$"}
 PublicKey = Annotated[str, Field(json_schema_extra=KEY_SCHEMA), AfterValidator(_public_key)]
 Handle = Annotated[str, Field(min_length=3, max_length=32, json_schema_extra=HANDLE_SCHEMA), AfterValidator(_handle)]
-Endpoints = Annotated[dict[str, str | None], Field(json_schema_extra=ENDPOINTS_SCHEMA), AfterValidator(_endpoints)]
+Endpoints = Annotated[
+    dict[str, str | None],
+    Field(json_schema_extra=ENDPOINTS_SCHEMA),
+    BeforeValidator(_few),
+    AfterValidator(_endpoints),
+]
 Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda given: list(dict.fromkeys(given)))]
 
 
