@@ -115,9 +115,7 @@ def reading(schema_text: str) -> float:
 
 def reading_of(schema: Json) -> float:
     """The same of a schema that need not have been admitted."""
-    return sum(
-        patterns.reading_weight(pattern) for _, node in _subschemas(schema) for pattern in patterns.patterns_in(node)
-    )
+    return sum(patterns.reading_weight(one) for _, node in _subschemas(schema) for one in patterns.patterns_in(node))
 
 
 def is_heavy(schema_text: str, instance_bytes: int) -> bool:
