@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import Receive, Scope, Send
 
 from protocol import mcp_wire as wire
-from protocol.http import challenged, read_body, replayed, send_refusal
+from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp_texts import (
     GUIDES,
     Texts,
@@ -28,13 +28,15 @@ from protocol.mcp_texts import (
     read_resource,
     resources,
 )
-from protocol.mcp_tools import Tools
+from protocol.mcp_tools import Called, Tools
+from protocol.toolsets import View, view_of
+from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
-from tools.errors import MethodNotAllowed
+from tools.errors import MarketError, MethodNotAllowed
 from tools.registry import CATALOGUE
 from tools.rules.jsontext import BadJson
-from tools.rules.oauth import CLOSED_MCP
+from tools.rules.oauth import CLOSED_MCP, OPEN_MCP
 from tools.tokens import is_token
 
 Request = ServerRequestContext[Any, Any]
@@ -69,7 +71,7 @@ class Extra:
 
 
 class McpSurface:
-    """The ASGI application for /mcp and /mcp/oauth, with or without a slash. Behind the edge, which bounds bodies and gives requests their ids.
+    """The ASGI application for /mcp and what is below it, with or without a slash. Behind the edge, which bounds bodies and gives requests their ids.
 
     `approach_of` reads who calls; `allowed_hosts` are the host[:port] texts served under, () to leave Host to the edge.
     """
@@ -98,15 +100,14 @@ class McpSurface:
         body = await read_body(receive)
         if body is None:
             return
-        approach, path = self.approach_of(scope, Surface.MCP).with_body(body), scope["path"].rstrip("/")
-        if (path == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
-            tried = not approach.keyless
-            told = challenged(closed, self.market.house, scope["headers"], path, tried=tried)
-            await send_refusal(send, closed, *told)
+        approach = self.approach_of(scope, Surface.MCP).with_body(body)
+        try:
+            view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
+        except MarketError as astray:
+            await send_refusal(send, self.market.refuse_stranger(astray, approach))
             return
-        if scope["method"] != "POST":
-            error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
-            await send_refusal(send, self.market.refuse(error, approach))
+        if (closed := await self._shut(scope, approach)) is not None:
+            await send_refusal(send, *closed)
             return
         if refused := await self.market.unread(approach, len(body)):
             await send_refusal(send, refused)
@@ -120,11 +121,22 @@ class McpSurface:
             await self._refuse(send, approach, wire.send_malformed(send, why))
             return
         tool = wire.called_tool(request)
-        if tool not in self.tools.operations and (refused := await self.market.knock(approach)):
+        if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
             await send_refusal(send, refused)
             return
         manager = self.streaming if tool in self.extra.calls else self.plain
-        await manager.handle_request(wire.for_sdk(scope, approach, bad), replayed(body, receive), send)
+        await manager.handle_request(wire.for_sdk(scope, approach, view, bad), replayed(body, receive), send)
+
+    async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
+        """The refusal, with its headers, of who shows nothing that holds where something must, and of another method."""
+        opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
+        if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
+            tried = not approach.keyless
+            return closed, *challenged(closed, self.market.house, scope["headers"], opening, tried=tried)
+        if scope["method"] != "POST":
+            error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
+            return (self.market.refuse(error, approach),)
+        return None
 
     async def _refuse(self, send: Send, approach: Approach, answering: Coroutine[Any, Any, None]) -> None:
         """Send what is wrong with a request; it counts, and beyond its window that is all that is said."""
@@ -164,14 +176,15 @@ class McpSurface:
         return server
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=whole(self.tools.listed(_approach(request)), asked))
+        return t.ListToolsResult(tools=whole(self.tools.listed(_approach(request), _view(request)), asked))
 
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.CallToolResult:
         if asked.name in self.extra.calls:
             return await self.extra.calls[asked.name](request, asked)
         bad = None if request.request is None else request.request.scope["state"]["bad_json"]
         repeat = None if request.request is None else request.request.headers.get("idempotency-key")
-        return await self.tools.call(asked.name, asked.arguments or {}, _approach(request), bad, repeat)
+        call = Called(asked.name, asked.arguments or {}, repeat, _view(request).readonly)
+        return await self.tools.call(call, _approach(request), bad)
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
@@ -204,6 +217,13 @@ def whole(items: list[Item], asked: Listing) -> list[Item]:
     if asked is not None and asked.cursor is not None:
         raise MCPError(t.INVALID_PARAMS, "Invalid cursor")
     return items
+
+
+def _view(request: Request) -> View:
+    if request.request is None:
+        return View()
+    view: View = request.request.scope["state"]["view"]
+    return view
 
 
 def _approach(request: Request) -> Approach:

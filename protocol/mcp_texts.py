@@ -7,6 +7,7 @@ from typing import Protocol
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
+from protocol.toolsets import FIND
 from tools.ports import Env
 
 SKILL_URI, LLMS_URI = "doc://skill.md", "doc://llms.txt"
@@ -106,6 +107,7 @@ def instructions(registered: Collection[str]) -> str:
             "the market never holds money.",
             f"To buy: {_chain(BUYING, registered)}.",
             f"To sell: {_chain(SELLING, registered)}.",
+            *(("For anything else: find_tools, then call_tool.",) if FIND in registered else ()),
             "Searching and reading need no key. A key is the X-API-Key header of the connection, or the argument api_key. "
             "Keys as_test_… trade with test money, as_live_… with real USDC.",
             "Amounts are integers in USDC minor units: 1000000 = 1 USDC. Answers name the calls that are possible next; "

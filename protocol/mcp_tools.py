@@ -1,66 +1,104 @@
 """MCP tools, made from the registry: one per operation, and what their calls answer."""
 
+import difflib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.reserved import IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, take
-from protocol.shapes import Schema, output_schema
+from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
+from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
-from tools.errors import InvalidRequest, MalformedJson
+from tools.errors import Forbidden, InvalidRequest, MalformedJson, MarketError
 from tools.errors.base import Json
 from tools.registry import Operation
 from tools.rules.jsontext import BadJson
+from tools.shapes import Schema, output_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call as it came: `repeat` is the Idempotency-Key of a header; `readonly`: nothing may be changed at this address."""
+
+    name: str
+    arguments: dict[str, Json]
+    repeat: str | None = None
+    readonly: bool = False
 
 
 class Tools:
     """Operations as tools, in their order, for connections with and without a credential."""
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
-        self.market, self.brand = market, market.house.brand
+        self.market, self.brand, self.more = market, market.house.brand, more
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
-        self.keyed = [*(tool_of(op, keyless=False) for op in self.operations.values()), *more]
-        self.keyless = [*(tool_of(op, keyless=True) for op in self.operations.values()), *more]
-        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in self.keyed}
+        self.toolsets = frozenset(op.toolset for op in self.operations.values())
+        self.keyed, self.keyless = (
+            {CALL: call_tool(keyless)} | {op.name: tool_of(op, keyless) for op in self.operations.values()}
+            for keyless in (False, True)
+        )
+        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
 
-    def listed(self, approach: Approach) -> list[t.Tool]:
+    def listed(self, approach: Approach, view: View) -> list[t.Tool]:
         """What this connection is shown: without a credential of its own, the argument that carries one."""
-        return self.keyless if approach.keyless else self.keyed
+        tools = self.keyless if approach.keyless else self.keyed
+        return [*(tools[name] for name in shown(view, self.operations.values())), *self.more]
 
-    async def call(
-        self,
-        name: str,
-        given: dict[str, Json],
-        approach: Approach,
-        bad: BadJson | None = None,
-        header_key: str | None = None,
-    ) -> t.CallToolResult:
+    async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> t.CallToolResult:
         """Call through the door. An unknown name is a fault of the protocol; every other refusal is a result."""
-        op = self.operations.get(name)
-        if op is None:
-            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {name[:64]}")
+        if called.name not in self.keyed:
+            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}")
+        op = self.operations.get(called.name)
         try:
             if bad is not None:
                 raise MalformedJson(bad.message, param=bad.path or None)
+            op, given = (op, called.arguments) if op else self._unwrapped(called.arguments)
+            if called.readonly and not op.safe:
+                raise Forbidden(
+                    f"{op.name} changes something, and this address is for reading", hint="Call it at /mcp."
+                )
             reserved = take(given)
-            if header_key is not None and reserved.idempotency_key not in (None, header_key):
+            if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
-        except (MalformedJson, InvalidRequest) as error:
+        except MarketError as error:
             return self._result(op, self.market.refuse_stranger(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key)
-        answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or header_key)
+        answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or called.repeat)
         return self._result(op, answer, approach)
 
-    def _result(self, op: Operation, answer: Answer, approach: Approach) -> t.CallToolResult:
+    def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+        """The operation that call_tool names, and its arguments; a reserved one may stand beside or among them."""
+        outer = take(given)
+        name, arguments = outer.arguments.pop("name", None), outer.arguments.pop("arguments", None) or {}
+        if outer.arguments:
+            unknown = min(outer.arguments)[:64]
+            raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
+        if not isinstance(arguments, dict):
+            raise InvalidRequest("arguments: must be an object", param="arguments")
+        beside = {API_KEY: outer.api_key, IDEMPOTENCY_KEY: outer.idempotency_key}
+        for word, value in beside.items():
+            if value is not None and arguments.get(word, value) != value:
+                raise InvalidRequest("one call came with two different values", param=word)
+        kept = {word: value for word, value in beside.items() if value is not None}
+        return self._named_operation(name), arguments | kept
+
+    def _named_operation(self, name: Json) -> Operation:
+        op = self.operations.get(name) if isinstance(name, str) else None
+        if op is None:
+            near = difflib.get_close_matches(str(name)[:64], self.operations, n=1)
+            hint = f"Did you mean {near[0]}? find_tools names others." if near else "find_tools names them."
+            raise InvalidRequest("name: there is no tool of that name", param="name", hint=hint)
+        return op
+
+    def _result(self, op: Operation | None, answer: Answer, approach: Approach) -> t.CallToolResult:
         """Errors carry no structuredContent: published clients hold it against the output schema and throw."""
         content: list[t.ContentBlock] = [t.TextContent(text=answer.body.decode())]
-        if answer.refused:
+        if answer.refused or op is None:
             return t.CallToolResult(content=content, is_error=True, _meta=self._named({"error": answer.error}))
         told: dict[str, Any] = {"replayed": True} if answer.replayed else {}
         if approach.keyless and (op.shows_secrets or approach.argument_key):
@@ -90,5 +128,29 @@ def tool_of(op: Operation, keyless: bool) -> t.Tool:
             destructive_hint=op.destructive,
             idempotent_hint=op.idempotent,
             open_world_hint=op.open_world,
+        ),
+    )
+
+
+def call_tool(keyless: bool) -> t.Tool:
+    """The tool that calls any other, for clients that call only what they were shown."""
+    properties: Schema = {
+        "name": {"type": "string", "maxLength": 64, "description": "a tool's name, from find_tools"},
+        "arguments": {"type": "object", "description": "its arguments, as its input_schema says"},
+    }
+    return t.Tool(
+        name=CALL,
+        title="Call tool",
+        description="Call any tool of this market by its name, also one that tools/list does not show. find_tools says which "
+        "there are and what they take. The answer is that tool's own; so are its errors.",
+        input_schema={
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties | reserved_properties(keyless=keyless, repeats=True),
+            "required": ["name"],
+        },
+        output_schema={"type": "object"},
+        annotations=t.ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
         ),
     )

@@ -10,6 +10,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
+from protocol.toolsets import View
 from tools.context import Approach
 from tools.errors.base import Json
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
@@ -35,7 +36,7 @@ def stripped(scope: Scope) -> Scope:
     return {**scope, "headers": [(name.lower(), value.strip()) for name, value in scope["headers"]]}
 
 
-def for_sdk(scope: Scope, approach: Approach, bad: BadJson | None) -> Scope:
+def for_sdk(scope: Scope, approach: Approach, view: View, bad: BadJson | None) -> Scope:
     """What the SDK may see: no credential, so none can get into a log, and an Origin only where it is to be refused."""
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
     headers = [
@@ -43,7 +44,7 @@ def for_sdk(scope: Scope, approach: Approach, bad: BadJson | None) -> Scope:
     ]
     if not LOOPBACK.fullmatch(host) or all(map(_is_loopback, _origins(scope))):
         headers = [(name, value) for name, value in headers if name != b"origin"]
-    state = {**scope.get("state", {}), "approach": approach, "bad_json": bad}
+    state = {**scope.get("state", {}), "approach": approach, "view": view, "bad_json": bad}
     own = [
         (b"host", host.encode("latin-1")),
         (b"content-type", b"application/json"),

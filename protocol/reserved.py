@@ -6,10 +6,10 @@ nowhere else. Neither value is validated, fingerprinted, stored or echoed with t
 
 from dataclasses import dataclass
 
-from protocol.shapes import Schema, input_schema
 from tools.errors import InvalidRequest
 from tools.errors.base import Json
 from tools.registry import Operation
+from tools.shapes import Schema, input_schema
 
 API_KEY = "api_key"
 IDEMPOTENCY_KEY = "idempotency_key"
@@ -57,11 +57,16 @@ def listed_schema(op: Operation, keyless: bool) -> Schema:
     taken = own.keys() & {API_KEY, IDEMPOTENCY_KEY}
     if taken:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
-    offered = {
-        **({API_KEY: API_KEY_PROPERTY} if keyless and op.auth != "none" else {}),
-        **({} if op.safe else {IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY}),
-    }
+    offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe)
     return {**schema, "properties": {**own, **offered}}
+
+
+def reserved_properties(*, keyless: bool, repeats: bool) -> Schema:
+    """The reserved arguments as properties: the key for who has shown none, the key of a repeat for what writes."""
+    return {
+        **({API_KEY: API_KEY_PROPERTY} if keyless else {}),
+        **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY} if repeats else {}),
+    }
 
 
 def _text(arguments: dict[str, Json], name: str) -> str | None:

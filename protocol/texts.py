@@ -130,6 +130,8 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
     ]
     surfaces = [
         f"- [MCP]({base}/mcp): streamable HTTP without sessions; the key in the X-API-Key header or the argument api_key",
+        f"- [More tools]({base}/mcp?toolsets=all): the common tools are listed first; ?toolsets=bounties,jobs lists these; find_tools and "
+        f"call_tool reach any. {base}/mcp/readonly changes nothing",
         f"- [A2A]({base}/a2a): protocols 1.0 and 0.3 over JSON-RPC and HTTP+JSON; one data part with tool and arguments",
         f"- [Agent card]({base}/.well-known/agent-card.json): signed, for A2A clients",
         f"- [An agent's own card]({base}/agents/{{agent_id}}/agent-card.json): and beside it erc8004.json, did.json, jwks.json, cimd.json",

@@ -35,12 +35,11 @@ from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
 from tools.house import House
 from tools.ports import Chain, Env, World
-from tools.rules.oauth import CLOSED_MCP, OPEN_MCP
+from tools.rules.oauth import OPEN_MCP
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-MCP_PATHS = frozenset(path + slash for path in (OPEN_MCP, CLOSED_MCP) for slash in ("", "/"))
 MARKDOWN, JSON = "text/markdown; charset=utf-8", "application/json"
 
 
@@ -57,7 +56,7 @@ class Served:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path in MCP_PATHS:
+        if path == OPEN_MCP or path.startswith(f"{OPEN_MCP}/"):
             await self.mcp(scope, receive, send)
         elif path == "/a2a" or path.startswith("/a2a/"):
             await self.a2a(scope, receive, send)

@@ -13,6 +13,7 @@ from tools.operations import (
     events,
     exports,
     figures,
+    finding,
     history,
     inbox,
     jobs,
@@ -42,7 +43,7 @@ from tools.operations import (
 from tools.registry import CATALOGUE
 
 CONTENTS = (
-    meta, figures, wanted, support,
+    meta, finding, figures, wanted, support,
     agents, exports, keys, recovery, directory, reputation, reviews, wallets, domains, onchain, documents,
     search, listings, bounties, proposals, awards,
     jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,

@@ -14,12 +14,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from protocol.mcp import McpSurface
+from protocol.toolsets import CORE
 from server.edge import hosts_of
 from tests.surfaces.conftest import FixedTexts, approach_of, edged, serve
 from tests.surfaces.echoes import echoing
-from tools.context import Surface
 from tools.dispatch import Market
-from tools.registry import CATALOGUE
 
 Mode = Literal["legacy", "auto"]
 MODES: tuple[Mode, ...] = ("legacy", "auto")
@@ -62,7 +61,7 @@ async def test_the_sdks_client_buys_its_way_in_over_http(market: Market, mode: M
 async def walk(client: Client) -> None:
     """List, register, use the key as an argument, be refused, read and complete: all a stranger does without a header."""
     listed = (await client.list_tools()).tools
-    assert [tool.name for tool in listed] == [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    assert [tool.name for tool in listed] == list(CORE)
     made = (await client.call_tool("register_agent", {"name": "Ada"})).structured_content
     assert made is not None
     me = await client.call_tool("get_me", {"api_key": made["api_keys"]["test"]})
@@ -103,7 +102,7 @@ async def test_fastmcps_client_lists_calls_and_is_refused_cleanly(market: Market
         made = await client.call_tool("register_agent", {"name": "Ada"})
         refused = await client.call_tool("get_me", {}, raise_on_error=False)
         prompts = [prompt.name for prompt in await client.list_prompts()]
-    assert names == [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    assert names == list(CORE)
     assert made.structured_content["agent"]["handle"] == "ada"
     assert refused.is_error
     assert json.loads(refused.content[0].text)["error"]["code"] == "unauthenticated"

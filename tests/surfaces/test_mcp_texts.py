@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from protocol.mcp_texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
+from protocol.toolsets import CALL
 from tests.surfaces.conftest import FixedTexts
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.dispatch import Market
@@ -38,7 +39,7 @@ async def test_what_the_server_says_names_only_tools_it_lists(market: Market) ->
         text = mcp.surface.server.instructions
         prompts = [(await mcp.ask(MODERN, "prompts/get", {"name": name})).result for name in GUIDES]
     said = f"{text} {[part['content']['text'] for prompt in prompts for part in prompt['messages']]}"
-    assert set(WORD.findall(said)) - ARGUMENTS <= set(CATALOGUE)
+    assert set(WORD.findall(said)) - ARGUMENTS <= {*CATALOGUE, CALL}
 
 
 @pytest.mark.parametrize("era", ERAS)

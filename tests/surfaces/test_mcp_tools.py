@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from protocol.reserved import API_KEY_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
-from protocol.shapes import input_schema, output_schema
+from protocol.toolsets import CALL, FIND
 from tests.surfaces.echoes import echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.arguments import Arguments
@@ -15,6 +15,7 @@ from tools.context import Context, Surface
 from tools.dispatch import Market
 from tools.records.agents import Agent
 from tools.registry import CATALOGUE, operation
+from tools.shapes import input_schema, output_schema
 
 KEY = [("x-api-key", "as_test_" + "0" * 40)]
 
@@ -25,20 +26,25 @@ def _echoes() -> Iterator[None]:
         yield
 
 
+ALL = "?toolsets=all"
+
+
 def served() -> list[str]:
-    return [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    """All tools as ?toolsets=all lists them: what finds and calls the others stands first."""
+    names = [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    return [FIND, CALL, *(name for name in names if name != FIND)]
 
 
 async def tools_of(market: Market, era: str = MODERN, headers: Any = ()) -> dict[str, Any]:
     async with connected(market) as mcp:
-        listed = (await mcp.ask(era, "tools/list", headers=headers)).result["tools"]
+        listed = (await mcp.ask(era, "tools/list", headers=headers, query=ALL)).result["tools"]
     return {tool["name"]: tool for tool in listed}
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_every_operation_is_one_tool_in_the_order_of_the_catalogue(market: Market, era: str) -> None:
     async with connected(market) as mcp:
-        listed = (await mcp.ask(era, "tools/list")).result["tools"]
+        listed = (await mcp.ask(era, "tools/list", query=ALL)).result["tools"]
     assert [tool["name"] for tool in listed] == served()
 
 
@@ -118,19 +124,19 @@ async def test_the_key_argument_is_listed_only_where_the_connection_carries_no_c
 ) -> None:
     anonymous, keyed = await tools_of(market, era), await tools_of(market, era, KEY)
     takes_key = {name for name, tool in anonymous.items() if "api_key" in tool["inputSchema"]["properties"]}
-    assert takes_key == {name for name in served() if CATALOGUE[name].auth != "none"}
+    assert takes_key == {name for name in served() if name == CALL or CATALOGUE[name].auth != "none"}
     assert not [name for name, tool in keyed.items() if "api_key" in tool["inputSchema"]["properties"]]
 
 
 async def test_the_key_of_a_repeat_is_listed_on_every_tool_that_changes_something(market: Market) -> None:
     listed = await tools_of(market)
     repeatable = {name for name, tool in listed.items() if "idempotency_key" in tool["inputSchema"]["properties"]}
-    assert repeatable == {name for name in served() if not CATALOGUE[name].safe}
+    assert repeatable == {name for name in served() if name == CALL or not CATALOGUE[name].safe}
 
 
 async def test_a_wrong_key_still_lists_the_tools(market: Market) -> None:
     async with connected(market) as mcp:
-        heard = await mcp.ask(MODERN, "tools/list", headers=[("authorization", "Bearer wrong")])
+        heard = await mcp.ask(MODERN, "tools/list", headers=[("authorization", "Bearer wrong")], query=ALL)
     assert (heard.status, [tool["name"] for tool in heard.result["tools"]]) == (200, served())
 
 

@@ -7,14 +7,13 @@ import httpx
 import orjson
 import pytest
 
+from protocol.toolsets import CORE
 from tests.databases import Opening
 from tests.loggingin import Site, secret, site
 from tests.market import BASE_URL, Agent, TestMarket
 from tests.requirements import covers
 from tests.signing import Signing
 from tests.surfaces.mcp_wire import ERAS, headers_of, heard, request
-from tools.context import Surface
-from tools.registry import CATALOGUE
 
 OTHER = "http://market.elsewhere:8443"
 METADATA = f"{BASE_URL}/.well-known/oauth-protected-resource"
@@ -146,7 +145,7 @@ async def test_who_is_let_in_gets_the_same_answers_at_both_endpoints(at: Site, a
         assert told[0] == told[1]
         assert [one.status for one in both] == [200, 200]
     listed = heard(await ask(at, "/mcp/oauth" + query, era, "tools/list", headers)).result["tools"]
-    assert [tool["name"] for tool in listed] == [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    assert [tool["name"] for tool in listed] == list(CORE)
     got = await at.http.get("/mcp/oauth" + query, headers=headers)
     assert (got.status_code, got.headers["allow"]) == (405, "POST")
 

@@ -21,9 +21,10 @@ from protocol.mcp_texts import Texts as McpTexts
 from protocol.reserved import API_KEY, IDEMPOTENCY_KEY
 from protocol.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
 from protocol.texts import Calls, Texts
+from protocol.toolsets import CALL, OPENINGS
 from rest.openapi import openapi
 from rest.routes import Table
-from server.app import MCP_PATHS, make_pages
+from server.app import make_pages
 from server.settings import Settings, house_of
 from tests.surfaces.conftest import FixedClock, house
 from tools.arguments import read_arguments
@@ -51,7 +52,7 @@ DOCUMENTS = {
     "index": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
 OPENAPI = openapi(OPERATIONS, HOUSE)
-SURFACES = {*MCP_PATHS, "/a2a", "/a2a/message:send", SERVER_PATH}
+SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", SERVER_PATH}
 OUTSIDE = {"personal_sign", "client_credentials", "private_key_jwt"}  # names that are not ours
 CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 SNAKE = re.compile(r"(?<![\w<./-])[a-z]+(?:_[a-z0-9]+)+(?!\w)")
@@ -279,7 +280,7 @@ def test_the_states_of_the_skill_are_states_of_the_table() -> None:
 @cache
 def vocabulary() -> frozenset[str]:
     """Every name a caller can meet: operations, arguments, fields, values, codes, actions, events."""
-    known = {API_KEY, IDEMPOTENCY_KEY, *FAMILIES, *KINDS, *details_in_code()}
+    known = {API_KEY, IDEMPOTENCY_KEY, CALL, *FAMILIES, *KINDS, *details_in_code()}
     for op in OPERATIONS:
         known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields}
     for error in every_error():

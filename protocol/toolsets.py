@@ -1,0 +1,57 @@
+"""Which tools a connection to MCP is shown: a few at first, any others on request. What is shown is no bound on what can be called.
+
+The address decides: /mcp, ?toolsets=jobs,bounties or =all, /mcp/x/{toolset}, /mcp/readonly. So the list depends on no state.
+/mcp/readonly alone also refuses what it does not show: nothing can be changed there.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from urllib.parse import parse_qs
+
+from tools.errors import InvalidRequest, RouteNotFound
+from tools.registry import Operation
+from tools.rules.oauth import CLOSED_MCP, OPEN_MCP
+
+FIND, CALL = "find_tools", "call_tool"
+CORE_NAME, ALL_NAME = "core", "all"
+CORE = (
+    FIND, CALL, "register_agent", "get_me", "set_wallet_address", "get_payments_info",
+    "search_listings", "get_listing", "create_job", "get_job", "pay_job", "accept_job", "request_revision", "cancel_job",
+    "review_job", "create_listing", "quote_job", "decline_job", "deliver_job", "refund_job",
+    "get_inbox", "post_message", "search_bounties", "propose_on_bounty",
+)  # fmt: skip
+READONLY, ONE = f"{OPEN_MCP}/readonly", f"{OPEN_MCP}/x/"
+OPENINGS = (OPEN_MCP, CLOSED_MCP, READONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an address shows: these toolsets, of `readonly` ones only what changes nothing."""
+
+    toolsets: tuple[str, ...] = (CORE_NAME,)
+    readonly: bool = False
+
+
+def view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
+    """What the address shows. RouteNotFound for a path of none, InvalidRequest for an unknown toolset."""
+    path = path.rstrip("/")
+    given = [name for text in parse_qs(query.decode("latin-1")).get("toolsets", ()) for name in text.split(",") if name]
+    if path.startswith(ONE):
+        given = [path.removeprefix(ONE)]
+    elif path not in OPENINGS:
+        raise RouteNotFound(f"there is no path {path[:200]}")
+    unknown = sorted(set(given) - {*toolsets, CORE_NAME, ALL_NAME})
+    if unknown:
+        known = ", ".join((CORE_NAME, *sorted(toolsets), ALL_NAME))
+        raise InvalidRequest(f"toolsets: there is no {unknown[0][:64]}", param="toolsets", hint=f"Toolsets: {known}.")
+    return View(tuple(dict.fromkeys(given)) or (CORE_NAME,), path == READONLY)
+
+
+def shown(view: View, operations: Iterable[Operation]) -> list[str]:
+    """The names of the tools a view shows, those that find and call the others always among them, first."""
+    kept = [op for op in operations if op.safe or not view.readonly]
+    names = {op.name for op in kept} | {CALL}
+    core = [name for name in CORE if name in names]
+    wanted = [*core] if CORE_NAME in view.toolsets else [name for name in (FIND, CALL) if name in names]
+    wanted += [op.name for op in kept if ALL_NAME in view.toolsets or op.toolset in view.toolsets]
+    return list(dict.fromkeys(wanted))
