@@ -262,6 +262,7 @@ Make = Callable[[Walk, Agent, Pick], Awaitable[Given]]
 PLAUSIBLE: dict[str, Make] = {
     "get_health": after_a_probe,
     "get_changelog": with_any(),
+    "find_tools": with_any(query=["refund", "send money back"], toolset=["jobs", "nothing"]),
     "get_stats": with_any(env=["test", "live"]),
     "get_feed": with_any(env=["test", "live"], limit=[20, 1]),
     "get_opportunities": with_any(),

@@ -8,6 +8,8 @@ async def run(say: Script) -> None:
         await say("search_listings", say.seller, q=q)
         await say("search_listings", say.buyer, q=q)
     await say.market.workers.write_searches()
+    await say("find_tools", query="give a payment back", limit=2)
+    await say("find_tools", limit=21)
     await say("get_stats", env="test")
     await say("get_stats", env="moon")
     await say("get_feed", env="test", limit=5)
