@@ -6,7 +6,7 @@ the same server for clients that do OAuth: it answers 401 to whoever shows nothi
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import mcp_types as t
@@ -124,7 +124,7 @@ class McpSurface:
         if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
             await send_refusal(send, refused)
             return
-        manager = self.streaming if tool in self.extra.calls else self.plain
+        manager = self.streaming if tool in self.extra.calls or wire.waits(request) else self.plain
         await manager.handle_request(wire.for_sdk(scope, approach, view, bad), replayed(body, receive), send)
 
     async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
@@ -184,7 +184,8 @@ class McpSurface:
         bad = None if request.request is None else request.request.scope["state"]["bad_json"]
         repeat = None if request.request is None else request.request.headers.get("idempotency-key")
         call = Called(asked.name, asked.arguments or {}, repeat, _view(request).readonly)
-        return await self.tools.call(call, _approach(request), bad)
+        approach = replace(_approach(request), progress=request.session.report_progress)
+        return await self.tools.call(call, approach, bad)
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))

@@ -94,6 +94,13 @@ def called_tool(request: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def waits(request: Json) -> bool:
+    """Whether a call of a tool may be answered late: then its connection is kept open by a stream, which also tells progress."""
+    arguments = request["params"].get("arguments") if called_tool(request) else None
+    inner = arguments.get("arguments") if isinstance(arguments, dict) else None
+    return any(isinstance(one, dict) and bool(one.get("wait_seconds")) for one in (arguments, inner))
+
+
 async def send_parse_error(send: Send, bad: BadJson) -> None:
     """JSON-RPC 2.0, 5.1: a text that cannot be read is -32700, and its id is null."""
     error = {"code": PARSE_ERROR, "message": f"Parse error: {bad}", "data": {"path": bad.path}}

@@ -19,6 +19,7 @@ from tools.errors import InvalidRequest
 from tools.ports import Env
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+MOST_WAITED = 55  # seconds; MCP clients give up at 60
 MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
 MOST_FAULTS = 500  # that are looked at: pydantic makes a list of all of them first
 
@@ -68,6 +69,14 @@ class PublicRead(Arguments):
     """A read that anybody may make, of either environment."""
 
     env: EnvChoice = None
+
+
+class Waiting(Arguments):
+    """A read that may wait until there is something to say."""
+
+    wait_seconds: int = Field(
+        0, ge=0, le=MOST_WAITED, description="wait so long for something new before answering, 0-55; 0: answer at once"
+    )
 
 
 class Listed(Arguments):

@@ -1,5 +1,6 @@
 """Who calls, how the call came, and what an operation holds while it runs."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -38,6 +39,9 @@ class Approach:
     argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, over REST alone
     payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
+    progress: "Callable[[float, float], Awaitable[None]] | None" = field(
+        default=None, repr=False
+    )  # told while it waits: seconds, of
     request: HttpRequest | None = None  # as it came, where it carries a signature or a Content-Digest
 
     @property

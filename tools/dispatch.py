@@ -45,6 +45,7 @@ from tools.signers import note_use, refuse_used, use_up
 from tools.snapshots import Snapshots
 from tools.steps.judging import GatherAgain
 from tools.touches import Touches
+from tools.waiting import wait
 
 READ_LINES = 50  # a second, in the log
 READ_FOR_ALL = 16_384  # bytes of a request of a protocol that are read whoever sends them: about a millisecond
@@ -244,6 +245,10 @@ class Market:
             await self._use(caller)
         if op.outside:
             return self._answer(op, await op.run(outside, arguments), caller.approach)
+        if getattr(arguments, "wait_seconds", 0) and op.ready is not None:
+            again = partial(self._outside, arguments, caller)
+            record = await wait(op, arguments, outside, partial(self._look, op, arguments), again)
+            return self._answer(op, record, caller.approach)
         repeat = repeat_of(op, arguments, caller, outside.env, key)
         if repeat is not None:
             kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
@@ -256,6 +261,9 @@ class Market:
             with suppress(GatherAgain):
                 return await (self.store.look(run) if op.safe else self.store.write(run, op.name))
         raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
+
+    async def _look(self, op: Operation, arguments: Arguments, outside: Outside) -> Any:
+        return await self.store.look(lambda tx: op.run(self._context(tx, outside), arguments))
 
     def _unit(
         self,

@@ -10,12 +10,13 @@ from tools.arguments import Arguments
 from tools.context import Outside, Surface
 from tools.errors import MarketError
 from tools.rates import Rate
-from tools.records.base import Ready
+from tools.records import base
 
 Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: or a signature; signed: that alone
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[Outside, Any], Awaitable[Any]]
+Ready = Callable[[Any, Any], bool]
 EVERYWHERE = frozenset(Surface)
 
 
@@ -32,6 +33,7 @@ class Operation:
     output: tuple[type, ...]  # the record, or the records, it answers with
     run: Run
     gather: Gather | None
+    ready: Ready | None  # of a read that may wait: whether there is something to say
     auth: Auth
     scopes: tuple[str, ...]  # a key needs one of them, or *
     scopes_beside: tuple[str, ...]  # ... and each of these
@@ -78,6 +80,7 @@ class Declared(TypedDict, total=False):
     scopes_beside: tuple[str, ...]
     action: str
     gather: Gather
+    ready: Ready
     errors: tuple[type[MarketError], ...]
     status: int
     safe: bool
@@ -125,6 +128,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         output=(said["document"],) if "document" in said else _records(hints["return"]),
         run=run,
         gather=said.get("gather"),
+        ready=said.get("ready"),
         auth=said.get("auth", "key"),
         scopes=_scopes(said, safe),
         scopes_beside=said.get("scopes_beside", ()),
@@ -173,7 +177,7 @@ def _records(hint: Any) -> tuple[type, ...]:
     if get_origin(hint) is not None and hasattr(get_origin(hint), "__anext__"):
         hint = get_args(hint)[0]
     members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return tuple(one for one in members if one is not Ready and not issubclass(one, MarketError))
+    return tuple(one for one in members if one is not base.Ready and not issubclass(one, MarketError))
 
 
 def _check(made: Operation) -> None:
@@ -181,6 +185,8 @@ def _check(made: Operation) -> None:
         raise TypeError(f"two operations are called {made.name}")
     if made.outside and not made.safe:
         raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
+    if made.ready is not None and (made.outside or not made.safe or "wait_seconds" not in made.input.model_fields):
+        raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds")
     missing = set(made.path_names) - set(made.input.model_fields)
     if missing:
         raise TypeError(f"{made.name} has no argument {sorted(missing)} for its path")

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
 from storage.unit import StorageError, Tx
 from storage.webhooks import fanned_out
-from tools.arguments import Arguments, Listed
+from tools.arguments import Arguments, Listed, Waiting
 from tools.context import Context, Outside
 from tools.doorbell import Ear
 from tools.errors import InvalidRequest
@@ -34,16 +34,21 @@ EVENT_ID: dict[str, JsonValue] = {"pattern": "^evt_0{13}[0-7][0-9A-HJKMNP-TV-Z]{
 EventId = Annotated[str, Field(max_length=64, json_schema_extra=EVENT_ID)]
 
 
-class ListEvents(Listed):
+class ListEvents(Listed, Waiting):
     since: EventId | None = Field(None, description="event id; only later events are answered")
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
 
-@operation("GET /v1/events", toolset="events")
+def something_happened(asked: ListEvents, page: EventPage) -> bool:
+    return page.next_since != (asked.cursor if asked.since is None else asked.since)
+
+
+@operation("GET /v1/events", ready=something_happened, toolset="events")
 def list_events(ctx: Context, asked: ListEvents) -> EventPage:
     """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
 
-    Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page.
+    Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page. With
+    wait_seconds an empty answer comes only after that time.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):

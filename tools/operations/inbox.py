@@ -9,7 +9,7 @@ from storage.disputes import awaiting_verdict
 from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
-from tools.arguments import NoArguments
+from tools.arguments import Waiting
 from tools.context import Context
 from tools.records.base import Step, stamp, stamp_or_none
 from tools.records.inbox import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
@@ -28,11 +28,16 @@ SHOWN, STEPS_EACH = 50, 5
 AFTER_ALL = "8"  # no id begins so high
 
 
-@operation("GET /v1/inbox", toolset="messages")
-def get_inbox(ctx: Context, _: NoArguments) -> Inbox:
+def something_waits(_: Waiting, inbox: Inbox) -> bool:
+    return bool(inbox.next_steps or inbox.unread_total)
+
+
+@operation("GET /v1/inbox", ready=something_waits, toolset="messages")
+def get_inbox(ctx: Context, _: Waiting) -> Inbox:
     """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
 
-    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains.
+    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. With
+    wait_seconds an empty inbox is answered only after that time.
     """
     mailbox = ctx.tx.get(MailboxRow, ctx.agent, ctx.env)
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)

@@ -14,7 +14,7 @@ from storage.jobs import (
 )
 from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadKind, WalletRow
 from storage.unit import Tx
-from tools.arguments import Arguments, Listed, OneLine
+from tools.arguments import Arguments, Listed, OneLine, Waiting
 from tools.context import Context, Outside
 from tools.errors import (
     ContentRejected,
@@ -122,11 +122,26 @@ def create_job(ctx: Context, order: CreateJob, judged: JudgedOrder) -> JobCreate
     return created_record(ctx, seen, _warnings(ctx, listing, seller))
 
 
-@operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="jobs")
-def get_job(ctx: Context, ref: JobRef) -> Job:
+class GetJob(JobRef, Waiting):
+    since: str | None = Field(
+        None,
+        max_length=40,
+        description="with wait_seconds: updated_at of the record you hold; any later change is answered",
+    )
+
+
+def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
+    """Without `since`, when it is the caller's turn, or nobody's any more."""
+    if asked.since is not None:
+        return job.updated_at != asked.since
+    return job.waiting_on is None or job.waiting_on.who == job.role
+
+
+@operation("GET /v1/jobs/{job_id}", ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")
+def get_job(ctx: Context, ref: GetJob) -> Job:
     """Look at a job you are a party to: status, what you can do now, what it waits for and until when.
 
-    The output is null until it is delivered and, on on_delivery jobs, paid for.
+    The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is your turn.
     """
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 

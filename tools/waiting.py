@@ -1,0 +1,47 @@
+"""Waiting: a read that is answered as soon as there is something to say, or when its time is up.
+
+The reader holds one of its key's places for open streams meanwhile; what is told to its agent wakes it, and it looks again.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tools.arguments import Arguments
+from tools.context import Outside
+from tools.errors import Unauthenticated
+from tools.identity import still_opens
+from tools.registry import Operation
+
+TICK_SECONDS = 10.0  # between two words of progress
+
+Look = Callable[[Outside], Awaitable[Any]]
+
+
+async def wait(op: Operation, arguments: Arguments, outside: Outside, look: Look, again: Callable[[], Outside]) -> Any:
+    """The record that `look` finds when the operation calls it ready, else the one at the end of `wait_seconds`.
+
+    `again` is the outside of a later moment. Unauthenticated when the key was revoked meanwhile; RateLimited when all places
+    are taken.
+    """
+    assert op.ready is not None
+    clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller
+    most = limits.streams_per_key, limits.streams_per_agent
+    with outside.bell.stream_of(caller.agent, caller.key_id or caller.agent, *most) as ear:
+        began = clock.monotonic()
+        ends = began + getattr(arguments, "wait_seconds", 0)
+        ear.listen()
+        record = await look(outside)
+        while not op.ready(arguments, record) and not outside.bell.closed and clock.monotonic() < ends:
+            if not await ear.hears(min(TICK_SECONDS, ends - clock.monotonic())):
+                await _tell(outside, clock.monotonic() - began, ends - began)
+                continue
+            ear.listen()
+            if not await still_opens(caller, outside.store, outside.shelf, outside.house, clock):
+                raise Unauthenticated("this key was revoked while it waited")
+            record = await look(again())
+        return record
+
+
+async def _tell(outside: Outside, elapsed: float, total: float) -> None:
+    if outside.caller.approach.progress is not None:
+        await outside.caller.approach.progress(elapsed, total)
