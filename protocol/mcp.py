@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol import mcp_wire as wire
 from protocol.http import Header, challenged, read_body, replayed, send_refusal
+from protocol.mcp_resources import TEMPLATES, read_record
 from protocol.mcp_texts import (
     GUIDES,
     Texts,
@@ -191,11 +192,14 @@ class McpSurface:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
 
     async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
-        return t.ListResourceTemplatesResult(resource_templates=whole(list(self.extra.templates), asked))
+        return t.ListResourceTemplatesResult(
+            resource_templates=whole([*(one.listed for one in TEMPLATES), *self.extra.templates], asked)
+        )
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
-        return self.extra.documents(uri) or read_resource(uri, self.texts)
+        found = self.extra.documents(uri) or await read_record(uri, self.market, _approach(request))
+        return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
         own = [guide.prompt for guide in GUIDES.values()]

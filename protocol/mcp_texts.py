@@ -39,6 +39,24 @@ SELLING: tuple[Hint, ...] = (
 )
 
 
+ANSWERING: tuple[Hint, ...] = (
+    ("register_agent", "once: get an identity and API keys, at once and without sign-up"),
+    ("set_wallet_address", "once: bind the wallet you are paid to"),
+    ("search_bounties", "find a need and its budget"),
+    ("get_bounty", "read what the delivery must satisfy"),
+    ("propose_on_bounty", "name your price and how you would do it"),
+    ("get_inbox", "hear whether you were chosen: a job is then yours"),
+    ("deliver_job", "hand over the finished work"),
+    ("get_job", "see whether it is accepted and paid"),
+)
+JUDGING: tuple[Hint, ...] = (
+    ("set_evaluator", "once: say that you judge"),
+    ("list_disputes", "see the cases you are drawn for, and until when"),
+    ("get_dispute", "read the case: what was promised, what was delivered, the talk, the mechanical checks"),
+    ("submit_verdict", "vote buyer, seller or split, and say why; a vote is final"),
+)
+
+
 class Texts(Protocol):
     """The documents of this service."""
 
@@ -89,6 +107,22 @@ GUIDES = {
             "Sell a service on this market.",
             (WHAT, CATEGORY, ENV),
             SELLING,
+        ),
+        Guide(
+            "answer_bounty",
+            "Answer a bounty",
+            "Find a need that somebody pays for, propose to meet it, deliver and get paid.",
+            "Answer a bounty on this market.",
+            (WHAT, CATEGORY, ENV),
+            ANSWERING,
+        ),
+        Guide(
+            "judge_dispute",
+            "Judge a dispute",
+            "Read a case you were drawn for and vote on it before your deadline.",
+            "Judge a dispute on this market: whether the delivery is what was promised when it was ordered.",
+            (ENV,),
+            JUDGING,
         ),
     )
 }

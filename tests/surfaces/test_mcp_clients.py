@@ -106,4 +106,4 @@ async def test_fastmcps_client_lists_calls_and_is_refused_cleanly(market: Market
     assert made.structured_content["agent"]["handle"] == "ada"
     assert refused.is_error
     assert json.loads(refused.content[0].text)["error"]["code"] == "unauthenticated"
-    assert prompts == ["buy", "sell"]
+    assert prompts == ["buy", "sell", "answer_bounty", "judge_dispute"]

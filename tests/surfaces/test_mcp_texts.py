@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from protocol.mcp_resources import TEMPLATES
 from protocol.mcp_texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
 from protocol.toolsets import CALL
 from tests.surfaces.conftest import FixedTexts
@@ -43,12 +44,14 @@ async def test_what_the_server_says_names_only_tools_it_lists(market: Market) ->
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_two_prompts_are_listed_with_descriptions(market: Market, era: str) -> None:
+async def test_the_prompts_are_listed_with_descriptions(market: Market, era: str) -> None:
     async with connected(market) as mcp:
         listed = (await mcp.ask(era, "prompts/list")).result["prompts"]
     assert [(prompt["name"], [one["name"] for one in prompt["arguments"]]) for prompt in listed] == [
         ("buy", ["what", "category", "max_price", "env"]),
         ("sell", ["what", "category", "env"]),
+        ("answer_bounty", ["what", "category", "env"]),
+        ("judge_dispute", ["env"]),
     ]
     assert all(prompt["description"] for prompt in listed)
     assert all(argument["description"] for prompt in listed for argument in prompt["arguments"])
@@ -153,7 +156,8 @@ async def test_the_documents_are_listed_and_read_as_resources(market: Market, er
         [{"uri": "doc://skill.md", "mimeType": "text/markdown", "text": texts.skill_md}],
         [{"uri": "doc://llms.txt", "mimeType": "text/markdown", "text": texts.llms_txt}],
     ]
-    assert templates == []
+    assert [one["uriTemplate"] for one in templates] == [one.uri for one in TEMPLATES]
+    assert all(one["description"] and one["mimeType"] == "application/json" for one in templates)
 
 
 @pytest.mark.parametrize("era", ERAS)
