@@ -272,7 +272,8 @@ class Desk(RequestHandler):
         """What stands beside a record, under names of ours."""
         keyless = call.approach.keyless and not answer.refused
         advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
-        told = {**({"replayed": True} if answer.replayed else {}), **({"apiKey": KEY_ADVICE} if advised else {})}
+        marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
+        told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
         return {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
 
     def _call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:

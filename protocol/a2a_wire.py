@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from starlette.types import Message, Scope, Send
 
-from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, take
+from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
 from tools.context import Approach
 from tools.errors import InvalidRequest, MalformedJson, MarketError
 from tools.errors.base import Json
@@ -185,14 +185,15 @@ def _take_keys(holders: list[Any], call: Call) -> None:
     metadata = [holder["metadata"] for holder in holders if isinstance(holder, dict) and _has_metadata(holder)]
     try:
         given = [take(found) for found in metadata]
-        call.approach = replace(call.approach, argument_key=_only(API_KEY, [found.api_key for found in given]))
+        key = _only(API_KEY, [found.api_key for found in given])
+        call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
         call.idempotency_key = _only(IDEMPOTENCY_KEY, repeats)
     except InvalidRequest as error:
         call.refusal = call.refusal or error
     for found in metadata:
-        found.pop(API_KEY, None)
-        found.pop(IDEMPOTENCY_KEY, None)
+        for name in RESERVED:
+            found.pop(name, None)
 
 
 def _has_metadata(holder: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
+from protocol.reserved import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
 from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -67,7 +67,7 @@ class Tools:
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
             return self._result(op, self.market.refuse_stranger(error, approach), approach)
-        approach = replace(approach, argument_key=reserved.api_key)
+        approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or called.repeat)
         return self._result(op, answer, approach)
 
@@ -80,7 +80,7 @@ class Tools:
             raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
         if not isinstance(arguments, dict):
             raise InvalidRequest("arguments: must be an object", param="arguments")
-        beside = {API_KEY: outer.api_key, IDEMPOTENCY_KEY: outer.idempotency_key}
+        beside = {API_KEY: outer.api_key, IDEMPOTENCY_KEY: outer.idempotency_key, DRY_RUN: outer.dry_run or None}
         for word, value in beside.items():
             if value is not None and arguments.get(word, value) != value:
                 raise InvalidRequest("one call came with two different values", param=word)
@@ -100,7 +100,7 @@ class Tools:
         content: list[t.ContentBlock] = [t.TextContent(text=answer.body.decode())]
         if answer.refused or op is None:
             return t.CallToolResult(content=content, is_error=True, _meta=self._named({"error": answer.error}))
-        told: dict[str, Any] = {"replayed": True} if answer.replayed else {}
+        told: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
         if approach.keyless and (op.shows_secrets or approach.argument_key):
             told["api_key"] = KEY_ADVICE
         if approach.keyless and op.shows_secrets:

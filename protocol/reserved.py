@@ -13,6 +13,8 @@ from tools.shapes import Schema, input_schema
 
 API_KEY = "api_key"
 IDEMPOTENCY_KEY = "idempotency_key"
+DRY_RUN = "dry_run"
+RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN})
 KEY_ADVICE = (
     "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the "
     "argument api_key, and only there: a transcript may keep arguments, so a test key or a key of few scopes belongs there."
@@ -33,6 +35,13 @@ IDEMPOTENCY_KEY_PROPERTY: Schema = {
 }
 
 
+DRY_RUN_PROPERTY: Schema = {
+    "type": "boolean",
+    "default": False,
+    "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Reserved:
     """A call's own arguments, and what was taken out of them."""
@@ -40,13 +49,17 @@ class Reserved:
     arguments: dict[str, Json]
     api_key: str | None
     idempotency_key: str | None
+    dry_run: bool
 
 
 def take(given: dict[str, Json]) -> Reserved:
     """Part the reserved arguments from the rest. InvalidRequest, which does not echo them, when one is no text."""
     arguments = dict(given)
     return Reserved(
-        api_key=_text(arguments, API_KEY), idempotency_key=_text(arguments, IDEMPOTENCY_KEY), arguments=arguments
+        api_key=_text(arguments, API_KEY),
+        idempotency_key=_text(arguments, IDEMPOTENCY_KEY),
+        dry_run=_switch(arguments, DRY_RUN),
+        arguments=arguments,
     )
 
 
@@ -54,7 +67,7 @@ def listed_schema(op: Operation, keyless: bool) -> Schema:
     """The input schema with the reserved arguments this caller has a use for; `keyless`: no credential was sent."""
     schema = input_schema(op)
     own = schema["properties"]
-    taken = own.keys() & {API_KEY, IDEMPOTENCY_KEY}
+    taken = own.keys() & RESERVED
     if taken:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
     offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe)
@@ -65,8 +78,15 @@ def reserved_properties(*, keyless: bool, repeats: bool) -> Schema:
     """The reserved arguments as properties: the key for who has shown none, the key of a repeat for what writes."""
     return {
         **({API_KEY: API_KEY_PROPERTY} if keyless else {}),
-        **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY} if repeats else {}),
+        **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY, DRY_RUN: DRY_RUN_PROPERTY} if repeats else {}),
     }
+
+
+def _switch(arguments: dict[str, Json], name: str) -> bool:
+    value = arguments.pop(name, None)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise InvalidRequest(f"{name}: must be true or false", param=name)
 
 
 def _text(arguments: dict[str, Json], name: str) -> str | None:

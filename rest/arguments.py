@@ -14,6 +14,7 @@ from tools.rules.jsontext import BadJson, parse
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 MOST_FIELDS = 50
 WORDS = {"true": True, "false": False}
+DRY_RUN = "dry_run"
 
 
 def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes) -> dict[str, Json]:
@@ -26,11 +27,18 @@ def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes)
     return {**sent, **{name: kinds.get(name, str)(value) for name, value in path.items()}}
 
 
-def refuse_query(op: Operation, query: bytes) -> None:
-    """Refuse a query where arguments come in the body."""
-    if query and op.method not in ("GET", "HEAD"):
-        name = query.split(b"=")[0].decode("latin-1")[:64]
-        raise InvalidRequest(f"{name}: unknown query parameter", param=name, hint="Send arguments in the JSON body.")
+def is_dry_run(op: Operation, query: bytes) -> bool:
+    """Whether ?dry_run=true is asked of what writes. Any other query is refused where arguments come in the body."""
+    if not query or op.method in ("GET", "HEAD"):
+        return False
+    name, _, value = query.decode("latin-1").partition("=")
+    if op.safe or name != DRY_RUN:
+        raise InvalidRequest(
+            f"{name[:64]}: unknown query parameter", param=name[:64], hint="Send arguments in the JSON body."
+        )
+    if value not in WORDS:
+        raise InvalidRequest(f"{DRY_RUN}: must be true or false", param=DRY_RUN)
+    return WORDS[value]
 
 
 def _from_body(body: bytes) -> dict[str, Json]:

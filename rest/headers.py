@@ -1,6 +1,7 @@
 """Response headers of the REST facade: validators, limits, replays."""
 
 from hashlib import sha256
+from typing import Any
 
 import orjson
 
@@ -8,6 +9,34 @@ from tools.answers import Answer
 from tools.rates import Quota
 
 Headers = list[tuple[bytes, bytes]]
+INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
+HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "X-Request-Id": ("Names this request in the market's logs; quote it when asking for help.", TEXT),
+    "ETag": ("Strong validator of the body; send it back as If-None-Match.", TEXT),
+    "Idempotent-Replayed": ("Present when this is the stored answer of an earlier call.", {"const": "true"}),
+    "Dry-Run": ("Present when nothing was done: the call was a dry run.", {"const": "true"}),
+    "Retry-After": ("Whole seconds to wait before the same call again.", INTEGER),
+    "WWW-Authenticate": (
+        "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
+        TEXT,
+    ),
+    "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
+    "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
+    "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),
+    "RateLimit": ('The same in one field: "<window>";r=<left>;t=<seconds>.', TEXT),
+    "RateLimit-Policy": ('The window: "<window>";q=<calls>;w=<seconds>.', TEXT),
+}
+QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy")
+
+
+def documented() -> dict[str, Any]:
+    """The headers of answers, as components of openapi.json."""
+    return {name: {"description": what, "schema": schema} for name, (what, schema) in HEADERS.items()}
+
+
+def headers_named(*names: str) -> dict[str, Any]:
+    """These headers of an answer, and the one every answer has, as references to the components."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
 
 
 def etag(body: bytes) -> bytes:
@@ -33,6 +62,8 @@ def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
         headers = [(b"cache-control", b"public, max-age=%d" % kept_seconds)]
     if answer.replayed:
         headers.append((b"idempotent-replayed", b"true"))
+    if answer.rehearsed:
+        headers.append((b"dry-run", b"true"))
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
     elif answer.status in (502, 503):

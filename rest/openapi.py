@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 from pydantic.json_schema import GenerateJsonSchema
 
+from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
+from rest.headers import QUOTA, documented, headers_named
 from rest.webhooks import webhook_entries
 from tools import errors as catalogue
 from tools.context import Surface
@@ -45,23 +47,7 @@ Amounts are integers in USDC minor units (1000000 = 1 USDC), times ISO-8601 UTC.
 refused by name; JSON null means absent except where a field is said to hold any JSON. Every error has one shape, its
 `hint` says the next call. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
 """
-INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
-HEADERS: dict[str, tuple[str, Schema]] = {
-    "X-Request-Id": ("Names this request in the market's logs; quote it when asking for help.", TEXT),
-    "ETag": ("Strong validator of the body; send it back as If-None-Match.", TEXT),
-    "Idempotent-Replayed": ("Present when this is the stored answer of an earlier call.", {"const": "true"}),
-    "Retry-After": ("Whole seconds to wait before the same call again.", INTEGER),
-    "WWW-Authenticate": (
-        "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
-        TEXT,
-    ),
-    "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
-    "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
-    "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),
-    "RateLimit": ('The same in one field: "<window>";r=<left>;t=<seconds>.', TEXT),
-    "RateLimit-Policy": ('The window: "<window>";q=<calls>;w=<seconds>.', TEXT),
-}
-QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy")
+TEXT: Schema = {"type": "string"}
 
 
 def openapi_json(operations: Iterable[Operation], house: House) -> bytes:
@@ -88,7 +74,7 @@ def openapi(operations: Iterable[Operation], house: House) -> Schema:
         "components": {
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
-            "headers": {name: {"description": what, "schema": schema} for name, (what, schema) in HEADERS.items()},
+            "headers": documented(),
             "securitySchemes": security_schemes(house),
         },
         "externalDocs": {"description": "Every error and what to do", "url": house.docs_url},
@@ -220,10 +206,12 @@ def _header_parameters(op: Operation) -> list[Schema]:
     few = "" if op.auth == "key" else " Without credentials it needs at least 22."
     about = f"1-255 printable ASCII characters of your choice: repeating the call with them is safe for 24 hours.{few}"
     repeat = _header("Idempotency-Key", about, {"type": "string", "pattern": r"^[!-~]([ -~]{0,253}[!-~])?$"})
+    dry = "Answer what the call would answer, or why it would be refused, and do nothing."
+    both = [repeat, _header(DRY_RUN, dry, {"type": "boolean", "default": False}) | {"in": "query"}]
     if "if_version" not in op.input.model_fields:
-        return [repeat]
+        return both
     only = "Write only over this version, as a read has shown it: the same as if_version."
-    return [repeat, _header("If-Match", only, {"type": "string", "pattern": r'^"[0-9]{1,16}"$'})]
+    return [*both, _header("If-Match", only, {"type": "string", "pattern": r'^"[0-9]{1,16}"$'})]
 
 
 def _header(name: str, description: str, schema: Schema) -> Schema:
@@ -233,22 +221,24 @@ def _header(name: str, description: str, schema: Schema) -> Schema:
 def _successes(op: Operation, parts: Components, served: list[Operation]) -> Responses:
     if op.document is not None:
         what, schema = inspect.getdoc(op.document), parts.record(op.document)
-        return {"200": {"description": what, "headers": _headers(), "content": {JSON: {"schema": schema}}}}
+        return {"200": {"description": what, "headers": headers_named(), "content": {JSON: {"schema": schema}}}}
     if op.streams:
         what = "Server-sent events; the id of each resumes after it."
-        return {"200": {"description": what, "headers": _headers(), "content": {"text/event-stream": {"schema": TEXT}}}}
+        return {
+            "200": {"description": what, "headers": headers_named(), "content": {"text/event-stream": {"schema": TEXT}}}
+        }
     records = [kind for kind in op.output if not _asks(kind)]
     shapes = [parts.record(kind) for kind in records]
     reads = op.method == "GET"
-    kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed",)
+    kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed", "Dry-Run")
     links = _links(op, shapes[0], parts, served)
     done: Schema = {
         "description": inspect.getdoc(records[0]) or records[0].__name__,
-        "headers": _headers(*QUOTA, *kept),
+        "headers": headers_named(*QUOTA, *kept),
         "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}},
         **({"links": links} if links else {}),
     }
-    unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": _headers("ETag")}}
+    unchanged = {"304": {"description": "What If-None-Match names still holds.", "headers": headers_named("ETag")}}
     return {str(op.status): done, **(unchanged if reads else {})}
 
 
@@ -281,7 +271,7 @@ def _refusal(errors: list[Refusal]) -> Schema:
     more = (*QUOTA, *(("Retry-After",) if waits else ()), *(("WWW-Authenticate",) if unknown else ()))
     return {
         "description": "\n".join(f"{error.code}: {inspect.getdoc(error)}" for error in errors),
-        "headers": _headers(*more),
+        "headers": headers_named(*more),
         "content": {JSON: {"schema": _coded(errors)}},
     }
 
@@ -309,10 +299,6 @@ def _error_schema() -> Schema:
     always = ["type", "code", "message", "docs", "request_id", "retryable"]
     error = {"type": "object", "required": always, "properties": fields}
     return {"type": "object", "description": "A refusal.", "required": ["error"], "properties": {"error": error}}
-
-
-def _headers(*names: str) -> Schema:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
 
 
 def _links(op: Operation, shape: Schema, parts: Components, served: list[Operation]) -> Schema:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
 
-from rest.arguments import arguments_of, refuse_query
+from rest.arguments import arguments_of, is_dry_run
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.answers import Answer
@@ -82,7 +83,9 @@ class Rest:
             op, path = self._route(scope)
             body = await read_body(receive)
             approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
-            refuse_query(op, scope["query_string"])
+            approach = (
+                replace(approach, dry_run=is_dry_run(op, scope["query_string"])) if scope["query_string"] else approach
+            )
         except ClientGone:
             return
         except MarketError as error:

@@ -34,7 +34,7 @@ MOST_BODY = 1_048_576
 STOCKED = 64  # rolls
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
-    b"ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
+    b"Dry-Run, ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
     b"RateLimit-Reset, X-Request-Id, WWW-Authenticate, PAYMENT-REQUIRED, PAYMENT-RESPONSE"
 )
 ALWAYS = [

@@ -39,6 +39,7 @@ class Answer:
     refusal: MarketError | None = None
     quota: Quota | None = None
     replayed: bool = False
+    rehearsed: bool = False  # of a dry run: nothing was done
 
     @property
     def refused(self) -> bool:

@@ -38,6 +38,7 @@ class Approach:
     credential: str | None = field(default=None, repr=False)  # API key of a header, or of ?api_key= on /mcp
     argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, over REST alone
+    dry_run: bool = False  # a call that writes is run and undone
     payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
     progress: "Callable[[float, float], Awaitable[None]] | None" = field(
         default=None, repr=False

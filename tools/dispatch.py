@@ -38,6 +38,7 @@ from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
 from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation
+from tools.rehearsal import Rehearsed, rehearse, without_secrets
 from tools.rules.jsontext import MAX_INTEGER, BadJson, check_tree
 from tools.searches import Searches
 from tools.shelf import Shelf
@@ -249,7 +250,8 @@ class Market:
             again = partial(self._outside, arguments, caller)
             record = await wait(op, arguments, outside, partial(self._look, op, arguments), again)
             return self._answer(op, record, caller.approach)
-        repeat = repeat_of(op, arguments, caller, outside.env, key)
+        rehearsing = caller.approach.dry_run and not op.safe
+        repeat = None if rehearsing else repeat_of(op, arguments, caller, outside.env, key)
         if repeat is not None:
             kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
             if kept is not None:
@@ -259,8 +261,17 @@ class Market:
             found = () if op.gather is None else (await op.gather(outside, arguments),)
             run = partial(self._unit, op=op, arguments=arguments, found=found, outside=outside, repeat=repeat)
             with suppress(GatherAgain):
+                if rehearsing:
+                    return await self._rehearsed(run, op)
                 return await (self.store.look(run) if op.safe else self.store.write(run, op.name))
         raise TooBusy("what this call is about keeps changing", retry_after_seconds=1)
+
+    async def _rehearsed(self, run: Callable[[Tx], Answer], op: Operation) -> Answer:
+        try:
+            await self.store.write(partial(rehearse, unit=run), op.name)
+        except Rehearsed as done:
+            return done.answer
+        raise AssertionError("a dry run was committed")
 
     async def _look(self, op: Operation, arguments: Arguments, outside: Outside) -> Any:
         return await self.store.look(lambda tx: op.run(self._context(tx, outside), arguments))
@@ -288,6 +299,7 @@ class Market:
         """A record as an answer. A returned error refuses like a raised one, but what was written is kept."""
         if isinstance(record, MarketError):
             return self._refused(op, record, approach)
+        record = without_secrets(record) if approach.dry_run and op.shows_secrets else record
         asks: type[MarketError] | None = getattr(record, "asks", None)
         if asks is None:
             return Answer(op.status, encode(record))

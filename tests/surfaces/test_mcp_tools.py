@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from protocol.reserved import API_KEY_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
+from protocol.reserved import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
 from protocol.toolsets import CALL, FIND
 from tests.surfaces.echoes import echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
@@ -72,6 +72,7 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
                 },
                 "api_key": API_KEY_PROPERTY,
                 "idempotency_key": IDEMPOTENCY_KEY_PROPERTY,
+                "dry_run": DRY_RUN_PROPERTY,
             },
         },
         "outputSchema": {

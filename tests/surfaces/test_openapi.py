@@ -98,7 +98,8 @@ def test_every_argument_has_one_place(op: Operation) -> None:
     in_body = list(body.get("properties", {}))
     assert places["path"] == [name for name in op.input.model_fields if name in op.path_names]
     rest = [name for name in op.input.model_fields if name not in op.path_names]
-    assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else ([], rest))
+    rehearsed = [] if op.safe else ["dry_run"]
+    assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else (rehearsed, rest))
     kept = ["If-None-Match"] if not op.streams else ["Last-Event-ID"] if op.document is None else []
     repeats = ["Idempotency-Key", *(["If-Match"] if "if_version" in op.input.model_fields else [])]
     assert places["header"] == (kept if op.method == "GET" else [] if op.safe else repeats)

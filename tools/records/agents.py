@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Stamp, Step
+from tools.records.base import SHOWN_ONCE, Json, Stamp, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +55,15 @@ class KeyPair:
 class MadeKeyPair(KeyPair):
     """An Ed25519 identity the market made."""
 
-    secret_key: Annotated[str, Field(description="hex Ed25519 seed; shown once, never stored here")]
+    secret_key: Annotated[str, SHOWN_ONCE, Field(description="hex Ed25519 seed; shown once, never stored here")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPairs:
     """API keys for both environments, shown once."""
 
-    live: str
-    test: str
+    live: Annotated[str, SHOWN_ONCE]
+    test: Annotated[str, SHOWN_ONCE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

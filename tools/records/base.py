@@ -17,6 +17,7 @@ T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it is
 Minor = Annotated[int, Field(description="USDC minor units: 1000000 = 1 USDC")]
+SHOWN_ONCE = "shown once"  # marks a field that holds a secret
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Stamp
+from tools.records.base import SHOWN_ONCE, Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,9 @@ class ApiKey:
 class ApiKeyCreated(ApiKey):
     """A new API key, with the secret that is shown this once."""
 
-    key: Annotated[str, Field(description="shown once, never stored here; send it as Authorization: Bearer")]
+    key: Annotated[
+        str, SHOWN_ONCE, Field(description="shown once, never stored here; send it as Authorization: Bearer")
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Stamp, Step
+from tools.records.base import SHOWN_ONCE, Stamp, Step
 from tools.records.events import Event
 
 
@@ -40,7 +40,7 @@ class Webhook:
 class WebhookCreated(Webhook):
     """A new webhook, and the secret its deliveries are signed with."""
 
-    secret: Annotated[str, Field(description="shown once: store it where you keep secrets")]
+    secret: Annotated[str, SHOWN_ONCE, Field(description="shown once: store it where you keep secrets")]
     next_steps: list[Step]
 
 
