@@ -33,6 +33,7 @@ from tools.errors import (
 from tools.errors.base import Json
 from tools.house import House
 from tools.identity import NO_KEY, authorise, former_caller, identify
+from tools.notes import Notes
 from tools.ports import Env, World
 from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
@@ -48,7 +49,6 @@ from tools.steps.judging import GatherAgain
 from tools.touches import Touches
 from tools.waiting import wait
 
-READ_LINES = 50  # a second, in the log
 READ_FOR_ALL = 16_384  # bytes of a request of a protocol that are read whoever sends them: about a millisecond
 BY_ADDRESS = (Rate.STRANGERS, Rate.KNOCKS)
 GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
@@ -352,29 +352,6 @@ class Market:
 async def _nothing() -> AsyncGenerator[Any, None]:
     return
     yield
-
-
-class Notes:
-    """How many reads that went well get a line in the log; the others are counted. A line costs a fifth of a read."""
-
-    def __init__(self) -> None:
-        self.second, self.taken, self.left_out = -1, 0, 0
-
-    def admit(self, now_seconds: float) -> bool:
-        """Whether there is a line left in this second."""
-        second = int(now_seconds)
-        if second != self.second:
-            self.second, self.taken = second, 0
-        self.taken += 1
-        if self.taken > READ_LINES:
-            self.left_out += 1
-            return False
-        return True
-
-    def unsaid(self) -> int:
-        """How many were left out since the line before."""
-        count, self.left_out = self.left_out, 0
-        return count
 
 
 def _plain(given: dict[str, Json]) -> bool:
