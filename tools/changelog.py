@@ -22,6 +22,8 @@ CHANGELOG = (
             "GET /v1/agents/me/export (export_me) streams everything you have as one JSON document, once a day in each environment.",
             "Public texts and handles are screened whole; a wrong payment names the wallets expected and seen; all that is wrong with a "
             "delivery is named at once.",
+            "Over MCP the common tools are listed first: find_tools and call_tool reach every other. wait_seconds on get_job, get_inbox "
+            "and list_events; dry_run on everything that writes.",
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
         ],
     ),

@@ -152,7 +152,7 @@ def inspector(bench: Bench, url: str) -> Iterator[Outcome]:
         return bench.run(f"inspector {name}", *command, expected=expected)
 
     call: Sequence[str] = ("--method", "tools/call", "--tool-name")
-    yield inspect("strict list", url, "--method", "tools/list", "--strict")[0]
+    yield inspect("strict list", f"{url}?toolsets=all", "--method", "tools/list", "--strict")[0]
     made, said = inspect("register", url, *call, "register_agent", "--tool-arg", "name=Inspector")
     yield made
     key = KEY.findall(said)[0]
@@ -160,7 +160,7 @@ def inspector(bench: Bench, url: str) -> Iterator[Outcome]:
     yield inspect("header key", url, *call, "get_me", "--header", f"X-API-Key: {key}")[0]
     yield inspect("query key", f"{url}?api_key={key}", *call, "get_me")[0]
     yield inspect("argument key", url, *call, "get_me", "--tool-arg", f"api_key={key}")[0]
-    yield inspect("strict list with key", f"{url}?api_key={key}", "--method", "tools/list", "--strict")[0]
+    yield inspect("strict list with key", f"{url}?api_key={key}&toolsets=all", "--method", "tools/list", "--strict")[0]
     yield inspect("no key", url, *call, "get_me", expected=NO_SUCH_TOOL)[0]
     yield inspect("unknown tool", url, *call, "no_such_tool", expected=NO_SUCH_TOOL)[0]
 
@@ -169,4 +169,4 @@ def clients(bench: Bench, *urls: str) -> Iterator[Outcome]:
     """A stranger's visit with each published client: see clients/mcp.mjs."""
     for client in CLIENTS:
         for url, what in zip(urls, ("with fixture", "plain"), strict=True):
-            yield bench.run(f"client {' '.join(client)} {what}", "node", "mcp.mjs", url, *client)[0]
+            yield bench.run(f"client {' '.join(client)} {what}", "node", "mcp.mjs", f"{url}?toolsets=all", *client)[0]
