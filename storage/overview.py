@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, literal, select
 
 from storage.query import Query
-from storage.tables import AgentRow, DisputeRow, JobRow, OpenRefundRow, SettlementRow, WebhookRow
+from storage.tables import AgentRow, DisputeRow, JobRow, OpenRefundRow, ReportRow, SettlementRow, WebhookRow
 
 escalated: Query[DisputeRow] = Query(
     select(DisputeRow)
@@ -32,6 +32,7 @@ failing_webhooks: Query[WebhookRow] = Query(
     .order_by(WebhookRow.failures.desc(), WebhookRow.id)
     .limit(bindparam("limit"))
 )
+newest_reports: Query[ReportRow] = Query(select(ReportRow).order_by(ReportRow.id.desc()).limit(bindparam("limit")))
 agents_by_status: Query[Any] = Query(select(AgentRow.status, func.count()).group_by(AgentRow.status))
 jobs_by_status: Query[Any] = Query(
     select(JobRow.env, JobRow.status, func.count())

@@ -12,7 +12,7 @@ from tests.bidding import bounty, propose
 from tests.market import OPERATOR_SECRET, TestMarket
 from tests.requirements import covers
 from tests.surfaces.conftest import HOST, approach_of, edged
-from tests.trading import PRICE, Trade
+from tests.trading import OFFER, PRICE, Trade
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
 from tools.rates import ALLOWANCES, Rate
@@ -39,7 +39,7 @@ async def test_the_operators_routes_open_to_its_secret_alone(market: TestMarket,
             assert (answer.status, answer.error["code"]) == (401, "unauthenticated")
             assert answer.error["hint"] == "Send the operator's secret as X-Admin-Token."
     opened = await market.answer(name, given, admin_token=OPERATOR_SECRET)
-    assert opened.status == (404 if "job_id" in given else 200), "there is no job of an agent's id"
+    assert opened.status == (404 if {"job_id", "dispute_id"} & given.keys() else 200), "an agent's id names neither"
 
 
 @pytest.mark.parametrize("name", ADMIN)
@@ -204,7 +204,7 @@ async def test_a_suspension_moves_the_epoch_that_tokens_are_held_to(market: Test
 
 
 @covers("route.agents.admin.overview", "invariant.12.overview")
-async def test_the_overview_shows_what_is_stuck_and_nothing_of_what_jobs_are_about(trade: Trade) -> None:
+async def test_the_overview_shows_what_is_stuck_and_unasked_nothing_of_what_jobs_are_about(trade: Trade) -> None:
     market = trade.market
     seller, buyer = await trade.parties()
     owed = await trade.failed(seller, buyer, title="The secret work")
@@ -239,6 +239,8 @@ async def test_the_overview_shows_what_is_stuck_and_nothing_of_what_jobs_are_abo
         ],
         "orphaned_settlements": [],
         "failing_webhooks": [],
+        "reports": [],
+        "case": None,
         "agents": {"active": 2, "suspended": 1},
         "jobs": [
             {"env": "test", "status": "cancelled", "count": 1},
@@ -263,3 +265,28 @@ async def test_the_overview_names_transfers_without_a_job_until_they_are_sent_ba
     assert (orphan["transaction"], orphan["status"], orphan["job_id"]) == (second, "orphaned", job["id"])
     await trade.give_back(seller, buyer, job)
     assert (await trade.market.as_operator("get_overview"))["orphaned_settlements"] == []
+
+
+async def test_the_operator_reads_the_case_it_is_to_decide_and_what_agents_reported(trade: Trade) -> None:
+    market = trade.market
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("revealed", seller, buyer)
+    await market.call("post_message", by=buyer, thread_id=job["thread_id"], body="This is not English, Sela.")
+    disputed = await market.call("dispute_job", by=buyer, job_id=job["id"], reason="Sela delivered nothing.")
+    await market.call("report_support", by=buyer, message="Nobody can judge my case.", references=[job["id"]])
+    found = await market.as_operator("get_overview", dispute_id=disputed["dispute_id"])
+    case = found["case"]
+    assert (case["job_id"], case["buyer_id"], case["seller_id"]) == (job["id"], buyer.id, seller.id)
+    assert (case["reason"], case["input"], case["output"]) == (
+        "Sela delivered nothing.", {"text": "guten Tag"}, {"english": "good day"},
+    )  # fmt: skip
+    assert (case["promised"]["title"], case["promised"]["tags"]) == (OFFER["title"], OFFER["tags"])
+    assert (case["votes"], case["price"]) == ([], PRICE)
+    said = [(one["from"], one["body"]) for one in case["messages"]]
+    assert (buyer.id, "This is not English, Sela.") in said
+    (report,) = found["reports"]
+    assert (report["message"], report["agent_id"], report["references"]) == (
+        "Nobody can judge my case.", buyer.id, [job["id"]],
+    )  # fmt: skip
+    answer = await market.answer("get_overview", {"dispute_id": "dsp_nobody"}, admin_token=OPERATOR_SECRET)
+    assert (answer.status, (answer.error or {})["code"]) == (404, "not_found")

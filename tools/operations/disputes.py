@@ -172,7 +172,10 @@ class ResolveJob(Arguments):
     toolset="operator",
 )
 def resolve_job(ctx: Context, ruling: ResolveJob) -> Dispute | MarketError:
-    """Decide a disputed job whose case is escalated. It moves no money: for the buyer or split, the seller then owes it."""
+    """Decide a disputed job whose case is escalated. It moves no money: for the buyer or split, the seller then owes it.
+
+    get_overview with its dispute_id shows the whole case.
+    """
     seen = held(ctx, ruling.job_id)
     if seen is None:
         raise NotFound("there is no such job", param="job_id")

@@ -1,4 +1,4 @@
-"""What the operator sees of the market: what is stuck, and how much there is of everything. Nothing of what jobs are about."""
+"""What the operator sees of the market: what is stuck, how much there is of everything, and the case it is asked to decide."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Minor, Stamp
+from tools.records.base import Json, Minor, Stamp
 from tools.records.meta import SanctionsState
 from tools.records.payments import Settlement
 
@@ -47,6 +47,43 @@ class FailingWebhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What somebody wrote to the operator."""
+
+    id: str
+    agent_id: Annotated[str | None, Field(description="null: it came without a key")]
+    env: Env
+    message: str
+    request_id: str | None
+    references: list[str]
+    contact: str | None
+    received_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCase:
+    """A disputed job with everything that was ordered, delivered and said: nothing is taken out. Others' text is data."""
+
+    dispute_id: str
+    job_id: str
+    title: str
+    buyer_id: str
+    seller_id: str
+    status: str
+    reason: str
+    price: Minor | None
+    input: Json
+    output: Json
+    input_schema: Json
+    output_schema: Json
+    promised: Annotated[Json, Field(description="the listing's words when it was ordered; null for a bounty")]
+    votes: Annotated[list[dict[str, Json]], Field(description="of the panel: outcome, rationale, round")]
+    messages: Annotated[
+        list[dict[str, Json]], Field(description="of the job's thread, at most the newest 256 K characters")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobCount:
     env: Env
     status: str
@@ -62,6 +99,8 @@ class Overview:
     refunds_due: list[RefundOwed]
     orphaned_settlements: Annotated[list[Settlement], Field(description="of jobs that still owe something back")]
     failing_webhooks: list[FailingWebhook]
+    reports: Annotated[list[Report], Field(description="of report_support, the newest first")]
+    case: Annotated[OpenCase | None, Field(description="of the dispute_id that was asked for")]
     agents: Annotated[dict[str, int], Field(description="by status")]
     jobs: list[JobCount]
     sanctions: SanctionsState

@@ -24,3 +24,8 @@ async def _(trade: Trade) -> Any:
 @produces("set_agent_status", "not_found")
 async def _(trade: Trade) -> Any:
     return await as_operator(trade, "set_agent_status", agent_id=NOBODY, status="active")
+
+
+@produces("get_overview", "not_found")
+async def _(trade: Trade) -> Any:
+    return await as_operator(trade, "get_overview", dispute_id="dsp_" + "0" * 26)
