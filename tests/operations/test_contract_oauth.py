@@ -245,7 +245,7 @@ async def test_requests_that_are_not_well_formed_are_refused_in_the_words_of_rfc
         ),
         (without(made, "client_assertion"), INVALID_CLIENT),
         ({**own, "client_id": "agt_nobody"}, INVALID_CLIENT),
-        ({**own, "client_id": "n" * 100_000}, INVALID_CLIENT),
+        ({**own, "client_id": "n" * 10_000}, INVALID_CLIENT),
         ({**own, "client_id": "a\0b"}, INVALID_CLIENT),
         ({**own, "client_secret": "as_test_" + "0" * 40}, INVALID_CLIENT),
         ({**own, "client_secret": "\0"}, INVALID_CLIENT),

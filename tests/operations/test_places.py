@@ -12,6 +12,7 @@ import pytest
 
 from tests.market import Agent, TestMarket
 from tools.catalogue import CATALOGUE
+from tools.steps.profiles import URL
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 ADDRESSES = [f"[{one}]" if ":" in one else one for one in VECTORS["blocked_addresses"]]
@@ -60,8 +61,12 @@ async def test_a_url_that_leads_inside_is_registered_nowhere_it_would_be_called(
 async def test_what_others_are_to_call_is_published_and_never_called(market: TestMarket, url: str) -> None:
     """The market of these tests calls nobody: whoever is called fails the test."""
     named = {"a2a_card_url": url, "mcp_url": url, "api_url": url, "homepage": url}
-    made = await market.call("register_agent", name="Ada", endpoints=named)
-    assert made["agent"]["endpoints"] == named
+    if URL.fullmatch(url):
+        made = await market.call("register_agent", name="Ada", endpoints=named)
+        assert made["agent"]["endpoints"] == named
+    else:
+        refused = await market.refusal("register_agent", name="Ada", endpoints=named)
+        assert (refused["code"], refused["param"]) == ("invalid_request", "endpoints")
     await market.workers.turn()
 
 
