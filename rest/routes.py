@@ -83,9 +83,8 @@ class Rest:
             op, path = self._route(scope)
             body = await read_body(receive)
             approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
-            approach = (
-                replace(approach, dry_run=is_dry_run(op, scope["query_string"])) if scope["query_string"] else approach
-            )
+            if scope["query_string"] and is_dry_run(op, scope["query_string"]):
+                approach = replace(approach, dry_run=True)
         except ClientGone:
             return
         except MarketError as error:
