@@ -35,6 +35,19 @@ PUBLIC = {
     "list_proposals": "of another's bounty an agent sees its own proposal, which may be none",
     "propose_on_bounty": "a bounty is for whoever wants to do it",
     "get_agent": "every profile is for everybody to read",
+    **dict.fromkeys(
+        (
+            "check_counterparty",
+            "get_reputation",
+            "get_attestation",
+            "get_registration_file",
+            "get_agent_card",
+            "get_did_document",
+            "get_agent_keys",
+            "get_client_metadata",
+        ),
+        "what the market says of an agent is for everybody to read",
+    ),
     "list_reviews": "every review is for everybody to read, but without a key the read is of live",
 }
 NEVER_DONE = {"delete_me": "it ends its caller, and with it the run"}  # may end a run without a 2xx
