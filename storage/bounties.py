@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, func, literal, or_, select, update
+from sqlalchemy import Select, bindparam, func, literal, or_, select, update
 
 from storage.among import among
 from storage.query import Query
@@ -102,34 +102,18 @@ awaiting_decision: Query[Any] = Query(
 @cache
 def bounties_at(env: str) -> Query[BountyRow]:
     """An agent's open bounties of one environment, by id; those another unit holds are skipped."""
-    return Query(
-        select(BountyRow)
-        .where(
-            BountyRow.buyer_id == bindparam("agent_id"),
-            BountyRow.env == literal(env),
-            BountyRow.status == literal("open"),
-            BountyRow.id > bindparam("after"),
-        )
-        .order_by(BountyRow.id)
-        .limit(bindparam("limit"))
-        .with_for_update(skip_locked=True)
-    )
+    return Query(_undecided(BountyRow, BountyRow.buyer_id, env, "open").with_for_update(skip_locked=True))
 
 
 @cache
 def proposals_at(env: str) -> Query[ProposalRow]:
     """An agent's pending proposals of one environment, by id. They are not locked: their bounties are, one by one."""
-    return Query(
-        select(ProposalRow)
-        .where(
-            ProposalRow.seller_id == bindparam("agent_id"),
-            ProposalRow.env == literal(env),
-            ProposalRow.status == literal("pending"),
-            ProposalRow.id > bindparam("after"),
-        )
-        .order_by(ProposalRow.id)
-        .limit(bindparam("limit"))
-    )
+    return Query(_undecided(ProposalRow, ProposalRow.seller_id, env, "pending"))
+
+
+def _undecided(row: Any, owner: Any, env: str, status: str) -> Select[Any]:
+    mine = (owner == bindparam("agent_id"), row.env == literal(env), row.status == literal(status))
+    return select(row).where(*mine, row.id > bindparam("after")).order_by(row.id).limit(bindparam("limit"))
 
 
 # What sellers show of their work.

@@ -25,7 +25,6 @@ _OTHER = select(HeldWalletRow.address).where(HeldWalletRow.agent_id == bindparam
 wallets_both_held: Query[str] = Query(
     _held(HeldWalletRow, HeldWalletRow.address, HeldWalletRow.address).where(HeldWalletRow.address.in_(_OTHER)).limit(1)
 )
-handles_ever_held = _names(HandleRow, HandleRow.handle)
 keys_ever_held = _names(FormerKeyRow, FormerKeyRow.public_key)
 wallets_ever_held = _names(HeldWalletRow, HeldWalletRow.address)
 handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)

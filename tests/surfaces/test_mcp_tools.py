@@ -8,12 +8,11 @@ from jsonschema import Draft202012Validator
 
 from protocol.reserved import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
 from protocol.toolsets import CALL, FIND
-from tests.surfaces.echoes import echoing
+from tests.surfaces.echoes import Node, echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.arguments import Arguments
 from tools.context import Context, Surface
 from tools.dispatch import Market
-from tools.records.agents import Agent
 from tools.registry import CATALOGUE, operation
 from tools.shapes import input_schema, output_schema
 
@@ -183,9 +182,9 @@ def test_an_argument_with_a_reserved_name_is_a_mistake_of_ours() -> None:
     class Taken(Arguments):
         api_key: str
 
-    def take_key(ctx: Context, _: Taken) -> Agent:
+    def take_key(ctx: Context, _: Taken) -> Node:
         """Take a key."""
-        raise NotImplementedError
+        return Node(inner=None)
 
     take_key.__annotations__["_"] = Taken
     operation("GET /v1/echoes/key")(take_key)
