@@ -69,11 +69,11 @@ class Edge:
             await self.app(scope, receive, send)
             return
         headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]  # httptools keeps blanks
-        rid = request_id(headers, self.dice)
+        told = dict(headers)
+        rid = request_id(told.get(b"x-request-id"), self.dice)
         scope = {**scope, "headers": headers, "state": {**scope.get("state", {}), "request_id": rid}}
         reply = _Reply(send, rid)
         try:
-            told = dict(headers)
             self._check(headers, told)
             if scope["method"] == "OPTIONS":
                 await reply.preflight(told.get(b"access-control-request-headers"))

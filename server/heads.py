@@ -73,7 +73,7 @@ def bounded_http(docs_url: str) -> type[BoundedHttp]:
 
 def refusal(docs_url: str) -> bytes:
     """The whole answer to a head that is too large."""
-    rid = request_id([], SystemDice())
+    rid = request_id(None, SystemDice())
     error = HeadersTooLarge(TOO_LARGE)
     body = orjson.dumps({"error": error.record(rid, docs_url)})
     head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\nx-request-id: %s\r\n\r\n"

@@ -40,10 +40,10 @@ def _request(scope: Scope) -> HttpRequest:
     return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]))
 
 
-def request_id(headers: list[tuple[bytes, bytes]], dice: Dice) -> str:
+def request_id(given: bytes | None, dice: Dice) -> str:
     """The caller's X-Request-Id when it is well-formed, else a new one."""
-    given = dict(headers).get(b"x-request-id", b"").decode("latin-1")
-    return given if REQUEST_ID.fullmatch(given) else f"req_{dice.roll(13).hex()}"
+    told = "" if given is None else given.decode("latin-1")
+    return told if REQUEST_ID.fullmatch(told) else f"req_{dice.roll(13).hex()}"
 
 
 def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:

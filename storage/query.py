@@ -32,6 +32,11 @@ class Plan:
     on_read: tuple[tuple[int, Convert], ...]
     make: Callable[[Sequence[Any]], Any]
 
+    @property
+    def plain(self) -> bool:
+        """Whether the rows are answered as the driver gives them."""
+        return self.make is tuple and not self.on_read
+
     def bind(self, values: Mapping[str, Any]) -> list[Any]:
         """The parameters in the order of the placeholders; KeyError names one that was not given."""
         given = {**self.constants, **values}

@@ -97,23 +97,23 @@ def find(tx: Tx, search: ListingSearch) -> Found:
     return _page(tx, replace(search, any_terms=True))
 
 
-def search_listings(tx: Tx, search: ListingSearch) -> list[Hit]:
+def _hits(tx: Tx, search: ListingSearch, limit: int) -> list[Hit]:
     """At most `limit` hits whose keys come after `after`, lowest key first."""
     match = render(conjunction(search), tx.is_sqlite)
     if search.sort not in (Sort.RELEVANCE, Sort.RATING):
-        return _between(tx, search, match, search.after + 1, LAST_KEY)
+        return _between(tx, search, match, search.after + 1, LAST_KEY, limit)
     halves = [(0, UNGRADUATED - 1), (UNGRADUATED, LAST_KEY)]  # of the ranks: the graduated, the others
     if search.graduated is not None:
         halves = halves[:1] if search.graduated else halves[1:]
     if search.sort is Sort.RELEVANCE:
         low, high = halves[0][0], halves[-1][1]
-        return _between(tx, search, match, max(search.after + 1, low), high)
+        return _between(tx, search, match, max(search.after + 1, low), high, limit)
     hits = [
         hit._replace(key=hit.key - low)
         for low, high in halves
-        for hit in _between(tx, search, match, low + search.after + 1, high)
+        for hit in _between(tx, search, match, low + search.after + 1, high, limit)
     ]
-    return sorted(hits, key=lambda hit: hit.key)[: search.limit]
+    return sorted(hits, key=lambda hit: hit.key)[:limit]
 
 
 def index_listing(tx: Tx, listing: ListingRow, terms: Sequence[str], rating: float | None) -> None:
@@ -137,18 +137,18 @@ def render(asked: Conjunction, is_sqlite: bool) -> str:
 
 
 def _page(tx: Tx, search: ListingSearch) -> Found:
-    hits = search_listings(tx, replace(search, limit=search.limit + 1))
+    hits = _hits(tx, search, search.limit + 1)
     page = tuple(hits[: search.limit])
     return Found(page, page[-1].key if len(hits) > search.limit else None, search.any_terms)
 
 
-def _between(tx: Tx, search: ListingSearch, match: str, low: int, high: int) -> list[Hit]:
+def _between(tx: Tx, search: ListingSearch, match: str, low: int, high: int, limit: int) -> list[Hit]:
     key = KEYS[search.sort]
-    values = {"env": search.env, "match": match, "low": low, "high": high, "limit": search.limit}
+    values = {"env": search.env, "match": match, "low": low, "high": high, "limit": limit}
     if tx.is_sqlite:
         return [*map(Hit._make, tx.all(FROM_SQLITE[key], **values))]
     near = tx.all(NEAR[key], **values)
-    return [*map(Hit._make, near if len(near) == search.limit else tx.all(ANYWHERE[key], **values))]
+    return [*map(Hit._make, near if len(near) == limit else tx.all(ANYWHERE[key], **values))]
 
 
 def _place(tx: Tx, indexed: Indexed) -> _Move:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import orjson
 
@@ -95,6 +96,7 @@ def price_tokens(price: int | None) -> list[str]:
     return [_prefix(level, bits >> (2 * level)) for level in range(LEVELS)]
 
 
+@lru_cache(1024)
 def up_to(max_price: int) -> tuple[str, ...]:
     """The tokens of which exactly the prices from 0 to `max_price` have one: at most three a level. Below 0 counts as 0."""
     end = max(max_price, 0) + 1

@@ -113,7 +113,8 @@ class Tx:
 
     def all(self, query: Query[T], /, **values: object) -> list[T]:
         plan = self._run(query, values)
-        return [plan.read(found) for found in self.cursor.fetchall()]
+        rows = self.cursor.fetchall()
+        return rows if plan.plain else [plan.read(found) for found in rows]
 
     def run(self, query: Query[Any], /, **values: object) -> int:
         """Run a statement that answers nothing; the number of rows it touched."""

@@ -4,7 +4,7 @@ A stored answer is a row of the effect's own unit of work; there is no in-progre
 insert a Conflict: the unit runs again, finds the row and replays it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -46,7 +46,7 @@ class Answer:
         return self.refusal is not None
 
     def with_quota(self, quota: Quota | None) -> "Answer":
-        return replace(self, quota=quota)
+        return Answer(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.rehearsed)
 
 
 @dataclass(frozen=True, slots=True)

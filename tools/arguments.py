@@ -34,7 +34,7 @@ class Arguments(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) or None not in given.values():
             return given
         absent = cls.model_fields.keys() - cls.nulls  # an unknown field is refused, whatever its value
         return {name: value for name, value in given.items() if value is not None or name not in absent}

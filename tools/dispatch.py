@@ -246,7 +246,7 @@ class Market:
             await self._use(caller)
         if op.outside:
             return self._answer(op, await op.run(outside, arguments), caller.approach)
-        if getattr(arguments, "wait_seconds", 0) and op.ready is not None:
+        if op.ready is not None and arguments.__dict__["wait_seconds"]:
             again = partial(self._outside, arguments, caller)
             record = await wait(op, arguments, outside, partial(self._look, op, arguments), again)
             return self._answer(op, record, caller.approach)
@@ -312,7 +312,7 @@ class Market:
         return self.refuse(error, approach)
 
     def _outside(self, arguments: Arguments, caller: Caller) -> Outside:
-        env = getattr(arguments, "env", None) or caller.env or Env.LIVE
+        env = arguments.__dict__.get("env") or caller.env or Env.LIVE
         now = self.world.clock.now()
         return Outside(
             store=self.store,

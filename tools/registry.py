@@ -40,6 +40,7 @@ class Operation:
     action: str | None  # the word in available_actions
     errors: tuple[type[MarketError], ...]
     status: int
+    outside: bool  # runs as a coroutine outside a unit of work: a read from caches or scans
     safe: bool  # writes nothing
     destructive: bool
     idempotent: bool
@@ -58,11 +59,6 @@ class Operation:
     @property
     def title(self) -> str:
         return self.name.replace("_", " ").capitalize()
-
-    @property
-    def outside(self) -> bool:
-        """Whether it runs as a coroutine outside a unit of work: a read from caches or scans."""
-        return inspect.iscoroutinefunction(self.run) or inspect.isasyncgenfunction(self.run)
 
     @property
     def path_names(self) -> tuple[str, ...]:
@@ -135,6 +131,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         action=said.get("action"),
         errors=said.get("errors", ()),
         status=said.get("status", 200),
+        outside=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
         safe=safe,
         destructive=said.get("destructive", False),
         idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),

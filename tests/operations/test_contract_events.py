@@ -15,7 +15,7 @@ from tests.surfaces.wires import served
 from tests.trading import PRICE, Trade
 from tools.ports import Env
 from tools.records.base import encode, spliced, stamp
-from tools.records.events import Event, Told
+from tools.records.events import Event, written
 from tools.rules.ids import event_id, is_id
 
 TRADED = ["job.created", "job.accepted", "job.delivered", "job.payment_due", "job.paid", "job.completed"]
@@ -190,4 +190,4 @@ def test_an_event_is_written_as_its_record_would_be(microseconds: int) -> None:
     data = '{"n":1,"text":"\\u2028 \\"quoted\\""}'
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
     record = Event(id=event_id(1_025), type="job.created", env=Env.TEST, created_at=stamp(at), data=spliced(data))
-    assert Told(1_025, "job.created", microseconds, data).written("test").encode() == encode(record)
+    assert written([(1_025, "job.created", microseconds, data)], "test").encode() == encode(record)

@@ -18,7 +18,7 @@ from tools.errors import InvalidRequest
 from tools.identity import still_opens
 from tools.ports import Env
 from tools.records.base import spliced, stamp
-from tools.records.events import EventPage, Frame, Told
+from tools.records.events import EventPage, Frame, Told, written
 from tools.registry import operation
 from tools.rules.eventkinds import KINDS, BadKind, expand
 from tools.rules.ids import BadId, event_id, event_number
@@ -60,11 +60,9 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
     if until is not None:
         last = event_id(until)
     elif page:
-        last = event_id(page[-1].number)
-    env = ctx.env.value
-    written = ",".join([row.written(env) for row in page])
+        last = event_id(page[-1][0])
     return EventPage(
-        data=spliced(f"[{written}]"),
+        data=spliced(f"[{written(page, ctx.env.value)}]"),
         has_more=more,
         next_cursor=last if more else None,
         next_since=last,
@@ -116,9 +114,9 @@ async def _frames(
                 yield _heartbeat(outside)
                 await ear.hears(AGAIN_SECONDS)
                 continue
-            for row in rows:
-                yield Frame(row.kind, row.written(env.value).encode(), event_id(row.number))
-                after = row.number
+            for told in rows:
+                after, kind, *_ = told
+                yield Frame(kind, written([told], env.value).encode(), event_id(after))
             after = after if until is None else until
             while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
                 if await _was_shut_out(outside):
@@ -155,11 +153,11 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
     """Wanted events after `after`. A filter looks at so many and no more: what is rare would else cost the most."""
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
-        return Looked([*map(Told._make, tx.all(events_after, **mine, limit=limit))], None)
+        return Looked(tx.all(events_after, **mine, limit=limit), None)
     until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
     wanted = orjson.dumps(sorted(kinds)).decode()
     rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
-    return Looked([*map(Told._make, rows)], until if len(rows) < limit else None)
+    return Looked(rows, until if len(rows) < limit else None)
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:

@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_THOUSANDTHS = tuple(f".{number:03d}Z" for number in range(1000))
 Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it is
 Minor = Annotated[int, Field(description="USDC minor units: 1000000 = 1 USDC")]
 SHOWN_ONCE = "shown once"  # marks a field that holds a secret
@@ -62,7 +63,7 @@ def stamp(at: datetime) -> str:
 def stamp_of(microseconds: int) -> str:
     """The same for microseconds since 1970, as rows keep a time: for lists, whose rows share seconds."""
     seconds, rest = divmod(microseconds, 1_000_000)
-    return f"{_to_the_second(seconds)}.{rest // 1000:03d}Z"
+    return f"{_to_the_second(seconds)}{_THOUSANDTHS[rest // 1000]}"
 
 
 def stamp_or_none(at: datetime | None) -> str | None:

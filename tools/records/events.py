@@ -1,7 +1,8 @@
 """Events as records, and the frames of a stream."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -22,20 +23,16 @@ class Event:
     data: dict[str, Json]
 
 
-class Told(NamedTuple):
-    """An event as its row keeps it: what a page of many is written from."""
+Told: TypeAlias = tuple[int, str, int, str]  # as its row keeps it: number, kind, microseconds since 1970, data as JSON
 
-    number: int
-    kind: str
-    at_microseconds: int  # since 1970
-    data: str  # JSON
 
-    def written(self, env: str) -> str:
-        """The record Event as JSON text: its own words need no escapes, and its data is JSON already."""
-        return (
-            f'{{"object":"event","id":"{event_id(self.number)}","type":"{self.kind}","env":"{env}",'
-            f'"created_at":"{stamp_of(self.at_microseconds)}","data":{self.data}}}'
-        )
+def written(page: Iterable[Told], env: str) -> str:
+    """The records Event as JSON text, parted by commas: their own words need no escapes, and their data is JSON already."""
+    within = f'","env":"{env}","created_at":"'
+    return ",".join([
+        f'{{"object":"event","id":"{event_id(number)}","type":"{kind}{within}{stamp_of(at)}","data":{data}}}'
+        for number, kind, at, data in page
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

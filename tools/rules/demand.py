@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
+from functools import lru_cache
 from hmac import digest
 from itertools import islice
 from typing import TypeVar
@@ -44,6 +45,7 @@ def _few_of_each(found: Iterable[T], owner: Callable[[T], str]) -> Iterator[T]:
             yield one
 
 
+@lru_cache(1024)
 def term_of(q: str) -> str | None:
     """A search as one term, without what could name somebody; None where nothing is left, or what is left is an attack."""
     told = _PERSONAL.sub(" ", fold(unicodedata.normalize("NFKC", q)))

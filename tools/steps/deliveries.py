@@ -28,7 +28,7 @@ from tools.house import House
 from tools.ports import Env, World
 from tools.rates import Allowance, Rate, take_shared
 from tools.records.base import EPOCH
-from tools.records.events import Told
+from tools.records.events import written
 from tools.records.webhooks import WebhookDisabledData
 from tools.rules.ids import event_id
 from tools.rules.outgoing import BadTarget, NotTried, Unreached, judge_target, parse_target
@@ -213,7 +213,7 @@ def _current(ctx: Context, row: WebhookRow) -> WebhookRow | None:
 def _body(event: EventRow, row: WebhookRow) -> bytes:
     """The event's record, and for whom it is: one platform key signs for all, so the body says which agent it is meant for."""
     at = (event.created_at - EPOCH) // timedelta(microseconds=1)
-    record = Told(event.id, event.kind, at, event.data).written(event.env)
+    record = written([(event.id, event.kind, at, event.data)], event.env)
     return f'{record[:-1]},"agent_id":"{row.agent_id}","webhook_id":"{row.id}"}}'.encode()
 
 
