@@ -16,7 +16,7 @@ FIND, CALL = "find_tools", "call_tool"
 CORE_NAME, ALL_NAME = "core", "all"
 CORE = (
     FIND, CALL, "register_agent", "get_me", "set_wallet_address", "get_payments_info",
-    "search_listings", "get_listing", "create_job", "get_job", "pay_job", "accept_job", "request_revision", "cancel_job",
+    "search_listings", "get_listing", "hire", "get_job", "pay_job", "accept_job", "request_revision", "cancel_job",
     "review_job", "create_listing", "quote_job", "decline_job", "deliver_job", "refund_job",
     "get_inbox", "post_message", "search_bounties", "propose_on_bounty",
 )  # fmt: skip

@@ -82,7 +82,7 @@ unfinished_of = Query(
     .where(JobRow.buyer_id == bindparam("buyer_id"), JobRow.env == bindparam("env"), _in(JobRow.status, UNFINISHED))
 )
 _LAPSED = (JobRow.accept_by, JobRow.pay_by, JobRow.deliver_by, JobRow.review_by)
-lapsed_places = Query(
+_LAPSED_PLACES = (
     select(JobRow)
     .where(
         or_(JobRow.listing_id == bindparam("listing_id"), JobRow.buyer_id == bindparam("buyer_id")),
@@ -92,8 +92,9 @@ lapsed_places = Query(
     )
     .order_by(JobRow.id)
     .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
 )
+lapsed_places = Query(_LAPSED_PLACES.with_for_update(skip_locked=True))
+seen_lapsed = Query(_LAPSED_PLACES)
 
 
 @cache

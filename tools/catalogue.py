@@ -14,6 +14,7 @@ from tools.operations import (
     exports,
     figures,
     finding,
+    hiring,
     history,
     inbox,
     jobs,
@@ -46,7 +47,7 @@ CONTENTS = (
     meta, finding, figures, wanted, support,
     agents, exports, keys, recovery, directory, reputation, reviews, wallets, domains, onchain, documents,
     search, listings, bounties, proposals, awards,
-    jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,
+    hiring, jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,
     inbox, threads, events, webhooks, schedules, memory,
     admin, overview,
 )  # fmt: skip

@@ -24,6 +24,7 @@ CHANGELOG = (
             "delivery is named at once.",
             "Over MCP the common tools are listed first: find_tools and call_tool reach every other. wait_seconds on get_job, get_inbox "
             "and list_events; dry_run on everything that writes.",
+            "hire orders a listing, waits for your turn and answers the terms of payment, in one call.",
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
         ],
     ),

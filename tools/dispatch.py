@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
+import orjson
 import structlog
 
 from storage.store import Store
@@ -32,15 +33,16 @@ from tools.errors import (
 )
 from tools.errors.base import Json
 from tools.house import House
+from tools.hurdles import name_others
 from tools.identity import NO_KEY, authorise, former_caller, identify
 from tools.notes import Notes
 from tools.ports import Env, World
 from tools.pulse import Pulse
 from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
 from tools.records.base import encode
-from tools.registry import CATALOGUE, Operation
+from tools.registry import CATALOGUE, Operation, Run
 from tools.rehearsal import Rehearsed, rehearse, without_secrets
-from tools.rules.jsontext import MAX_INTEGER, BadJson, check_tree
+from tools.rules.jsontext import BadJson, check_tree, is_plain
 from tools.searches import Searches
 from tools.shelf import Shelf
 from tools.signers import note_use, refuse_used, use_up
@@ -232,7 +234,7 @@ class Market:
     def _arguments(self, op: Operation, given: Given) -> Arguments:
         if callable(given):
             given = given()
-        if not _plain(given):
+        if not is_plain(given):
             try:
                 check_tree(given)
             except BadJson as bad:
@@ -246,10 +248,26 @@ class Market:
             await self._use(caller)
         if op.outside:
             return self._answer(op, await op.run(outside, arguments), caller.approach)
-        if op.ready is not None and arguments.__dict__["wait_seconds"]:
-            again = partial(self._outside, arguments, caller)
-            record = await wait(op, arguments, outside, partial(self._look, op, arguments), again)
-            return self._answer(op, record, caller.approach)
+        waits = op.ready is not None and arguments.__dict__["wait_seconds"] > 0
+        if waits and op.safe:
+            return await self._waited(op, arguments, outside, op.run)
+        try:
+            answer = await self._written(op, arguments, outside, key)
+        except MarketError as error:
+            if (hurdles := op.hurdles) is not None and isinstance(error, (InvalidRequest, *op.errors)):
+                await name_others(self.store, lambda tx: hurdles(self._context(tx, outside), arguments), error)
+            raise
+        if not waits or answer.refused or answer.rehearsed:
+            return answer
+        with suppress(MarketError, StorageError):  # what was written stands, whatever becomes of the wait
+            assert op.follow is not None
+            later = partial(op.follow, answered=orjson.loads(answer.body))
+            return replace(await self._waited(op, arguments, outside, later), replayed=answer.replayed)
+        return answer
+
+    async def _written(self, op: Operation, arguments: Arguments, outside: Outside, key: str | None) -> Answer:
+        """The answer of one unit of work, or the one that is kept of the same call."""
+        caller = outside.caller
         rehearsing = caller.approach.dry_run and not op.safe
         repeat = None if rehearsing else repeat_of(op, arguments, caller, outside.env, key)
         if repeat is not None:
@@ -273,8 +291,11 @@ class Market:
             return done.answer
         raise AssertionError("a dry run was committed")
 
-    async def _look(self, op: Operation, arguments: Arguments, outside: Outside) -> Any:
-        return await self.store.look(lambda tx: op.run(self._context(tx, outside), arguments))
+    async def _waited(self, op: Operation, arguments: Arguments, outside: Outside, run: Run) -> Answer:
+        """What `run` reads once there is something to say, or the time is up."""
+        look = lambda now: self.store.look(lambda tx: run(self._context(tx, now), arguments))  # noqa: E731 - reads as what it is
+        again = partial(self._outside, arguments, outside.caller)
+        return self._answer(op, await wait(op, arguments, outside, look, again), outside.caller.approach)
 
     def _unit(
         self,
@@ -352,18 +373,6 @@ class Market:
 async def _nothing() -> AsyncGenerator[Any, None]:
     return
     yield
-
-
-def _plain(given: dict[str, Json]) -> bool:
-    """Whether these are a few ASCII texts and small numbers, as in most reads: check_tree finds nothing in them."""
-    words = [*given]
-    for value in given.values():
-        if value.__class__ is str:
-            words.append(value)
-        elif value.__class__ is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:
-            return False
-    text = "".join(words)
-    return text.isascii() and "\0" not in text
 
 
 def busy(error: StorageError) -> MarketError:

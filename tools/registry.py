@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
 
@@ -17,6 +17,8 @@ OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[Outside, Any], Awaitable[Any]]
 Ready = Callable[[Any, Any], bool]
+Follow = Callable[..., Any]
+Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
 EVERYWHERE = frozenset(Surface)
 
 
@@ -33,7 +35,9 @@ class Operation:
     output: tuple[type, ...]  # the record, or the records, it answers with
     run: Run
     gather: Gather | None
-    ready: Ready | None  # of a read that may wait: whether there is something to say
+    hurdles: Hurdles | None  # its checks one by one: when it is refused, all that fail are told at once
+    ready: Ready | None  # of a call that may wait: whether there is something to say
+    follow: Follow | None  # of one that writes and then waits: what it has to say later, made from its first answer
     auth: Auth
     scopes: tuple[str, ...]  # a key needs one of them, or *
     scopes_beside: tuple[str, ...]  # ... and each of these
@@ -76,7 +80,9 @@ class Declared(TypedDict, total=False):
     scopes_beside: tuple[str, ...]
     action: str
     gather: Gather
+    hurdles: Hurdles
     ready: Ready
+    follow: Follow
     errors: tuple[type[MarketError], ...]
     status: int
     safe: bool
@@ -124,7 +130,9 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         output=(said["document"],) if "document" in said else _records(hints["return"]),
         run=run,
         gather=said.get("gather"),
+        hurdles=said.get("hurdles"),
         ready=said.get("ready"),
+        follow=said.get("follow"),
         auth=said.get("auth", "key"),
         scopes=_scopes(said, safe),
         scopes_beside=said.get("scopes_beside", ()),
@@ -182,8 +190,9 @@ def _check(made: Operation) -> None:
         raise TypeError(f"two operations are called {made.name}")
     if made.outside and not made.safe:
         raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
-    if made.ready is not None and (made.outside or not made.safe or "wait_seconds" not in made.input.model_fields):
-        raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds")
+    waits = made.ready is not None
+    if waits and (made.outside or made.safe == bool(made.follow) or "wait_seconds" not in made.input.model_fields):
+        raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds, nor followed by one")
     missing = set(made.path_names) - set(made.input.model_fields)
     if missing:
         raise TypeError(f"{made.name} has no argument {sorted(missing)} for its path")

@@ -61,6 +61,7 @@ IDS_OF = {
     "award_bounty": {"path.bounty_id": "to_award", "body.proposal_id": "proposals"},
     "close_bounty": {"path.bounty_id": "to_close"},
     "create_job": {"body.listing_id": "kept"},
+    "hire": {"body.listing_id": "kept"},
     "delete_webhook": {"path.webhook_id": "doomed"},
     "deliver_job": {"path.job_id": "to_deliver"},
     "dispute_job": {"path.job_id": "to_dispute"},

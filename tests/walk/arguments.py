@@ -175,6 +175,11 @@ async def an_order(walk: Walk, agent: Agent, pick: Pick) -> Given:
     return {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
 
 
+async def a_hire(walk: Walk, agent: Agent, pick: Pick) -> Given:
+    """The same, without a wait: time passes in walks only where they say so."""
+    return await an_order(walk, agent, pick) | {"wait_seconds": 0}
+
+
 async def a_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
     """Some need, the price of which may be nothing; some end soon."""
     held = {"deliverable_schema": OFFER["output_schema"]}
@@ -312,6 +317,7 @@ PLAUSIBLE: dict[str, Make] = {
     "withdraw_proposal": a_proposal_of_ones_own,
     "award_bounty": an_award,
     "create_job": an_order,
+    "hire": a_hire,
     "get_job": with_job(),
     "list_jobs": with_any(role=[None, "buyer", "seller"], status=[None, "delivered"]),
     "list_job_events": with_job(limit=[20, 1]),
@@ -370,8 +376,9 @@ async def call(walk: Walk, operation: str, agent: Agent, pick: Pick = usual) -> 
         return
     if seed is not None:
         by.seed = seed
-    if operation == "create_job":
+    if operation in ("create_job", "hire"):
         made = orjson.loads(answer.body)
+        made = made["job"] if operation == "hire" else made
         walk.took(made["id"], agent, made["seller"]["id"])
     if operation == "create_bounty":
         walk.bounties[orjson.loads(answer.body)["id"]] = agent
@@ -387,6 +394,7 @@ STANDS: dict[str, tuple[str, str]] = {
     "accept_quote": ("quoted", "buyer"),
     "cancel_job": ("open", "buyer"),
     "create_job": ("open", "buyer"),
+    "hire": ("open", "buyer"),
     "decline_job": ("quote requested", "seller"),
     "deliver_job": ("under revision", "seller"),
     "dispute_job": ("revealed", "buyer"),

@@ -13,7 +13,7 @@ MarketError
 └── OurFault              500  internal_error        our side (503: too busy)
 """
 
-from tools.errors.base import MarketError
+from tools.errors.base import Faults, MarketError
 from tools.errors.bounties import (
     BountyClosed,
     BountyLimit,
@@ -99,6 +99,7 @@ __all__ = [
     "DisputeClosed",
     "Erc8004LiveLinkExists",
     "Erc8004UriMismatch",
+    "Faults",
     "FirstPartySelfDealing",
     "Forbidden",
     "HandleLimit",

@@ -1,5 +1,7 @@
 """The root of the catalogue: one class per code, one shape on every surface."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 Json = Any  # a JSON value
@@ -29,6 +31,7 @@ class MarketError(Exception):
         super().__init__(message)
         self.message, self.param, self.details, self.next_steps = message, param, details, next_steps
         self.hint = hint or self.usual_hint
+        self.beside: tuple[MarketError, ...] = ()  # what else stands in the way of the call
 
     @property
     def retry_after_seconds(self) -> int | None:
@@ -37,22 +40,22 @@ class MarketError(Exception):
         return seconds if isinstance(seconds, int) else None
 
     def record(self, request_id: str, docs_url: str) -> dict[str, Json]:
-        """The error object of the contract, plus `retryable` and, where they help, `next_steps`."""
-        optional = {
-            "hint": self.hint,
-            "param": self.param,
-            "details": self.details,
-            "next_steps": list(self.next_steps),
-        }
+        """The error object of the contract, plus `retryable` and, where they help, `next_steps`.
+
+        Where more stands in the way, `details.failing` names all of it, each with what mends it.
+        """
+        failing = {"failing": [one.said() for one in (self, *self.beside)]} if self.beside else {}
         return {
             "type": self.type,
-            "code": self.code,
-            "message": self.message,
-            **{name: value for name, value in optional.items() if value},
+            **self.said(**self.details, **failing),
             "docs": f"{docs_url}#{self.code}",
             "request_id": request_id,
             "retryable": self.retryable,
         }
+
+    def said(self, **details: Json) -> dict[str, Json]:
+        optional = {"hint": self.hint, "param": self.param, "details": details, "next_steps": list(self.next_steps)}
+        return {"code": self.code, "message": self.message} | {name: one for name, one in optional.items() if one}
 
 
 class ValidationFailed(MarketError):
@@ -91,3 +94,24 @@ class WrongState(MarketError):
 
 class OurFault(MarketError):
     status, type, retryable = 500, "internal_error", True
+
+
+class Faults:
+    """Checks that are made together, so that all that fails is told at once: `with faults.noted(): check()`, then `refuse()`."""
+
+    def __init__(self) -> None:
+        self.found: list[MarketError] = []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        try:
+            yield
+        except MarketError as error:
+            self.found.append(error)
+
+    def refuse(self) -> None:
+        """Raise the first, with the others beside it."""
+        if self.found:
+            first, *rest = self.found
+            first.beside = (*first.beside, *rest)
+            raise first

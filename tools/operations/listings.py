@@ -1,6 +1,8 @@
 """Listings: offer a service, change it."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal
 
 import orjson
@@ -45,10 +47,22 @@ OFFER_ERRORS = (
 )
 
 
+def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object]]:
+    """Every check of a new listing that needs no judgement of what is said in it."""
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    yield partial(_check_wallet, ctx)
+    yield partial(_check_payment, ctx, seller, offer.payment or "on_delivery")
+    yield partial(_check_basis, seller, offer.unit_basis is not None)
+    yield partial(_check_places, ctx)
+    yield partial(_check_kept, ctx)
+
+
 @operation(
     "POST /v1/listings",
     scope="sell",
     gather=judge_offer,
+    hurdles=_hurdles,
     errors=OFFER_ERRORS,
     status=201,
     toolset="selling",
@@ -73,7 +87,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     seller = _seller(ctx)
     payment = offer.payment or "on_delivery"
     _check_payment(ctx, seller, payment)
-    _check_basis(seller, judged)
+    _check_basis(seller, judged.pricing["unit_basis"] is not None)
     _check_places(ctx)
     _check_kept(ctx)
     row = ctx.tx.add(
@@ -128,7 +142,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
         _check_places(ctx)
     _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
-    _check_basis(seller, judged)
+    _check_basis(seller, judged.pricing["unit_basis"] is not None)
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
     keep_promise(ctx.tx, row, changed, ctx.now)
     index(ctx.tx, changed)
@@ -198,9 +212,13 @@ def _mine(ctx: Context, listing_id: str) -> ListingRow:
 def _seller(ctx: Context) -> AgentRow:
     seller = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
     assert seller is not None
-    if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
-        raise WalletAddressRequired("a listing needs a wallet to be paid at")
+    _check_wallet(ctx)
     return seller
+
+
+def _check_wallet(ctx: Context) -> None:
+    if ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
+        raise WalletAddressRequired("a listing needs a wallet to be paid at")
 
 
 def _check_payment(ctx: Context, seller: AgentRow, payment: str) -> None:
@@ -223,8 +241,8 @@ def _check_kept(ctx: Context) -> None:
         raise ListingLimit(f"you keep {kept} listings, at most {most} are allowed", hint=hint, kept=kept, limit=most)
 
 
-def _check_basis(seller: AgentRow, judged: JudgedOffer) -> None:
-    if judged.pricing["unit_basis"] is not None and not seller.first_party:
+def _check_basis(seller: AgentRow, has_basis: bool) -> None:
+    if has_basis and not seller.first_party:
         raise InvalidRequest("unit_basis is for listings of the operator", param="unit_basis")
 
 

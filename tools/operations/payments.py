@@ -1,6 +1,8 @@
 """Payment: wallet to wallet, proven by a transaction hash. A verified transfer always leaves a row."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -102,11 +104,25 @@ async def read_proof(outside: Outside, claim: PayJob) -> Proof:
     return Proof(transaction, verdict)
 
 
+def _hurdles(ctx: Context, claim: PayJob) -> Iterator[Callable[[], object]]:
+    """Every check of a payment that needs no look at the chain."""
+    seen = find_mine(ctx.tx, claim.job_id, ctx.agent, ctx.env)
+    yield partial(_check_buyer, ctx, seen)
+    if seen.role_of(ctx.agent) is Actor.BUYER:
+        yield partial(_check_due, ctx, seen, claim.transaction)
+        yield partial(_check_chain, ctx)
+        if claim.transaction is not None:
+            yield partial(read_hash, claim.transaction)
+            yield partial(_payers, ctx.tx, seen, ctx.env)
+            yield partial(_payees, ctx.tx, seen, ctx.env)
+
+
 @operation(
     "POST /v1/jobs/{job_id}/pay",
     action="pay",
     scope="buy",
     gather=read_proof,
+    hurdles=_hurdles,
     errors=PAY_ERRORS,
     open_world=True,
     idempotent=True,
@@ -121,8 +137,7 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     transaction_not_found mean: the same hash again in a few seconds. Unpaid, the job expires at pay_by.
     """
     seen = mine(ctx, claim.job_id)
-    if seen.role_of(ctx.agent) is not Actor.BUYER:
-        raise refusal(ctx, seen, "pay")
+    _check_buyer(ctx, seen)
     if proof.transaction is None:
         return _terms(ctx, seen)
     known = known_settlement(ctx.tx, ctx, proof.transaction)
@@ -131,6 +146,25 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     if proof.verdict is None:
         raise _too_early(ctx, seen)
     return _settle(ctx, seen, proof.transaction, proof.verdict)
+
+
+def _check_buyer(ctx: Context, seen: SeenJob) -> None:
+    if seen.role_of(ctx.agent) is not Actor.BUYER:
+        raise refusal(ctx, seen, "pay")
+
+
+def _check_due(ctx: Context, seen: SeenJob, transaction: str | None) -> None:
+    if seen.facts.is_paid or payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE:
+        return
+    if transaction is None:
+        raise refusal(ctx, seen, "pay")
+    if seen.facts.status not in FINAL:  # what arrives after the end is recorded
+        raise _too_early(ctx, seen)
+
+
+def _check_chain(ctx: Context) -> None:
+    if ctx.env not in ctx.world.chains:
+        raise no_chain(ctx.env, "Send nothing: this market could not verify it. See network in get_payments_info.")
 
 
 def _too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
@@ -145,10 +179,8 @@ def _too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
 def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
     if seen.facts.is_paid:
         return job_record(ctx, seen)
-    if payment_status(seen.facts, ctx.now) is not PaymentStatus.DUE:
-        raise refusal(ctx, seen, "pay")
-    if ctx.env not in ctx.world.chains:
-        raise no_chain(ctx.env, "Send nothing: this market could not verify it. See network in get_payments_info.")
+    _check_due(ctx, seen, None)
+    _check_chain(ctx)
     wallet = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
     return payment_terms(ctx, seen, wallet.address if wallet else None)
 
@@ -194,9 +226,9 @@ def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> 
 
 
 def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> SeenJob:
-    for partial in seen.settlements:
-        if partial.status is SettlementStatus.PARTIAL:
-            ctx.tx.change(partial, status=SettlementStatus.SETTLED, settled_at=ctx.now)
+    for part in seen.settlements:
+        if part.status is SettlementStatus.PARTIAL:
+            ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
     settled = see(ctx.tx, seen.row)
     revealed = move.target is JobStatus.DELIVERED
     deadline = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)} if revealed else {}
@@ -247,11 +279,19 @@ def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
 
     A wallet of the buyer that was ever the seller's is both sides': what comes from it pays for nothing.
     """
-    row = seen.row
-    payers = wallets_of(tx, row.buyer_id, row.pay_from, env)
-    payees = wallets_of(tx, row.seller_id, row.pay_to, env)
+    payers, payees = _payers(tx, seen, env), _payees(tx, seen, env)
+    return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)})
+
+
+def _payers(tx: Tx, seen: SeenJob, env: Env) -> set[str]:
+    payers = wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env)
     if not payers:
         raise WalletAddressRequired("bind the wallet you pay from first")
+    return payers
+
+
+def _payees(tx: Tx, seen: SeenJob, env: Env) -> set[str]:
+    payees = wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env)
     if not payees:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
-    return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=row.seller_id)})
+    return payees

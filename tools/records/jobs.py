@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp, Step
-from tools.records.payments import Settlement
+from tools.records.payments import PaymentTerms, Settlement
 
 STATUSES = Literal[
     "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
@@ -165,6 +165,16 @@ class JobCreated(Job):
     """The job as ordered, with what to watch for."""
 
     warnings: list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hired:
+    """The job that was ordered, as it stood when the wait ended, and what is owed for it."""
+
+    object: Literal["hire"] = "hire"
+    job: JobCreated
+    terms: Annotated[PaymentTerms | None, Field(description="as pay_job tells them, once payment is due")]
+    next_steps: list[Step]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

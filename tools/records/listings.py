@@ -75,7 +75,7 @@ class SellerCard:
 class HowToOrder:
     method: Literal["POST"] = "POST"
     path: Literal["/v1/jobs"] = "/v1/jobs"
-    tool: Literal["create_job"] = "create_job"
+    tool: Annotated[Literal["hire"], Field(description="the same order, and a wait for your turn")] = "hire"
     body_example: dict[str, Json]
 
 

@@ -343,3 +343,15 @@ def _why_text_refused(text: str) -> str:
 
 def _too_deep(max_depth: int) -> str:
     return f"The document is nested more than {max_depth} levels deep."
+
+
+def is_plain(given: dict[str, Json]) -> bool:
+    """Whether these are a few ASCII texts and small numbers, as in most reads: check_tree finds nothing in them."""
+    words = [*given]
+    for value in given.values():
+        if value.__class__ is str:
+            words.append(value)
+        elif value.__class__ is not int or not -MAX_INTEGER <= value <= MAX_INTEGER:
+            return False
+    text = "".join(words)
+    return text.isascii() and "\0" not in text

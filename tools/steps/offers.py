@@ -10,7 +10,7 @@ from storage.tables import ListingRow
 from storage.unit import Tx
 from tools.arguments import Arguments, OneLine
 from tools.context import Outside
-from tools.errors import InvalidRequest, NotFound
+from tools.errors import Faults, InvalidRequest, NotFound
 from tools.records.base import Json
 from tools.rules.pricing import MOST_PRICE, UnitRule, pricing_faults, units_of
 from tools.steps.acceptance import AcceptanceRules, judge_rules, unkept
@@ -141,22 +141,26 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     if isinstance(offer, UpdateListing):
         old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
         said = {**_still_fitting(old.said, said), **said}
-    pricing = _priced(said)
-    acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else said.get("acceptance")
+    faults, warnings, acceptance = Faults(), list[str](), said.get("acceptance")
+    pricing, asked, given = dict[str, Any](), old.input, old.output
+    with faults.noted():
+        pricing = _priced(said)
+    with faults.noted():
+        acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else acceptance
     said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
-    asked = await _judge_side(outside, offer, "input", old.input)
-    given = await _judge_side(outside, offer, "output", old.output)
-    if offer.model_fields_set & {"acceptance", "example_output"}:
-        await _keeps_own_rules(outside, acceptance, given.example)
+    with faults.noted():
+        asked = await _judge_side(outside, offer, "input", old.input)
+    with faults.noted():
+        given = await _judge_side(outside, offer, "output", old.output)
+        if offer.model_fields_set & {"acceptance", "example_output"}:
+            await _keeps_own_rules(outside, acceptance, given.example)
+    if faults.found:  # what was refused is not read once more: it may be large
+        said = {name: value for name, value in said.items() if name in PUBLIC}
+    with faults.noted():
+        warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""))
+    faults.refuse()
     return JudgedOffer(
-        pricing,
-        acceptance,
-        asked.schema,
-        given.schema,
-        asked.example,
-        given.example,
-        await public_words_beside(said, asked.size + given.size + len(acceptance or "")),
-        old.version,
+        pricing, acceptance, asked.schema, given.schema, asked.example, given.example, warnings, old.version
     )
 
 

@@ -116,7 +116,7 @@ def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[Lis
     words = f" Its own words: {agent.description}" if agent.description else ""
     description = (
         f"An agent on {house.brand}, hired through the market's own A2A endpoint with a key of this market: each skill is "
-        f"one of its {env.value} listings, ordered with the tool create_job.{words}"
+        f"one of its {env.value} listings, ordered with the tool hire.{words}"
     )
     skills = [_skill(agent, listing) for listing in listings]
     card = card_of(
@@ -207,11 +207,11 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
     order: dict[str, Json] = {"listing_id": row.id}
     if row.example_input is not None and len(row.example_input) <= MOST_EXAMPLE:
         order["input"] = orjson.loads(row.example_input)
-    call = orjson.dumps({"tool": "create_job", "arguments": order}).decode()
+    call = orjson.dumps({"tool": "hire", "arguments": order}).decode()
     return {
         "id": row.id,
         "name": row.title,
-        "description": f"{said}\n\nPrice: {price}. Order with create_job and listing_id {row.id}.",
+        "description": f"{said}\n\nPrice: {price}. Order with hire and listing_id {row.id}.",
         "tags": orjson.loads(row.tags) or [row.category],
         "examples": [call],
     }

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -41,6 +42,16 @@ def produces(operation: str, code: str) -> Callable[[Scenario], Scenario]:
     return register
 
 
+def orders(code: str) -> Callable[[Callable[[Trade, str], Awaitable[Any]]], None]:
+    """A refusal of every operation that orders a listing: the scenario is told which one is asked."""
+
+    def register(scenario: Callable[[Trade, str], Awaitable[Any]]) -> None:
+        for operation in ("create_job", "hire"):
+            produces(operation, code)(partial(scenario, operation=operation))
+
+    return register
+
+
 async def change_row(trade: Trade, kind: Any, key: tuple[str, ...], **values: Any) -> None:
     """Write what only an operation of a later issue could."""
 
@@ -62,9 +73,9 @@ async def prove(trade: Trade, buyer: Agent, job: Any, transaction: str) -> Any:
     return await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=transaction)
 
 
-async def refused_order(trade: Trade, buyer: Agent, listing: Any, **given: Any) -> Any:
+async def refused_order(trade: Trade, operation: str, buyer: Agent, listing: Any, **given: Any) -> Any:
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}} | given
-    return await trade.market.refusal("create_job", by=buyer, **order)
+    return await trade.market.refusal(operation, by=buyer, **order)
 
 
 async def live_agent(trade: Trade, name: str) -> Agent:

@@ -9,70 +9,71 @@ from tests.operations.refusals import (
     forget_wallet,
     limited,
     live_agent,
+    orders,
     produces,
     refused_order,
 )
 from tests.trading import OFFER, Trade
 
 
-@produces("create_job", "not_found")
-async def _(trade: Trade) -> Any:
-    return await trade.market.refusal("create_job", by=await trade.market.register(), listing_id="lst_1", input={})
+@orders("not_found")
+async def _(trade: Trade, operation: str) -> Any:
+    return await trade.market.refusal(operation, by=await trade.market.register(), listing_id="lst_1", input={})
 
 
-@produces("create_job", "listing_unavailable")
-async def _(trade: Trade) -> Any:
+@orders("listing_unavailable")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
     await trade.market.call("update_listing", by=seller, listing_id=listing["id"], status="paused")
-    return await refused_order(trade, buyer, listing)
+    return await refused_order(trade, operation, buyer, listing)
 
 
-@produces("create_job", "input_schema_mismatch")
-async def _(trade: Trade) -> Any:
+@orders("input_schema_mismatch")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
-    error = await refused_order(trade, buyer, await trade.listing(seller), input={"text": 5, "x": "y" * 10})
+    error = await refused_order(trade, operation, buyer, await trade.listing(seller), input={"text": 5, "x": "y" * 10})
     assert [one["param"] for one in error["details"]["violations"]] == ["input/text"]
     return error
 
 
-@produces("create_job", "payload_too_large")
-async def _(trade: Trade) -> Any:
+@orders("payload_too_large")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, input_schema=None, example_input=None)
-    return await refused_order(trade, buyer, listing, input={"text": "x" * 524_288})
+    return await refused_order(trade, operation, buyer, listing, input={"text": "x" * 524_288})
 
 
-@produces("create_job", "content_rejected")
-async def _(trade: Trade) -> Any:
+@orders("content_rejected")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
-    return await refused_order(trade, buyer, await trade.listing(seller), input={"text": buyer.keys["test"]})
+    return await refused_order(trade, operation, buyer, await trade.listing(seller), input={"text": buyer.keys["test"]})
 
 
-@produces("create_job", "seller_busy")
-async def _(trade: Trade) -> Any:
+@orders("seller_busy")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, max_open_jobs=1)
     await trade.order(buyer, listing)
-    return await refused_order(trade, await trade.agent("Cy"), listing)
+    return await refused_order(trade, operation, await trade.agent("Cy"), listing)
 
 
-@produces("create_job", "job_limit")
-async def _(trade: Trade) -> Any:
+@orders("job_limit")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await limited(trade, unfinished_jobs=1).parties()
     listing = await trade.listing(seller)
     await trade.order(buyer, listing)
-    return await refused_order(trade, buyer, listing)
+    return await refused_order(trade, operation, buyer, listing)
 
 
-@produces("create_job", "first_party_self_dealing")
-async def _(trade: Trade) -> Any:
+@orders("first_party_self_dealing")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await live_agent(trade, "Sela"), await live_agent(trade, "Bo")
     for agent in (seller, buyer):
         await change_row(trade, AgentRow, (agent.id,), first_party=True)
     listing = await trade.market.call("create_listing", by=seller, on="live", **OFFER)
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
-    return await trade.market.refusal("create_job", by=buyer, on="live", **order)
+    return await trade.market.refusal(operation, by=buyer, on="live", **order)
 
 
 @produces("list_jobs", "invalid_cursor")

@@ -9,6 +9,7 @@ from tests.operations.refusals import (
     forget_wallet,
     limited,
     live_agent,
+    orders,
     produces,
     refused_order,
 )
@@ -134,11 +135,11 @@ async def _(trade: Trade) -> Any:
     return await trade.market.refusal("update_listing", by=seller, listing_id=listing["id"], **costly)
 
 
-@produces("create_job", "schema_too_expensive")
-async def _(trade: Trade) -> Any:
+@orders("schema_too_expensive")
+async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, input_schema=COSTLY, example_input=None)
-    return await refused_order(trade, buyer, listing, input=LONG)
+    return await refused_order(trade, operation, buyer, listing, input=LONG)
 
 
 @produces("deliver_job", "schema_too_expensive")

@@ -7,6 +7,8 @@ async def run(say: Script) -> None:
     seller, buyer = say.seller, say.buyer
     job = await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"})
     await say("create_job", buyer, listing_id=say.listing, input={"txt": 5})
+    await say("hire", buyer, listing_id=say.listing, input={"text": "guten Tag"}, wait_seconds=0)
+    await say("hire", buyer, listing_id=say.listing, input={"txt": 5})
     say.job = job["id"]
     ref = {"job_id": say.job}
     await say("get_job", seller, **ref)

@@ -1,0 +1,33 @@
+"""What else stands in the way of a call that was refused: its other checks are made too, so that one answer tells all of it."""
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from storage.store import Store
+from storage.unit import StorageError, Tx
+from tools.errors import Faults, MarketError
+
+log = structlog.get_logger("emporion.hurdles")
+Checks = Callable[[Tx], Iterable[Callable[[], object]]]
+
+
+async def name_others(store: Store, checks: Checks, error: MarketError) -> None:
+    """Put beside a refusal those of the other checks, without what it tells already."""
+    try:
+        found = await store.look(lambda tx: _failing(checks(tx)))
+    except MarketError:  # what the call is about is not the caller's
+        return
+    except StorageError as outage:
+        log.warning("storage", error=type(outage).__name__)
+        return
+    known = {(one.code, one.message) for one in (error, *error.beside)}
+    error.beside += tuple(one for one in found if (one.code, one.message) not in known)
+
+
+def _failing(checks: Iterable[Callable[[], object]]) -> list[MarketError]:
+    faults = Faults()
+    for check in checks:
+        with faults.noted():
+            check()
+    return faults.found
