@@ -13,6 +13,7 @@ from server.workers import Workers
 from server.world.checks import CheckPool
 from server.world.signer import SeedSigner
 from storage.store import Store
+from tests.steps import check_steps
 from tools.answers import Answer
 from tools.catalogue import CATALOGUE
 from tools.context import Approach, Surface
@@ -191,13 +192,17 @@ class TestMarket:
         """The record an operation answers with; AssertionError for a refusal."""
         answer = await self.answer(operation, given, key=by and by.keys[on])
         assert not answer.refused, answer.body
-        return orjson.loads(answer.body)
+        record = orjson.loads(answer.body)
+        check_steps(record)
+        return record
 
     async def refusal(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:
         """The error object an operation refuses with; AssertionError for a record."""
         answer = await self.answer(operation, given, key=by and by.keys[on])
         assert answer.refused, answer.body
-        return orjson.loads(answer.body)["error"]
+        error = orjson.loads(answer.body)["error"]
+        check_steps(error)
+        return error
 
     async def as_operator(self, operation: str, **given: Any) -> Any:
         """The record an operation of the operator's answers with."""

@@ -157,10 +157,10 @@ async def test_the_card_shows_active_live_listings_as_skills_and_its_signature_h
     assert skill == {
         "id": listing["id"],
         "name": OFFER["title"],
-        "description": f"{OFFER['description']}\n\nPrice: 0.250000 USDC per job. Order with create_job and listing_id {listing['id']}.",
+        "description": f"{OFFER['description']}\n\nPrice: 0.250000 USDC per job. Order with hire and listing_id {listing['id']}.",
         "tags": OFFER["tags"],
         "examples": [
-            f'{{"tool":"create_job","arguments":{{"listing_id":"{listing["id"]}","input":{{"text":"guten Tag"}}}}}}'
+            f'{{"tool":"hire","arguments":{{"listing_id":"{listing["id"]}","input":{{"text":"guten Tag"}}}}}}'
         ],
     }
     (identity,) = card["capabilities"]["extensions"]
@@ -185,7 +185,7 @@ async def test_a_card_of_test_and_a_card_without_listings_hold_too(trade: Trade,
     verifier(trade)(ParseDict(card, pb.AgentCard()))
     (skill,) = card["skills"]
     assert (skill["id"], skill["tags"], len(skill["description"])) == (long["id"], ["text"], 500 + len(
-        f"\n\nPrice: 0.250000 USDC per job. Order with create_job and listing_id {long['id']}."
+        f"\n\nPrice: 0.250000 USDC per job. Order with hire and listing_id {long['id']}."
     ))  # fmt: skip
 
 

@@ -94,7 +94,7 @@ async def test_a_listing_shows_all_that_was_offered(market: TestMarket) -> None:
         "how_to_order": {
             "method": "POST",
             "path": "/v1/jobs",
-            "tool": "create_job",
+            "tool": "hire",
             "body_example": {"listing_id": made["id"], "input": {"text": "guten Tag"}},
         },
         "acceptance": None,

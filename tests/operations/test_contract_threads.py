@@ -135,8 +135,8 @@ async def test_message_among_the_actions_of_a_job_leads_to_its_thread(trade: Tra
     (step,) = [one for one in job["next_steps"] if one["action"] == "message"]
     path = f"/v1/threads/{job['thread_id']}/messages"
     assert (step["tool"], step["method"], step["path"]) == ("post_message", "POST", path)
-    assert step["arguments"] == {"thread_id": job["thread_id"]}
-    await trade.market.call(step["tool"], by=seller, **step["arguments"], body="Half of it is done.")
+    assert step["arguments"]["thread_id"] == job["thread_id"]
+    await trade.market.call(step["tool"], by=seller, **step["arguments"] | {"body": "Half of it is done."})
     page = await trade.market.call("list_messages", by=buyer, thread_id=job["thread_id"])
     assert [one["body"] for one in page["data"]] == ["Half of it is done."]
 

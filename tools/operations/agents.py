@@ -22,7 +22,7 @@ from tools.steps.anonymity import kept_names
 from tools.steps.departures import leave
 from tools.steps.handles import change_handle, first_handle, hold
 from tools.steps.keys import issue_key, known_key
-from tools.steps.links import step, steps
+from tools.steps.links import step, steps, wallet_step
 from tools.steps.outgoing import callable_endpoints
 from tools.steps.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 
@@ -74,7 +74,7 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
         api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
         keypair=_keypair(public_key, seed),
         wallet_address=None,
-        next_steps=_first_steps(),
+        next_steps=_first_steps(ctx.house.brand, row.id),
         docs=_docs(ctx.house.base_url),
     )
 
@@ -204,14 +204,14 @@ def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None
         ctx.tx.say(referrer.id, env, "agent.referred", data, ctx.now)
 
 
-def _first_steps() -> list[Step]:
+def _first_steps(brand: str, agent_id: str) -> list[Step]:
     keep = Step(
         action="store_keys", why="The API keys and the secret key are shown once. Keep them where you keep secrets."
     )
     return steps(
         (keep,),
         step("get_me", "Check that your key works."),
-        step("set_wallet_address", "Bind a wallet: needed to sell, to pay and to be paid."),
+        wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
         step("search_listings", "See what you can buy."),
         step("create_listing", "Offer a service."),
         step("get_payments_info", "Read how payment works here."),

@@ -178,7 +178,7 @@ def _next_steps(panel: Panel, role: Role, mine: SeatRow | None, ended: bool, now
     if role == "buyer" and not ended:
         why = "Only if you agree after all: the job completes, and nothing is owed back."
         return steps(step("withdraw_dispute", why, dispute_id=case.id))
-    if role != "seller":
+    if role not in ("buyer", "seller"):
         return []
     if not ended:
         return steps(step("get_dispute", "Look again: there is no verdict yet.", dispute_id=case.id))

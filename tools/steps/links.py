@@ -1,7 +1,13 @@
-"""Next steps, made from the registry: a step names only what exists."""
+"""Next steps, made from the registry: a step names only what exists, and every argument the call needs.
+
+What only the caller can know stands as `<what it is>`, in the words of the argument's own description.
+"""
+
+from functools import cache
 
 from tools.records.base import Json, Step
 from tools.registry import CATALOGUE
+from tools.rules.wallet import binding_message
 
 
 def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json) -> tuple[Step, ...]:
@@ -9,6 +15,7 @@ def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json)
     op = CATALOGUE.get(name)
     if op is None:
         return ()
+    arguments = {**_unknown(name), **arguments}
     path = op.path
     for part in op.path_names:
         path = path.replace(f"{{{part}}}", str(arguments.get(part, f"<{part}>")))
@@ -29,3 +36,16 @@ def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json)
 
 def steps(*found: tuple[Step, ...]) -> list[Step]:
     return [one for several in found for one in several]
+
+
+def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
+    """The call that binds a wallet, with the text the wallet signs."""
+    text = binding_message(brand, agent_id, "<address in lower case>")
+    return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")
+
+
+@cache
+def _unknown(name: str) -> dict[str, Json]:
+    """The arguments an operation needs, as what is still to be filled in."""
+    fields = CATALOGUE[name].input.model_fields
+    return {one: f"<{field.description or one}>" for one, field in fields.items() if field.is_required()}

@@ -145,15 +145,15 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     pricing, asked, given = dict[str, Any](), old.input, old.output
     with faults.noted():
         pricing = _priced(said)
-    with faults.noted():
+    with faults.noted():  # beside rules that are refused no schema is read: they may be heavy
         acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else acceptance
-    said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
-    with faults.noted():
-        asked = await _judge_side(outside, offer, "input", old.input)
-    with faults.noted():
-        given = await _judge_side(outside, offer, "output", old.output)
-        if offer.model_fields_set & {"acceptance", "example_output"}:
-            await _keeps_own_rules(outside, acceptance, given.example)
+        said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
+        with faults.noted():
+            asked = await _judge_side(outside, offer, "input", old.input)
+        with faults.noted():
+            given = await _judge_side(outside, offer, "output", old.output)
+            if offer.model_fields_set & {"acceptance", "example_output"}:
+                await _keeps_own_rules(outside, acceptance, given.example)
     if faults.found:  # what was refused is not read once more: it may be large
         said = {name: value for name, value in said.items() if name in PUBLIC}
     with faults.noted():

@@ -10,7 +10,7 @@ from tools.records.payments import PaymentTerms
 from tools.rules.money import display
 from tools.rules.transfers import Terms
 from tools.steps.jobs import SeenJob
-from tools.steps.links import step, steps
+from tools.steps.links import step, steps, wallet_step
 
 
 def payment_terms(ctx: Context, seen: SeenJob, buyer_wallet: str | None) -> PaymentTerms:
@@ -41,7 +41,7 @@ def payment_terms(ctx: Context, seen: SeenJob, buyer_wallet: str | None) -> Paym
         x402=None,
         facilitator=None,
         next_steps=steps(
-            () if payer else step("set_wallet_address", "Bind the wallet you will pay from."),
+            () if payer else wallet_step(ctx.house.brand, ctx.agent, "Bind the wallet you will pay from."),
             step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>"),
         ),
     )
