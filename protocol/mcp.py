@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol import mcp_wire as wire
 from protocol.http import Header, challenged, read_body, replayed, send_refusal
+from protocol.mcp_front import Front
 from protocol.mcp_resources import TEMPLATES, read_record
 from protocol.mcp_texts import (
     GUIDES,
@@ -88,7 +89,9 @@ class McpSurface:
         self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
         self.server = self._server()
-        self.plain, self.streaming = (self._manager(allowed_hosts, as_json) for as_json in (True, False))
+        self.security = wire.security(allowed_hosts)
+        self.front = Front(self.tools, self.security, self.server.server_info_stamp)
+        self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -125,8 +128,11 @@ class McpSurface:
         if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
             await send_refusal(send, refused)
             return
+        scope = wire.for_sdk(scope, approach, view, bad)
+        if (sending := await self.front.serve(scope, request, send)) is None:
+            return
         manager = self.streaming if tool in self.extra.calls or wire.waits(request) else self.plain
-        await manager.handle_request(wire.for_sdk(scope, approach, view, bad), replayed(body, receive), send)
+        await manager.handle_request(scope, replayed(body, receive), sending)
 
     async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
         """The refusal, with its headers, of who shows nothing that holds where something must, and of another method."""
@@ -148,10 +154,10 @@ class McpSurface:
             answering.close()
             await send_refusal(send, refused)
 
-    def _manager(self, allowed_hosts: tuple[str, ...], as_json: bool) -> StreamableHTTPSessionManager:
+    def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
         """JSON answers cost half as much as streams, but drop progress, and the pings that keep a long wait open."""
         return StreamableHTTPSessionManager(
-            app=self.server, stateless=True, json_response=as_json, security_settings=wire.security(allowed_hosts)
+            app=self.server, stateless=True, json_response=as_json, security_settings=self.security
         )
 
     def _server(self) -> Server[dict[str, Any]]:

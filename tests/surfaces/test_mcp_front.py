@@ -1,0 +1,172 @@
+"""What stands in front of the SDK answers as the SDK would, to the letter, and does answer what it is there for."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from protocol.mcp import McpSurface
+from tests.databases import Opening, SQLiteTemplate
+from tests.market import CHECKS, NoNames, NoWeb
+from tests.surfaces.conftest import (
+    HOST,
+    FixedClock,
+    FixedSigner,
+    FixedTexts,
+    NoSanctions,
+    SeededDice,
+    approach_of,
+    house,
+)
+from tests.surfaces.echoes import SAID, echoing
+from tests.surfaces.mcp_requests import FRONTED, LOCAL, VERSIONS, Posted, call, everything, posted
+from tests.surfaces.mcp_wire import MODERN
+from tools.dispatch import Market
+from tools.house import Limits
+from tools.ports import World
+from tools.rates import ALLOWANCES, Rate
+
+IP = "203.0.113.7"
+
+
+@pytest.fixture(autouse=True)
+def _echoes() -> Iterator[None]:
+    with echoing():
+        yield
+
+
+@pytest.fixture
+def markets(sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening) -> Callable[[str], Market]:
+    """Makes markets that live through the same with the same ids and secrets, each in a folder of that name."""
+
+    def made(name: str) -> Market:
+        (tmp_path / name).mkdir()
+        world = World(FixedClock(), SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
+        return Market(opening(sqlite_template.copy(tmp_path / name)), world, house(Limits(enforced=False)))
+
+    return made
+
+
+class Wire:
+    """A surface without the edge in front, and whether the SDK was asked for its last answer."""
+
+    def __init__(self, surface: McpSurface) -> None:
+        self.surface, self.asked = surface, False
+        for manager in (surface.plain, surface.streaming):
+            manager.handle_request = self._noted(manager.handle_request)  # type: ignore[method-assign]
+
+    async def post(self, one: Posted) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        said: list[Any] = []
+        scope = {
+            "type": "http", "method": "POST", "path": one.path, "raw_path": one.path.encode(), "scheme": "http",
+            "query_string": one.query.encode(), "client": (IP, 5), "server": ("x", 80), "state": {"request_id": "req_12345678"},
+            "headers": [(name.encode(), value.encode()) for name, value in one.headers],
+        }  # fmt: skip
+        parts = [{"type": "http.request", "body": one.body}]
+
+        async def receive() -> Any:
+            if not parts:
+                await asyncio.Event().wait()  # the client stays
+            return parts.pop()
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        self.asked = False
+        await self.surface(scope, receive, send)
+        return said[0]["status"], said[0]["headers"], b"".join(part.get("body", b"") for part in said[1:])
+
+    def _noted(self, handle: Any) -> Any:
+        async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+            self.asked = True
+            await handle(scope, receive, send)
+
+        return noted
+
+
+@asynccontextmanager
+async def wired(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> AsyncIterator[Wire]:
+    surface = McpSurface(market, approach_of, FixedTexts(), (HOST, LOCAL))
+
+    async def passed_on(scope: Scope, request: Any, send: Send) -> Send:
+        return send
+
+    if not fronted:
+        monkeypatch.setattr(surface.front, "serve", passed_on)
+    async with surface.running():
+        yield Wire(surface)
+
+
+def told(answer: tuple[int, list[tuple[bytes, bytes]], bytes]) -> Any:
+    """An answer as its reader takes it: no order of members, no spelling of letters, but 1 is not 1.0."""
+    status, headers, body = answer
+    kept = sorted((name.lower(), value) for name, value in headers if name.lower() != b"content-length")
+    if (b"content-type", b"application/json") in kept and body:
+        return status, kept, json.dumps(json.loads(body), sort_keys=True)
+    return status, kept, body
+
+
+async def lived(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> tuple[list[Any], list[Any], int]:
+    """Every answer of a market's life; which good requests the SDK was asked for; and how many it was not."""
+    SAID.clear()
+    answers: list[Any] = []
+    missed: list[Any] = []
+    spared = 0
+    async with wired(market, monkeypatch, fronted=fronted) as wire:
+        _, _, body = await wire.post(call(MODERN, "register_agent", {"name": "Ada"}))
+        key = json.loads(body)["result"]["structuredContent"]["api_keys"]["test"]
+        for version in VERSIONS:
+            for one in everything(version, key):
+                twice = [told(await wire.post(one)), told(await wire.post(one))]
+                answers.append((one, twice))
+                spared += one.good and not wire.asked
+                missed += [(one.version, one.name)] if one.good and wire.asked else []
+    return answers, missed, spared
+
+
+async def test_the_front_and_the_sdk_say_the_same_and_the_front_says_most_of_it(
+    markets: Callable[[str], Market], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fronted, missed, spared = await lived(markets("fronted"), monkeypatch, fronted=True)
+    plain, _, none = await lived(markets("plain"), monkeypatch, fronted=False)
+    different = [(a[0].version, a[0].name, a[1], b[1]) for a, b in zip(fronted, plain, strict=True) if a != b]
+    assert different == []
+    assert missed == []
+    assert none == 0
+    assert (len(fronted) > 1000, spared > 400) == (True, True)
+
+
+@pytest.mark.parametrize("version", FRONTED)
+async def test_what_is_answered_in_front_is_counted_as_what_the_sdk_answers(
+    markets: Callable[[str], Market], monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    asked = [posted(version, "tools/list", {}), call(version, "show_tree"), call(version, "get_me")]
+    heard = []
+    for fronted in (True, False):
+        market = markets(str(fronted))
+        market.house = house(Limits())
+        for rate in (Rate.KNOCKS, Rate.READS, Rate.STRANGERS):
+            for _ in range(ALLOWANCES[rate].calls - 2):
+                market.windows.take(rate, ALLOWANCES[rate], IP, 0.0)
+        async with wired(market, monkeypatch, fronted=fronted) as wire:
+            heard.append([told(await wire.post(one)) for one in asked for _ in range(4)])
+    assert heard[0] == heard[1]
+    assert [answer[0] for answer in heard[0]] == [200, 200, 429, 429, *[200] * 8]
+    assert ["rate_limited" in answer[2] for answer in heard[0][4:]] == [False, False, True, True] * 2
+
+
+async def test_few_lists_are_kept_whatever_is_asked(
+    markets: Callable[[str], Market], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with wired(markets("one"), monkeypatch, fronted=True) as wire:
+        for _ in range(2):
+            for query in ("", "toolsets=jobs", "toolsets=jobs,bounties", "toolsets=bounties,jobs", "x=1", "x=2"):
+                await wire.post(posted(MODERN, "tools/list", {}, query=query))
+                await wire.post(posted(MODERN, "prompts/list", {}, query=query))
+        kept = sorted((method, *view.toolsets) for method, _, view, _ in wire.surface.front.lists)
+    assert kept == [("prompts/list", "core"), ("tools/list", "core"), ("tools/list", "jobs")]
