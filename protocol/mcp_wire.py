@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import orjson
@@ -10,9 +11,10 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
-from protocol.toolsets import View
+from protocol.toolsets import CALL, View
 from tools.context import Approach
 from tools.errors.base import Json
+from tools.registry import CATALOGUE
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
@@ -96,9 +98,20 @@ def called_tool(request: Json) -> str | None:
 
 def waits(request: Json) -> bool:
     """Whether a call of a tool may be answered late: then its connection is kept open by a stream, which also tells progress."""
-    arguments = request["params"].get("arguments") if called_tool(request) else None
-    inner = arguments.get("arguments") if isinstance(arguments, dict) else None
-    return any(isinstance(one, dict) and bool(one.get("wait_seconds")) for one in (arguments, inner))
+    name = called_tool(request)
+    if name is None:
+        return False
+    given = request["params"].get("arguments")
+    if name == CALL and isinstance(given, dict):
+        name, given = given.get("name"), given.get("arguments")
+    usual = isinstance(name, str) and name in CATALOGUE and _waits_unless_told(name)
+    return bool(given["wait_seconds"] if isinstance(given, dict) and "wait_seconds" in given else usual)
+
+
+@cache
+def _waits_unless_told(name: str) -> bool:
+    field = CATALOGUE[name].input.model_fields.get("wait_seconds")
+    return field is not None and bool(field.default)
 
 
 async def send_parse_error(send: Send, bad: BadJson) -> None:

@@ -9,6 +9,7 @@ from mcp.client import Client
 
 from tests.surfaces.wires import WIRES, served, wire
 from tests.trading import Trade
+from tools.operations.hiring import USUALLY_WAITED
 
 
 @pytest.mark.parametrize("name", WIRES)
@@ -53,3 +54,28 @@ async def until_waiting(trade: Trade) -> None:
         while not trade.market.market.bell.ears:  # noqa: ASYNC110 - the doorbell has no event for it
             await asyncio.sleep(0.005)
     await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("through", [None, "call_tool"])
+async def test_hire_tells_its_progress_though_no_wait_was_named(trade: Trade, mode: Any, through: str | None) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller, payment="upfront")
+    told = asyncio.Event()
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        assert total == USUALLY_WAITED
+        told.set()
+
+    given: Any = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
+    called, arguments = (through, {"name": "hire", "arguments": given}) if through else ("hire", given)
+    arguments["api_key"] = buyer.keys["test"]
+    with patch("tools.waiting.TICK_SECONDS", 0.05):
+        async with served(trade.market) as url, Client(f"{url}/mcp", mode=mode) as client, asyncio.timeout(20):
+            task = asyncio.create_task(client.call_tool(called, arguments, progress_callback=listen))
+            await told.wait()
+            (job,) = (await trade.market.call("list_jobs", by=seller))["data"]
+            await trade.market.call("accept_job", by=seller, job_id=job["id"])
+            answer = (await task).structured_content
+    assert answer is not None
+    assert (answer["job"]["status"], answer["terms"]["job_id"]) == ("awaiting_payment", job["id"])
