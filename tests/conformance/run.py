@@ -1,4 +1,4 @@
-"""Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP.
+"""Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP, which trade too.
 
     python -m tests.conformance.run [folder]
 
@@ -8,11 +8,11 @@ What is fetched for it goes into `folder` (default .conformance/) and nowhere el
 import sys
 from pathlib import Path
 
-from tests.conformance import run_api, run_document, run_mcp
+from tests.conformance import run_api, run_document, run_mcp, run_trade
 
 
 def main(folder: Path) -> int:
-    return max([run_api.main(), run_document.main(folder), run_mcp.main(folder)])
+    return max([run_api.main(), run_document.main(folder), run_mcp.main(folder), run_trade.main(folder)])
 
 
 if __name__ == "__main__":

@@ -84,10 +84,15 @@ def main(folder: Path) -> int:
             *inspector(bench, plain),
             *clients(bench, helped, plain),
         ]
+    return printed(outcomes, folder)
+
+
+def printed(outcomes: Sequence[Outcome], folder: Path) -> int:
+    """A line for each check and one for all. 0: all as expected; 1: not so."""
     for outcome in outcomes:
         print(f"{'ok  ' if outcome.went_well else 'FAIL'} {outcome.name}{': ' if outcome.told else ''}{outcome.told}")
     failed = sum(not outcome.went_well for outcome in outcomes)
-    print(f"{len(outcomes)} checks, {failed} failed; logs in {bench.folder / 'logs'}")
+    print(f"{len(outcomes)} checks, {failed} failed; logs in {folder / 'logs'}")
     return 1 if failed else 0
 
 
@@ -108,7 +113,8 @@ def install(folder: Path) -> Bench:
         )
         subprocess.run(["npm", "install", *options], cwd=folder, check=True, timeout=900)
         complete.touch()
-    shutil.copy(HERE / "clients" / "mcp.mjs", folder)
+    for script in (HERE / "clients").glob("*.mjs"):
+        shutil.copy(script, folder)
     return Bench(folder)
 
 
