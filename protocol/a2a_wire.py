@@ -55,6 +55,20 @@ class Call:
         return str(len(self.documents) - 1)
 
 
+def held(value: Json, call: Call) -> Json:
+    """A task, message or event for the SDK: its data and metadata are kept for the answer, as they are written here."""
+    if isinstance(value, list):
+        return [held(one, call) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if call.old and not isinstance(value.get("data", {}), dict):  # its data parts are objects
+        value = {**value, "data": {"value": value["data"]}, "metadata": {"data_part_compat": True}}
+    return {
+        name: {HELD: call.hold(orjson.dumps(one))} if name in ("data", "metadata") else held(one, call)
+        for name, one in value.items()
+    }
+
+
 def for_sdk(scope: Scope, call: Call) -> Scope:
     """What the SDK may see of a request: no credential, so none can get into a log."""
     headers = [(name, value) for name, value in scope["headers"] if name not in HIDDEN_HEADERS]

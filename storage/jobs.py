@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, literal, or_, select
 
 from storage.among import among
 from storage.query import Query
@@ -115,6 +115,39 @@ def _either(row: Any, pages: Sequence[Select[Any]]) -> Any:
     """The newest rows of several pages of ids."""
     found = or_(*(row.id.in_(select(page.subquery().c.id)) for page in pages))
     return select(row).where(found).order_by(row.id.desc()).limit(bindparam("limit"))
+
+
+MOST_COUNTED = 10_000
+
+
+@cache
+def tasks_of(filtered: bool, of_context: bool) -> Query[JobRow]:
+    """A page of what an agent ordered, what changed last first."""
+    place = or_(
+        JobRow.updated_at < bindparam("at"), and_(JobRow.updated_at == bindparam("at"), JobRow.id < bindparam("before"))
+    )
+    order = JobRow.updated_at.desc(), JobRow.id.desc()
+    ordered = _ordered(filtered, of_context)
+    return Query(select(JobRow).where(*ordered, place).order_by(*order).limit(bindparam("limit")))
+
+
+@cache
+def count_of_tasks(filtered: bool, of_context: bool) -> Query[int]:
+    """How many those are on all pages; nobody counts on beyond so many."""
+    some = select(JobRow.id).where(*_ordered(filtered, of_context)).limit(MOST_COUNTED)
+    return Query(select(func.count()).select_from(some.subquery("page_counted")))
+
+
+def _ordered(filtered: bool, of_context: bool) -> list[ColumnElement[bool]]:
+    conditions = [
+        JobRow.buyer_id == bindparam("agent_id"),
+        JobRow.env == bindparam("env"),
+        JobRow.updated_at >= bindparam("since"),
+    ]
+    conditions += [among(JobRow.status, "statuses")] if filtered else []
+    return conditions + (
+        [func.coalesce(JobRow.context_id, JobRow.thread_id) == bindparam("context_id")] if of_context else []
+    )
 
 
 settlements_of_agent: Query[SettlementRow] = Query(

@@ -26,6 +26,8 @@ CHANGELOG = (
             "and list_events; dry_run on everything that writes.",
             "hire orders a listing, waits for your turn and answers the terms of payment, in one call.",
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
+            "Over A2A a job is a task: GetTask and ListTasks show its state, what is due, what was said, and the output as its "
+            "artifact.",
         ],
     ),
 )

@@ -29,6 +29,14 @@ class Surface(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Letter:
+    """The A2A message an order came with."""
+
+    message_id: str
+    context_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Approach:
     """How a call came, before anybody was believed. The credential is never logged, stored or echoed."""
 
@@ -44,6 +52,8 @@ class Approach:
         default=None, repr=False
     )  # told while it waits: seconds, of
     request: HttpRequest | None = None  # as it came, where it carries a signature or a Content-Digest
+    letter: Letter | None = None  # of an order over A2A
+    follows: bool = False  # a further call of one request: what it is signed with was used by the first
 
     @property
     def keyless(self) -> bool:

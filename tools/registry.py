@@ -115,6 +115,11 @@ def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
     return register
 
 
+def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]:
+    """An operation of one surface, which makes something of its own of what it answers: in no catalogue, called by no agent."""
+    return lambda run: _made(route, run, said)
+
+
 def _made(route: str, run: Run, said: Declared) -> Operation:
     method, path = route.split(" ")
     hints, text = get_type_hints(run), _docstring(run)

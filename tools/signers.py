@@ -56,7 +56,7 @@ async def signer_of(approach: Approach, store: Store, house: House, clock: Clock
         check_time(claim, clock.now().timestamp())
     except BadSignature as bad:
         raise _refused(bad.message, bad.reason, FORM) from None
-    use = None if request.repeatable else claim.use
+    use = None if request.repeatable or approach.follows else claim.use
     return Caller(row.id, None, _env(request), (EVERYTHING,), approach, Proof(row.public_key, use))
 
 

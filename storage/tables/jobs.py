@@ -20,6 +20,7 @@ JOB_INDEXES = [
     Index(None, "status", "review_by"),
     Index(None, "waits_for", "env", "act_by", "id"),
     Index(None, "notice_at", "id"),
+    Index(None, "buyer_id", "env", "updated_at", "id"),
 ]
 
 
@@ -81,6 +82,8 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     delivered_at: Mapped[datetime | None] = mapped_column(default=None)
     completed_at: Mapped[datetime | None] = mapped_column(default=None)
     updated_at: Mapped[datetime]
+    message_id: Mapped[str | None] = mapped_column(default=None)  # of the A2A message that ordered it
+    context_id: Mapped[str | None] = mapped_column(default=None)  # of A2A, as the buyer's message named it
 
 
 class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):

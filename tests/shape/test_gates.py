@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Iterator
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -55,11 +56,13 @@ MODULES: tuple[ModuleType, ...] = (
     storage.reviews,
     storage.webhooks,
 )
+TASKS = (storage.jobs.tasks_of, storage.jobs.count_of_tasks)
 MAKERS = [
     *(storage.messages.messages_of(newest_first) for newest_first in (True, False)),
     *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
     *(storage.schedules.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
+    *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=2)),
     *(
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))

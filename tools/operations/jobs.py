@@ -2,28 +2,20 @@
 
 from typing import Literal
 
-import orjson
 from pydantic import Field
 
 from storage.jobs import (
-    deliveries_of_jobs,
     jobs_of,
-    reviews_of_jobs,
-    settlements_of_jobs,
 )
-from storage.tables import JobRow
-from storage.unit import Tx
 from tools.arguments import Listed, Waiting
 from tools.context import Context
 from tools.errors import InvalidCursor, NotFound
 from tools.records.base import Json
 from tools.records.jobs import STATUSES, Job, JobCreated, JobPage
 from tools.registry import operation
-from tools.rules.jobfacts import JobStatus
-from tools.steps.jobs import JobRef, SeenJob, find_mine
+from tools.steps.jobs import JobRef, find_mine, see_all
 from tools.steps.ordering import ORDER_ERRORS, JudgedOrder, Order, hurdles, judge_order, place_order
 from tools.steps.paging import cursor_to, filled, place_of
-from tools.steps.seats import panels_of_jobs
 from tools.steps.views import created_record, handles, job_fields, job_record
 
 
@@ -76,28 +68,10 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = filled(Job(**job_fields(ctx, seen, who)) for seen in _see_all(ctx.tx, rows[: asked.limit]))
+    page = filled(Job(**job_fields(ctx, seen, who)) for seen in see_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
         data=[one for one in page if asked.status in (None, one.status)],  # the clock may be ahead of the sweep
         has_more=more,
         next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )
-
-
-def _see_all(tx: Tx, rows: list[JobRow]) -> list[SeenJob]:
-    """Many jobs with their settlements, reviews and deliveries, in a statement each."""
-    ids = orjson.dumps([row.id for row in rows]).decode()
-    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
-    deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
-    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
-    return [
-        SeenJob(
-            row,
-            tuple(one for one in settlements if one.job_id == row.id),
-            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
-            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
-            panels.get(row.id),
-        )
-        for row in rows
-    ]

@@ -7,7 +7,14 @@ from datetime import datetime, timedelta
 import orjson
 from pydantic import Field
 
-from storage.jobs import close_refund, deliveries_of_jobs, reviews_of_job, settlements_of_job
+from storage.jobs import (
+    close_refund,
+    deliveries_of_jobs,
+    reviews_of_job,
+    reviews_of_jobs,
+    settlements_of_job,
+    settlements_of_jobs,
+)
 from storage.tables import (
     DisputeRow,
     DisputeStatus,
@@ -48,7 +55,7 @@ from tools.rules.panel import Handover
 from tools.steps.figures import recount
 from tools.steps.messages import write_note
 from tools.steps.reputation import count_job
-from tools.steps.seats import Panel, panel_of_job
+from tools.steps.seats import Panel, panel_of_job, panels_of_jobs
 
 
 class JobRef(Arguments):
@@ -95,6 +102,24 @@ def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
     if not row.revision_count:
         return ()
     return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
+
+
+def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
+    """Many jobs with their settlements, reviews and deliveries, in a statement each."""
+    ids = orjson.dumps([row.id for row in rows]).decode()
+    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
+    deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
+    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
+    return [
+        SeenJob(
+            row,
+            tuple(one for one in settlements if one.job_id == row.id),
+            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
+            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
+            panels.get(row.id),
+        )
+        for row in rows
+    ]
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:

@@ -180,7 +180,7 @@ def _new_job(
     units: int,
 ) -> JobRow:
     """The job, with everything it keeps from the listing: later changes there touch nothing here."""
-    buyer = ctx.tx.get(AgentRow, ctx.agent)
+    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.approach.letter
     assert buyer is not None
     return JobRow(
         id=ctx.new_id("job_"),
@@ -211,6 +211,8 @@ def _new_job(
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
         created_at=ctx.now,
         updated_at=ctx.now,
+        message_id=letter.message_id if letter else None,
+        context_id=letter.context_id if letter else None,
     )
 
 

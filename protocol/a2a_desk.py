@@ -1,0 +1,134 @@
+"""Our own RequestHandler: no AgentExecutor, no TaskStore, no queue. What is asked is a call through the door."""
+
+from collections.abc import AsyncGenerator, Collection
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.constants import PROTOCOL_VERSION_0_3
+from a2a.utils.errors import PushNotificationNotSupportedError, TaskNotFoundError
+from a2a.utils.input_mode_validator import validate_input_modes
+from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
+from a2a.utils.task import validate_history_length, validate_page_size
+
+from protocol.a2a_refusals import card_refused, guarded, reached
+from protocol.a2a_replies import Replies
+from protocol.a2a_tasks import Tasks
+from protocol.card import extended_card, public_card, signed
+from tools.context import Approach
+from tools.dispatch import Market
+from tools.errors import MarketError, Unauthenticated
+from tools.identity import NO_KEY
+from tools.registry import Operation
+
+
+class Desk(RequestHandler):
+    """The market behind the SDK's dispatchers. A job is a task; nothing of one is kept beside the job."""
+
+    def __init__(self, market: Market, operations: Collection[Operation]) -> None:
+        self.market = market
+        self.replies, self.tasks = Replies(market, operations), Tasks(market, operations)
+        self.card = _proto(public_card(market.house, operations))
+        extended = extended_card(market.house, operations)
+        self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
+        self.extended_old = _proto(_as_old(extended))
+
+    async def on_message_send(self, params: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
+        return await self._reply(params, context)
+
+    async def on_message_send_stream(
+        self, params: pb.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        yield await self._reply(params, context)
+
+    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task | None:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        validate_history_length(params)
+        return await guarded(call, self.tasks.get(params, call))
+
+    async def on_list_tasks(self, params: pb.ListTasksRequest, context: ServerCallContext) -> pb.ListTasksResponse:
+        call = reached(context)
+        validate_history_length(params)
+        if params.HasField("page_size"):
+            validate_page_size(params.page_size)
+        return await guarded(call, self.tasks.page(params, call))
+
+    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task | None:
+        reached(context)
+        validate_proto_required_fields(params)
+        raise TaskNotFoundError
+
+    async def on_subscribe_to_task(
+        self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        reached(context)
+        validate_proto_required_fields(params)
+        raise TaskNotFoundError
+        yield  # type: ignore[unreachable]  # without it this is no generator
+
+    async def on_create_task_push_notification_config(
+        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        reached(context)
+        raise PushNotificationNotSupportedError
+
+    async def on_get_task_push_notification_config(
+        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        reached(context)
+        raise PushNotificationNotSupportedError
+
+    async def on_list_task_push_notification_configs(
+        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> pb.ListTaskPushNotificationConfigsResponse:
+        reached(context)
+        raise PushNotificationNotSupportedError
+
+    async def on_delete_task_push_notification_config(
+        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        reached(context)
+        raise PushNotificationNotSupportedError
+
+    async def on_get_extended_agent_card(
+        self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> pb.AgentCard:
+        """Every operation as a skill, for callers with a valid key: the SDK itself would show it to anyone."""
+        call = reached(context)
+        try:
+            await guarded(call, self._identified(call.approach))
+        except MarketError as error:
+            raise card_refused(error) from None
+        return self.extended_old if call.old else self.extended
+
+    async def _identified(self, approach: Approach) -> None:
+        caller = await self.market.visitor(approach)
+        if caller.agent_id is None:
+            raise Unauthenticated(NO_KEY)
+
+    async def _reply(self, asked: pb.SendMessageRequest, context: ServerCallContext) -> pb.Message:
+        call = reached(context)
+        self._check(asked)
+        return await guarded(call, self.replies.answer(asked.message, call))
+
+    def _check(self, asked: pb.SendMessageRequest) -> None:
+        validate_proto_required_fields(asked)
+        validate_history_length(asked.configuration)
+        validate_input_modes(asked.message, self.card)
+        if asked.configuration.HasField("task_push_notification_config"):
+            raise PushNotificationNotSupportedError
+        if asked.message.task_id:
+            raise TaskNotFoundError
+
+
+def _proto(card: dict[str, Any]) -> pb.AgentCard:
+    return parse_lenient(card, pb.AgentCard())
+
+
+def _as_old(card: dict[str, Any]) -> dict[str, Any]:
+    """A card 0.3 clients can read: the SDK converts the interfaces of that version only. Its shape changes, so it is unsigned."""
+    old = [{**found, "protocolVersion": PROTOCOL_VERSION_0_3} for found in card["supportedInterfaces"]]
+    return {**card, "supportedInterfaces": old}

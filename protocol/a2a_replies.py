@@ -1,0 +1,103 @@
+"""A data part {tool, arguments} is one call through the door, answered with one Message. Nothing is stored."""
+
+import difflib
+from collections.abc import Collection
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+
+from protocol import a2a_wire as wire
+from protocol.a2a_refusals import invalid
+from protocol.a2a_wire import Call
+from protocol.card import example_of
+from tools.answers import Answer
+from tools.context import Surface
+from tools.dispatch import Market
+from tools.errors.base import Json
+from tools.registry import Operation
+
+KEY_ADVICE = (
+    "To use an API key for good, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
+    "message's metadata, and only there: a test key or a key of few scopes belongs there."
+)
+
+
+class Replies:
+    """Messages of the market, made of the door's answers."""
+
+    def __init__(self, market: Market, operations: Collection[Operation]) -> None:
+        self.market = market
+        self.operations = {op.name: op for op in operations if Surface.A2A in op.surfaces}
+        self.rest_only = {op.name: op.only_because for op in operations if Surface.A2A not in op.surfaces}
+        self.help, self.tools = _help(self.operations), _tools(self.operations)
+
+    async def answer(self, message: pb.Message, call: Call) -> pb.Message:
+        """The answer to a call, or to nothing that could be understood."""
+        wanted = call.wanted
+        if not wanted and call.refusal is None:
+            return self.message(message, call, self.tools, self.help)
+        if len(wanted) > 1:
+            raise invalid("one message makes one call: send one data part {tool, arguments}", "parts")
+        if call.refusal is not None:
+            return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
+        op, arguments = self._call_of(wanted[0])
+        answer = await self.market.call(op, arguments, call.approach, call.idempotency_key)
+        made = self.message(message, call, answer.body)
+        made.metadata.update(self._told(op, answer, call))
+        return made
+
+    def _told(self, op: Operation, answer: Answer, call: Call) -> dict[str, Json]:
+        """What stands beside a record, under names of ours."""
+        keyless = call.approach.keyless and not answer.refused
+        advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
+        marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
+        told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
+        return {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
+
+    def _call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+        unknown = sorted(wanted.keys() - {"tool", "arguments"})
+        if unknown:
+            raise invalid(f"unknown member {unknown[0][:64]} beside tool and arguments", "parts")
+        arguments = wanted.get("arguments")
+        if not isinstance(arguments, dict | None):
+            raise invalid("arguments must be an object", "arguments")
+        return self._operation(wanted["tool"]), arguments or {}
+
+    def _operation(self, name: Json) -> Operation:
+        if not isinstance(name, str):
+            raise invalid("tool must be the name of a tool", "tool")
+        op = self.operations.get(name)
+        if op is not None:
+            return op
+        if name in self.rest_only:
+            raise invalid(f"{name} is served over REST only: {self.rest_only[name]}", "tool")
+        near = difflib.get_close_matches(name[:64], self.operations, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Tools: {', '.join(self.operations)}."
+        raise invalid(f"Unknown tool: {name[:64]}", "tool", hint)
+
+    def message(self, asked: pb.Message, call: Call, document: bytes, text: str = "") -> pb.Message:
+        identity = self.market.world.dice.roll(16).hex()
+        made = pb.Message(message_id=identity, role=pb.Role.ROLE_AGENT, context_id=asked.context_id)
+        if text:
+            made.parts.add(text=text, media_type="text/plain")
+        part = made.parts.add(media_type="application/json")
+        part.data.struct_value.update({wire.HELD: call.hold(document)})
+        return made
+
+
+def _help(operations: dict[str, Operation]) -> str:
+    example = orjson.dumps(example_of(next(iter(operations.values())))).decode() if operations else "{}"
+    return (
+        f"This market answers calls. Send a message with one data part, for example {example}. "
+        "Pass an API key as the header Authorization: Bearer or X-API-Key, or as api_key in the message's metadata; "
+        "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe. "
+        f"Tools: {', '.join(operations)}."
+    )
+
+
+def _tools(operations: dict[str, Operation]) -> bytes:
+    tools = [
+        {"tool": op.name, "summary": op.summary, "needs_key": op.auth == "key", "example": example_of(op)}
+        for op in operations.values()
+    ]
+    return orjson.dumps({"object": "tools", "tools": tools})

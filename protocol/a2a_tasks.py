@@ -1,0 +1,89 @@
+"""Jobs as tasks: read by the one read of a task, and shown by the view."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import TaskNotFoundError
+from a2a.utils.proto_utils import parse_lenient
+
+from protocol.a2a_refusals import NEEDS_KEY, invalid, not_shown, said
+from protocol.a2a_view import STATES, View, forms_of
+from protocol.a2a_wire import Call, held
+from tools.dispatch import Market
+from tools.errors.base import Json
+from tools.operations.tasks import MOST_MESSAGES, read_task, read_tasks
+from tools.registry import Operation
+
+DEFAULT_PAGE_SIZE = 50
+NUMBERS = dict(pb.TaskState.items())
+
+
+class Tasks:
+    """What the caller's jobs are as tasks. A list shows of each history only the order: GetTask has the rest."""
+
+    def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
+        self.market, self.view = market, View(market.house.brand, forms_of(operations))
+
+    async def get(self, params: pb.GetTaskRequest, call: Call) -> pb.Task:
+        """TaskNotFoundError for what is not there, and for a job of others."""
+        most = params.history_length if params.HasField("history_length") else None
+        return self.shown(await self.read(params.id, call, most), call, most)
+
+    async def page(self, params: pb.ListTasksRequest, call: Call) -> pb.ListTasksResponse:
+        """A page of what the caller ordered, what changed last first. Who shows no key has ordered nothing."""
+        size = params.page_size or DEFAULT_PAGE_SIZE
+        if is_nobody(call):
+            if params.page_token:
+                raise invalid("there is no such page", "pageToken")
+            return pb.ListTasksResponse(page_size=size)
+        answer = await self.market.call(read_tasks, _listed(params, size), call.approach)
+        if answer.refusal is not None:
+            raise said(answer.refusal)
+        page = orjson.loads(answer.body)
+        most = params.history_length if params.HasField("history_length") else None
+        return pb.ListTasksResponse(
+            tasks=[self.shown(task, call, most, params.include_artifacts) for task in page["data"]],
+            next_page_token=page["next_cursor"] or "",
+            page_size=size,
+            total_size=page["total"],
+        )
+
+    async def read(self, task_id: str, call: Call, most: int | None = None) -> dict[str, Json]:
+        """The record behind a task, with so many of its newest messages."""
+        if is_nobody(call):
+            raise TaskNotFoundError(data={"hint": NEEDS_KEY})
+        messages = MOST_MESSAGES if most is None else min(most, MOST_MESSAGES)
+        answer = await self.market.call(read_task, {"job_id": task_id, "messages": messages}, call.approach)
+        if answer.refusal is not None:
+            raise not_shown(answer.refusal)
+        record: dict[str, Json] = orjson.loads(answer.body)
+        return record
+
+    def shown(self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True) -> pb.Task:
+        """The task of a record, its history cut to the newest so many."""
+        task = self.view.task(record)
+        if most is not None:
+            task["history"] = task["history"][-most:] if most else []
+        if not whole:
+            task["artifacts"] = []
+        return parse_lenient(held(task, call), pb.Task())
+
+
+def is_nobody(call: Call) -> bool:
+    """Whether nothing says who calls: such a caller has no jobs, and nobody has to be asked."""
+    return call.approach.keyless and call.approach.argument_key is None
+
+
+def _listed(params: pb.ListTasksRequest, size: int) -> dict[str, Any]:
+    asked: dict[str, Any] = {"limit": size}
+    if params.page_token:
+        asked["cursor"] = params.page_token
+    if params.context_id:
+        asked["context_id"] = params.context_id
+    if params.status:
+        asked["statuses"] = [status for status, state in STATES.items() if NUMBERS[state] == params.status]
+    if params.HasField("status_timestamp_after"):
+        asked["since"] = max(0, params.status_timestamp_after.ToMilliseconds())
+    return asked

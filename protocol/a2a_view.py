@@ -1,0 +1,163 @@
+"""A job as an A2A task: pure functions of its record. Nothing of a task is stored beside the job."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from protocol import a2a_x402 as x402
+from tools.errors.base import Json
+from tools.registry import Operation
+
+STATES: Mapping[str, str] = {
+    "quote_requested": "TASK_STATE_SUBMITTED",
+    "open": "TASK_STATE_SUBMITTED",
+    "in_progress": "TASK_STATE_WORKING",
+    "disputed": "TASK_STATE_WORKING",
+    "quoted": "TASK_STATE_INPUT_REQUIRED",
+    "awaiting_payment": "TASK_STATE_INPUT_REQUIRED",
+    "delivered": "TASK_STATE_INPUT_REQUIRED",
+    "completed": "TASK_STATE_COMPLETED",
+    "resolved": "TASK_STATE_COMPLETED",
+    "declined": "TASK_STATE_REJECTED",
+    "cancelled": "TASK_STATE_CANCELED",
+    "expired": "TASK_STATE_FAILED",
+}
+FINAL = frozenset({"TASK_STATE_COMPLETED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED", "TASK_STATE_FAILED"})
+JSON_KIND = "application/json"
+SHOWN = ("status", "role", "available_actions", "waiting_on", "payment", "deadlines", "next_steps")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How tasks are shown: under which brand, and with which data part each action is asked for."""
+
+    brand: str
+    forms: Mapping[str, str]
+
+    def task(self, task: dict[str, Json]) -> dict[str, Json]:
+        """The whole task, as JSON; its data parts and metadata are the market's own values."""
+        job = task["job"]
+        return {
+            "id": job["id"],
+            "contextId": task["context_id"],
+            "status": self.status(task),
+            "artifacts": artifacts(job),
+            "history": history(task),
+            "metadata": {self.brand: _present(_facts(job))},
+        }
+
+    def status(self, task: dict[str, Json], payment: dict[str, Json] | None = None) -> dict[str, Json]:
+        """How the job stands, what is next, and what of its payment; `payment` says otherwise of the last."""
+        job = task["job"]
+        due = x402.metadata_of(task) if payment is None else payment
+        message: dict[str, Json] = {
+            "messageId": f"{job['id']}-{job['status']}-{job['updated_at']}",
+            "role": "ROLE_AGENT",
+            "parts": [{"text": self._said(task)}, _data({name: job[name] for name in SHOWN})],
+            **_ids(task),
+        }
+        message |= {"metadata": due, "extensions": [x402.URI]} if due else {}
+        return {"state": STATES[job["status"]], "timestamp": job["updated_at"], "message": message}
+
+    def _said(self, task: dict[str, Json]) -> str:
+        job = task["job"]
+        waits, status = job["waiting_on"], f"The job is {job['status'].replace('_', ' ')}."
+        if waits is None:
+            done = "Its output is the artifact. " if artifacts(job) else ""
+            return f"{status} {done}{self._asked(job)}".strip()
+        if waits["who"] == job["role"] and task["due"] is not None:
+            return f"{status} {_owed(task)} Otherwise: {waits['then']}"
+        by = f" until {waits['until']}" if waits["until"] else ""
+        what = f"It waits for the {waits['who']} to {waits['action'].replace('_', ' ')}{by}. Otherwise: {waits['then']}"
+        return f"{status} {what} {self._asked(job)}".strip()
+
+    def _asked(self, job: dict[str, Json]) -> str:
+        forms = [self.forms[action] for action in job["available_actions"] if action in self.forms]
+        if not forms:
+            return "Nothing is asked of you; GetTask or SubscribeToTask shows what comes."
+        talks = "; text alone goes to the other party" if "message" in job["available_actions"] else ""
+        return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
+
+
+def forms_of(operations: Iterable[Operation]) -> dict[str, str]:
+    """The data part that asks for each action, with what it needs beside the job."""
+    return {op.action: _form(op) for op in operations if op.action and "job_id" in op.input.model_fields}
+
+
+def artifacts(job: dict[str, Json]) -> list[Json]:
+    """The output as the one artifact, once it can be read."""
+    if job["output_sealed"] or job["output_hash"] is None:
+        return []
+    output = job["output"]
+    part = {"text": output} if isinstance(output, str) else _data(output)
+    return [{"artifactId": f"{job['id']}-output", "name": "output", "parts": [part]}]
+
+
+def history(task: dict[str, Json]) -> list[Json]:
+    """The order, as the message it came with, and what was said since."""
+    job = task["job"]
+    source = {name: job[name] for name in ("listing_id", "bounty_id") if job[name] is not None}
+    units = {"units": job["units"]} if job["units"] != 1 else {}
+    order = {
+        "messageId": task["message_id"] or f"{job['id']}-order",
+        "role": "ROLE_USER",
+        "parts": [_data({**source, "input": job["input"], **units})],
+        **_ids(task),
+    }
+    return [order, *(_message(task, one) for one in task["messages"])]
+
+
+def _message(task: dict[str, Json], one: dict[str, Json]) -> dict[str, Json]:
+    buyer = one["sender"]["id"] == task["job"]["buyer"]["id"]
+    about = {
+        "from": one["sender"]["handle"],
+        "createdAt": one["created_at"],
+        "contentWarnings": one["content_warnings"],
+    }
+    return {
+        "messageId": one["id"],
+        "role": "ROLE_USER" if buyer else "ROLE_AGENT",
+        "parts": [{"text": one["body"]}, *([] if one["data"] is None else [_data(one["data"])])],
+        "metadata": about,
+        **_ids(task),
+    }
+
+
+def _owed(task: dict[str, Json]) -> str:
+    payment, due = task["job"]["payment"], task["due"]
+    payer = payment["pay_from"] or "a wallet you have bound with set_wallet_address"
+    return (
+        f"Payment is due: send exactly {due['amount']} minor units of USDC ({payment['asset']} on {payment['network']}) "
+        f"to {payment['pay_to']}, from {payer}. Once it is mined, send a message with taskId {task['job']['id']} and the "
+        f'data part {{"transaction": "0x…"}}, or with that hash in the metadata {x402.PAYLOAD}.'
+    )
+
+
+def _facts(job: dict[str, Json]) -> dict[str, Json]:
+    return {
+        "jobStatus": job["status"],
+        "listingId": job["listing_id"],
+        "bountyId": job["bounty_id"],
+        "threadId": job["thread_id"],
+        "price": job["price"],
+        "paymentStatus": job["payment"]["status"],
+    }
+
+
+def _form(op: Operation) -> str:
+    needed = [name for name, field in op.input.model_fields.items() if field.is_required() and name != "job_id"]
+    return orjson.dumps({"action": op.action, **{name: f"<{name}>" for name in needed}}).decode()
+
+
+def _ids(task: dict[str, Json]) -> dict[str, str]:
+    return {"taskId": task["job"]["id"], "contextId": task["context_id"]}
+
+
+def _data(value: Any) -> dict[str, Json]:
+    return {"data": value, "mediaType": JSON_KIND}
+
+
+def _present(named: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in named.items() if value is not None}

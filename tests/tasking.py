@@ -1,0 +1,76 @@
+"""Tasks over A2A for tests: the same question in each of the four forms, and its answer in one."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tests.market import Agent
+from tests.surfaces.a2a_app import HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, A2a, Heard, connected
+from tests.trading import Trade
+
+ASKED = {
+    "get": ("GetTask", "tasks/get", "GET", ""),
+    "cancel": ("CancelTask", "tasks/cancel", "POST", ":cancel"),
+}
+
+
+class Desk:
+    """A client of the market's A2A that asks as one agent, or as nobody."""
+
+    def __init__(self, a2a: A2a, agent: Agent | None) -> None:
+        self.a2a, self.headers = a2a, {} if agent is None else {"x-api-key": agent.keys["test"]}
+
+    async def task(self, form: str, job_id: str, what: str = "get", **params: Any) -> Heard:
+        """GetTask or CancelTask."""
+        new, old, method, tail = ASKED[what]
+        if form in RPC_FORMS:
+            name = new if form == RPC_1 else old
+            return await self.a2a.ask(RPC_1 if form == RPC_1 else RPC_03, name, {"id": job_id, **params}, self.headers)
+        query = "&".join(f"{name}={value}" for name, value in params.items())
+        path = f"/a2a{'' if form == HTTP_1 else '/v1'}/tasks/{job_id}{tail}" + (f"?{query}" if query else "")
+        return await self.a2a.fetch(form, path, method, self.headers)
+
+    async def tasks(self, form: str = RPC_1, **params: Any) -> Any:
+        """ListTasks, which only 1.0 has."""
+        if form == RPC_1:
+            return (await self.a2a.ask(form, "ListTasks", params, self.headers)).body["result"]
+        query = "&".join(f"{name}={value}" for name, value in params.items())
+        return (await self.a2a.fetch(form, f"/a2a/tasks?{query}", headers=self.headers)).body
+
+    async def say(self, form: str, parts: list[Any], **message: Any) -> Heard:
+        return await self.a2a.say(form, parts, headers=self.headers, **message)
+
+
+@asynccontextmanager
+async def desk_of(trade: Trade, agent: Agent | None = None) -> AsyncIterator[Desk]:
+    async with connected(trade.market.market) as a2a:
+        yield Desk(a2a, agent)
+
+
+def task_in(heard: Heard) -> Any:
+    """The task of an answer, as protocol 1.0 writes it."""
+    assert heard.status == 200, heard.raw
+    found = heard.body["result"] if heard.form in RPC_FORMS else heard.body
+    found = found.get("task", found)
+    return {**found, "status": status_in(heard.form, found["status"])}
+
+
+def status_in(form: str, status: Any) -> Any:
+    """A status with its state in 1.0's word."""
+    words = {"TASK_STATE_CANCELLED": "TASK_STATE_CANCELED"}
+    old = f"TASK_STATE_{status['state'].upper().replace('-', '_')}"
+    state = old if form == RPC_03 else words.get(status["state"], status["state"])
+    message = status.get("message", status.get("update"))
+    return {**status, "state": state, "message": message}
+
+
+def data_in(form: str, holder: Any) -> Any:
+    """The value of the one data part of a message or artifact."""
+    parts = holder.get("parts", holder.get("content"))
+    (value,) = [part["data"] for part in parts if "data" in part]
+    return value["data"] if form == HTTP_03 else value
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

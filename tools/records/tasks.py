@@ -1,0 +1,42 @@
+"""Tasks: a job with what A2A says of it beside its record."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tools.records.jobs import Job
+from tools.records.payments import Settlement
+from tools.records.threads import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentDue:
+    """What the buyer still has to send, and within how many seconds."""
+
+    amount: int
+    confirmations: int
+    seconds_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job as the task it is over A2A."""
+
+    object: Literal["task"] = "task"
+    job: Job
+    context_id: str
+    message_id: str | None
+    newest_event: str | None
+    messages: list[Message]
+    payments: list[Settlement]
+    due: PaymentDue | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """One page of tasks, without their messages."""
+
+    object: Literal["list"] = "list"
+    data: list[Task]
+    has_more: bool
+    next_cursor: str | None
+    total: int
