@@ -15,6 +15,7 @@ from a2a.utils.task import validate_history_length, validate_page_size
 
 from protocol.a2a_refusals import card_refused, guarded, reached
 from protocol.a2a_replies import Replies
+from protocol.a2a_sending import Sending
 from protocol.a2a_tasks import Tasks
 from protocol.card import extended_card, public_card, signed
 from tools.context import Approach
@@ -29,7 +30,8 @@ class Desk(RequestHandler):
 
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
         self.market = market
-        self.replies, self.tasks = Replies(market, operations), Tasks(market, operations)
+        self.tasks = Tasks(market, operations)
+        self.sending = Sending(self.tasks, Replies(market, operations))
         self.card = _proto(public_card(market.house, operations))
         extended = extended_card(market.house, operations)
         self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
@@ -57,9 +59,9 @@ class Desk(RequestHandler):
         return await guarded(call, self.tasks.page(params, call))
 
     async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task | None:
-        reached(context)
+        call = reached(context)
         validate_proto_required_fields(params)
-        raise TaskNotFoundError
+        return await guarded(call, self.sending.cancel(params, call))
 
     async def on_subscribe_to_task(
         self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
@@ -109,10 +111,10 @@ class Desk(RequestHandler):
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 
-    async def _reply(self, asked: pb.SendMessageRequest, context: ServerCallContext) -> pb.Message:
+    async def _reply(self, asked: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
         call = reached(context)
         self._check(asked)
-        return await guarded(call, self.replies.answer(asked.message, call))
+        return await guarded(call, self.sending.send(asked, call))
 
     def _check(self, asked: pb.SendMessageRequest) -> None:
         validate_proto_required_fields(asked)
@@ -120,8 +122,6 @@ class Desk(RequestHandler):
         validate_input_modes(asked.message, self.card)
         if asked.configuration.HasField("task_push_notification_config"):
             raise PushNotificationNotSupportedError
-        if asked.message.task_id:
-            raise TaskNotFoundError
 
 
 def _proto(card: dict[str, Any]) -> pb.AgentCard:

@@ -42,7 +42,11 @@ class Replies:
             return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
         op, arguments = self._call_of(wanted[0])
         answer = await self.market.call(op, arguments, call.approach, call.idempotency_key)
-        made = self.message(message, call, answer.body)
+        return self.record(message, call, op, answer)
+
+    def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
+        """The door's answer as a message, after words that explain it."""
+        made = self.message(asked, call, answer.body, text)
         made.metadata.update(self._told(op, answer, call))
         return made
 
@@ -89,6 +93,8 @@ def _help(operations: dict[str, Operation]) -> str:
     example = orjson.dumps(example_of(next(iter(operations.values())))).decode() if operations else "{}"
     return (
         f"This market answers calls. Send a message with one data part, for example {example}. "
+        'To hire an agent, send the data part {"listing_id": "lst_…", "input": {…}}, or a text that names a listing and the '
+        "input: the answer is a task. Messages with its taskId go to the other party, pay, or take the next step. "
         "Pass an API key as the header Authorization: Bearer or X-API-Key, or as api_key in the message's metadata; "
         "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe. "
         f"Tools: {', '.join(operations)}."

@@ -12,11 +12,13 @@ from protocol.a2a_refusals import NEEDS_KEY, invalid, not_shown, said
 from protocol.a2a_view import STATES, View, forms_of
 from protocol.a2a_wire import Call, held
 from tools.dispatch import Market
+from tools.errors import RateLimited
 from tools.errors.base import Json
 from tools.operations.tasks import MOST_MESSAGES, read_task, read_tasks
 from tools.registry import Operation
 
 DEFAULT_PAGE_SIZE = 50
+Refused = tuple[dict[str, Json], list[Json]]  # the metadata of the status, and the parts that say why
 NUMBERS = dict(pb.TaskState.items())
 
 
@@ -50,20 +52,27 @@ class Tasks:
             total_size=page["total"],
         )
 
-    async def read(self, task_id: str, call: Call, most: int | None = None) -> dict[str, Json]:
-        """The record behind a task, with so many of its newest messages."""
+    async def read(self, task_id: str, call: Call, most: int | None = None, wait_seconds: int = 0) -> dict[str, Json]:
+        """The record behind a task, with so many of its newest messages; RateLimited when no place to wait is left."""
         if is_nobody(call):
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
         messages = MOST_MESSAGES if most is None else min(most, MOST_MESSAGES)
-        answer = await self.market.call(read_task, {"job_id": task_id, "messages": messages}, call.approach)
+        asked = {"job_id": task_id, "messages": messages, "wait_seconds": wait_seconds}
+        answer = await self.market.call(read_task, asked, call.approach)
+        if wait_seconds and isinstance(answer.refusal, RateLimited):
+            raise answer.refusal
         if answer.refusal is not None:
             raise not_shown(answer.refusal)
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
 
-    def shown(self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True) -> pb.Task:
-        """The task of a record, its history cut to the newest so many."""
+    def shown(
+        self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True, payment: Refused | None = None
+    ) -> pb.Task:
+        """The task of a record, its history cut to the newest so many; `payment` is one that was just refused."""
         task = self.view.task(record)
+        if payment is not None:
+            task["status"] = self.view.status(record, *payment)
         if most is not None:
             task["history"] = task["history"][-most:] if most else []
         if not whole:

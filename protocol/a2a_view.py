@@ -1,6 +1,6 @@
 """A job as an A2A task: pure functions of its record. Nothing of a task is stored beside the job."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,14 +48,16 @@ class View:
             "metadata": {self.brand: _present(_facts(job))},
         }
 
-    def status(self, task: dict[str, Json], payment: dict[str, Json] | None = None) -> dict[str, Json]:
-        """How the job stands, what is next, and what of its payment; `payment` says otherwise of the last."""
+    def status(
+        self, task: dict[str, Json], payment: dict[str, Json] | None = None, why: Sequence[Json] = ()
+    ) -> dict[str, Json]:
+        """How the job stands, what is next, and what of its payment; `payment` says otherwise of the last, and `why`."""
         job = task["job"]
         due = x402.metadata_of(task) if payment is None else payment
         message: dict[str, Json] = {
             "messageId": f"{job['id']}-{job['status']}-{job['updated_at']}",
             "role": "ROLE_AGENT",
-            "parts": [{"text": self._said(task)}, _data({name: job[name] for name in SHOWN})],
+            "parts": [*why, {"text": self._said(task)}, _data({name: job[name] for name in SHOWN})],
             **_ids(task),
         }
         message |= {"metadata": due, "extensions": [x402.URI]} if due else {}

@@ -40,6 +40,7 @@ class Call:
     over_rpc: bool = True  # else HTTP+JSON
     old: bool = False  # protocol 0.3
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
+    metadata: dict[str, Json] = field(default_factory=dict)  # the message's, without the reserved keys
     refusal: MarketError | None = None  # what was wrong with what was taken out
     documents: list[bytes] = field(default_factory=list)
     reached: bool = False  # the SDK could read the request and has asked our handler
@@ -124,6 +125,7 @@ def taken(raw: bytes, call: Call) -> bytes:
         call.refusal = _within(bad, f"params.{name}." if call.over_rpc else f"{name}.", places, call.data)
         parse(json.dumps(body).encode(), MAX_DEPTH + ENVELOPE_DEPTH)
     _take_keys([params, message], call)
+    call.metadata = message["metadata"] if isinstance(message, dict) and _has_metadata(message) else {}
     _bound(body)
     return orjson.dumps(body)
 

@@ -18,7 +18,8 @@ MOST_EXAMPLES = 3
 HOW = (
     'Send a message whose one data part is {"tool": <name>, "arguments": {…}}; the answer is a message with the record, or '
     'with {"error": …}, as its data part. A key goes into the header Authorization: Bearer or X-API-Key, or into the '
-    "message's metadata as api_key; metadata idempotency_key makes a repeat safe."
+    "message's metadata as api_key; metadata idempotency_key makes a repeat safe. A data part "
+    '{"listing_id": …, "input": {…}} hires: the answer is a task, and messages with its taskId pay, talk and go on.'
 )
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.market import Agent
-from tests.surfaces.a2a_app import HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, A2a, Heard, connected
+from tests.surfaces.a2a_app import HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, A2a, Heard, connected, message_of, request
 from tests.trading import Trade
 
 ASKED = {
@@ -19,7 +19,8 @@ class Desk:
     """A client of the market's A2A that asks as one agent, or as nobody."""
 
     def __init__(self, a2a: A2a, agent: Agent | None) -> None:
-        self.a2a, self.headers = a2a, {} if agent is None else {"x-api-key": agent.keys["test"]}
+        self.a2a, self.said = a2a, 0
+        self.headers = {} if agent is None else {"x-api-key": agent.keys["test"]}
 
     async def task(self, form: str, job_id: str, what: str = "get", **params: Any) -> Heard:
         """GetTask or CancelTask."""
@@ -28,6 +29,9 @@ class Desk:
             name = new if form == RPC_1 else old
             return await self.a2a.ask(RPC_1 if form == RPC_1 else RPC_03, name, {"id": job_id, **params}, self.headers)
         query = "&".join(f"{name}={value}" for name, value in params.items())
+        if what == "cancel":
+            tasks = "/a2a/tasks" if form == HTTP_1 else "/a2a/v1/tasks"
+            return await self.a2a.post(form, b"{}", f"{tasks}/{job_id}{tail}", self.headers)
         path = f"/a2a{'' if form == HTTP_1 else '/v1'}/tasks/{job_id}{tail}" + (f"?{query}" if query else "")
         return await self.a2a.fetch(form, path, method, self.headers)
 
@@ -38,8 +42,14 @@ class Desk:
         query = "&".join(f"{name}={value}" for name, value in params.items())
         return (await self.a2a.fetch(form, f"/a2a/tasks?{query}", headers=self.headers)).body
 
-    async def say(self, form: str, parts: list[Any], **message: Any) -> Heard:
-        return await self.a2a.say(form, parts, headers=self.headers, **message)
+    async def say(self, form: str, *parts: Any, wait: bool = False, **message: Any) -> Heard:
+        """A message of these parts, under an id of its own; without `wait` it is answered at once."""
+        self.said += 1
+        sent = message_of(form, parts, **{"messageId": f"m-{self.said}", **message})
+        path, body = request(form, sent)
+        setting = {"returnImmediately": not wait} if form in (RPC_1, HTTP_1) else {"blocking": wait}
+        (body["params"] if form in RPC_FORMS else body)["configuration"] = setting
+        return await self.a2a.post(form, json.dumps(body).encode(), path, self.headers)
 
 
 @asynccontextmanager

@@ -1,0 +1,240 @@
+"""SendMessage about a job: a message orders, says something to the other party, pays, or takes the next step.
+
+Each is one operation, named by what the message holds; the answer is the task, or a Message that says what to do instead.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import TaskNotCancelableError, UnsupportedOperationError
+
+from protocol import a2a_x402 as x402
+from protocol.a2a_refusals import invalid, not_shown
+from protocol.a2a_replies import Replies
+from protocol.a2a_tasks import Tasks, is_nobody
+from protocol.a2a_view import FINAL, STATES
+from protocol.a2a_wire import Call
+from tools.answers import Answer
+from tools.context import Approach, Letter
+from tools.errors import (
+    InputSchemaMismatch,
+    InvalidRequest,
+    InvalidTransition,
+    MarketError,
+    RateLimited,
+)
+from tools.errors.base import Json
+from tools.registry import CATALOGUE, Operation
+from tools.rules.ids import Prefix
+
+WAITED_SECONDS = 20
+LONGEST_ID = 256
+LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
+ALIASES = {"revise": "request_revision"}
+WORDS = ("message", "reason", "comment", "body")  # where an operation takes what is said beside it
+NO_WORDS = "See the data."
+HIRING = 'To hire, send one data part {{"listing_id": "{listing}", "input": {{…}}}}; '
+REGISTERING = (
+    'it needs an API key: call {"tool": "register_agent", "arguments": {"name": "<your name>"}}, then send the same message '
+    "with the key as the X-API-Key header, or as api_key in the message's metadata."
+)
+READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The operation a message asks for."""
+
+    operation: Operation
+    arguments: dict[str, Json]
+    relayed: bool = False  # it shows an authorization somebody else is to send
+
+    @property
+    def pays(self) -> bool:
+        return self.operation.action == "pay"
+
+
+class Sending:
+    """What messages about jobs come to."""
+
+    def __init__(self, tasks: Tasks, replies: Replies, waited_seconds: int = WAITED_SECONDS) -> None:
+        self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
+        self.actions = {op.action: op for op in replies.operations.values() if op.action}
+
+    async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
+        """The answer to a message. One that names a task goes to its job; one that names a listing is an order."""
+        message = asked.message
+        if message.task_id:
+            return await self._to_task(asked, call, wait)
+        order = None if call.wanted or call.refusal else order_in(texts_of(message), call.data)
+        if order is None:
+            return await self.replies.answer(message, call)
+        return await self._hire(order, asked, call, wait)
+
+    async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
+        """TaskNotCancelableError where the job can no longer be cancelled by its caller."""
+        await self.tasks.read(params.id, call, 0)
+        call.approach = _further(call.approach)
+        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.approach)
+        if isinstance(answer.refusal, InvalidTransition):
+            raise TaskNotCancelableError(data={"hint": answer.refusal.hint, **answer.refusal.details})
+        if answer.refusal is not None:
+            raise not_shown(answer.refusal)
+        return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
+
+    async def _hire(
+        self, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call, wait: bool
+    ) -> pb.Task | pb.Message:
+        message = asked.message
+        letter = Letter(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
+        approach = replace(call.approach, letter=letter)
+        answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
+        call.approach = _further(call.approach)
+        if answer.refusal is not None:
+            return self.replies.record(
+                message,
+                call,
+                CATALOGUE["create_job"],
+                answer,
+                _unhired(answer.refusal, order, stranger=is_nobody(call)),
+            )
+        if answer.rehearsed:
+            return self.replies.record(message, call, CATALOGUE["create_job"], answer)
+        return await self._task(orjson.loads(answer.body)["id"], asked, call, wait)
+
+    async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
+        message = asked.message
+        record = await self.tasks.read(message.task_id, call, 0)
+        call.approach = _further(call.approach)
+        if message.context_id not in ("", record["context_id"]):
+            raise invalid("contextId is not the task's", "contextId")
+        if call.wanted or call.refusal:
+            return await self.replies.answer(message, call)
+        step = self._step(message, call, record)
+        approach = replace(call.approach, payment_header=True) if step.relayed else call.approach
+        answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
+        if step.pays and answer.refusal is not None:
+            return await self._unpaid(step, answer, asked, call)
+        if answer.refused or answer.rehearsed or answer.error is not None:
+            told = "" if answer.refusal is None else said_of(answer.refusal)
+            return self.replies.record(message, call, step.operation, answer, told)
+        return await self._task(message.task_id, asked, call, wait and record["job"]["role"] == "buyer")
+
+    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task:
+        """The task, once it has ended or waits for its buyer; after the bounded wait as it stands."""
+        seconds = self.waited_seconds if wait and not asked.configuration.return_immediately else 0
+        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        try:
+            record = await self.tasks.read(job_id, call, most, seconds)
+        except RateLimited:  # no place to wait is left: what was asked for is done all the same
+            record = await self.tasks.read(job_id, call, most)
+        return self.tasks.shown(record, call, most)
+
+    async def _unpaid(self, step: Step, answer: Answer, asked: pb.SendMessageRequest, call: Call) -> pb.Task:
+        """The task as it stands, and why the payment does not count."""
+        assert answer.refusal is not None
+        record = await self.tasks.read(asked.message.task_id, call)
+        payment = x402.refused(record, str(step.arguments.get("transaction", "")), answer.refusal)
+        told = [{"text": said_of(answer.refusal)}, {"data": orjson.loads(answer.body), "mediaType": "application/json"}]
+        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        return self.tasks.shown(record, call, most, payment=(payment, told))
+
+    def _step(self, message: pb.Message, call: Call, record: dict[str, Json]) -> Step:
+        """The step a message asks for: a payment first, then an action; else it is for the other party."""
+        job, data = record["job"], call.data
+        transaction, mine = x402.transaction_in(call.metadata), {"job_id": job["id"]}
+        if transaction is not None:
+            return Step(
+                self.actions["pay"], mine | ({"transaction": transaction} if transaction else {}), not transaction
+            )
+        if call.metadata.get(x402.STATUS) == "payment-rejected":
+            return Step(self.actions["cancel"], mine)
+        words = texts_of(message)
+        asked = next((found for found in data if "action" in found or "transaction" in found), None)
+        if asked is not None:
+            return self._action(asked, words, job)
+        if STATES[job["status"]] in FINAL:
+            raise UnsupportedOperationError(message=f"the task has ended: the job is {job['status']}")
+        if not words and not data:
+            raise invalid("the message has neither text nor data", "parts")
+        beside = {} if not data else {"data": data[0] if len(data) == 1 else data}
+        return Step(self.actions["message"], {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside})
+
+    def _action(self, asked: dict[str, Json], words: str, job: dict[str, Json]) -> Step:
+        name = asked.get("action", "pay")
+        op = self.actions.get(ALIASES.get(name, name)) if isinstance(name, str) else None
+        if op is None:
+            now = ", ".join(job["available_actions"]) or "none"
+            raise invalid("there is no such action", "action", f"Actions you can take now: {now}.")
+        given = {key: value for key, value in asked.items() if key != "action"}
+        place = {"thread_id": job["thread_id"]} if "thread_id" in op.input.model_fields else {"job_id": job["id"]}
+        field = next((one for one in WORDS if one in op.input.model_fields and one not in given), None)
+        beside = {field: words} if field and words else {}
+        return Step(op, {**beside, **given, **place})
+
+
+# --- what a message holds ------------------------------------------------------------------------------------------------
+
+
+def texts_of(message: pb.Message) -> str:
+    return "\n".join(part.text for part in message.parts if part.HasField("text")).strip()
+
+
+def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | None:
+    """The order in a message: the data part that names a listing, or a text that does. None where there is none."""
+    orders = [found for found in data if "listing_id" in found]
+    if len(orders) > 1:
+        raise invalid("one message makes one order: send one data part {listing_id, input}", "parts")
+    if orders:
+        return orders[0]
+    named = sorted(set(LISTING_ID.findall(words)))
+    if len(named) != 1:
+        return None
+    return {"listing_id": named[0], "input": _input_in(words.replace(named[0], ""))}
+
+
+def _input_in(words: str) -> Json:
+    """The JSON object in a text, or the text itself as `text`."""
+    begins, ends = words.find("{"), words.rfind("}")
+    if 0 <= begins < ends:
+        try:
+            found = orjson.loads(words[begins : ends + 1])
+        except orjson.JSONDecodeError:
+            found = None
+        if isinstance(found, dict):
+            return found
+    return {"text": words.strip(" \t\r\n:,;.-–—")}
+
+
+def said_of(error: MarketError) -> str:
+    return f"{error.message}. {error.hint}".strip()
+
+
+def _unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) -> str:
+    listing = order["listing_id"][:64] if isinstance(order["listing_id"], str) else "lst_…"
+    told = f"Nobody was hired: {said_of(error)}"
+    if stranger:
+        return f"{told} {HIRING.format(listing=listing)}{REGISTERING}"
+    if isinstance(error, (InputSchemaMismatch, InvalidRequest)):
+        return f"{told} {HIRING.format(listing=listing)}{READING.format(listing=listing)}"
+    return told
+
+
+def _key(message: pb.Message, call: Call) -> str:
+    """A message that comes twice is one message."""
+    return call.idempotency_key or "a2a:" + sha256(message.message_id.encode()).hexdigest()
+
+
+def _short(text: str, param: str) -> str:
+    if len(text) > LONGEST_ID:
+        raise invalid(f"{param} is longer than {LONGEST_ID} characters", param)
+    return text
+
+
+def _further(approach: Approach) -> Approach:
+    """For the calls after the first that answer one message."""
+    return replace(approach, follows=True)
