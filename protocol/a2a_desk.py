@@ -8,7 +8,7 @@ from a2a.server.events import Event
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
-from a2a.utils.errors import PushNotificationNotSupportedError, TaskNotFoundError
+from a2a.utils.errors import PushNotificationNotSupportedError
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
@@ -16,6 +16,7 @@ from a2a.utils.task import validate_history_length, validate_page_size
 from protocol.a2a_refusals import card_refused, guarded, reached
 from protocol.a2a_replies import Replies
 from protocol.a2a_sending import Sending
+from protocol.a2a_streams import Streams
 from protocol.a2a_tasks import Tasks
 from protocol.card import extended_card, public_card, signed
 from tools.context import Approach
@@ -31,6 +32,7 @@ class Desk(RequestHandler):
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
         self.market = market
         self.tasks = Tasks(market, operations)
+        self.streams = Streams(self.tasks)
         self.sending = Sending(self.tasks, Replies(market, operations))
         self.card = _proto(public_card(market.house, operations))
         extended = extended_card(market.house, operations)
@@ -43,7 +45,11 @@ class Desk(RequestHandler):
     async def on_message_send_stream(
         self, params: pb.SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
-        yield await self._reply(params, context)
+        call, first = reached(context), await self._reply(params, context, wait=False)
+        yield first
+        if isinstance(first, pb.Task):
+            async for event in self.streams.after(call, on=False):
+                yield event
 
     async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task | None:
         call = reached(context)
@@ -66,10 +72,11 @@ class Desk(RequestHandler):
     async def on_subscribe_to_task(
         self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
-        reached(context)
+        call = reached(context)
         validate_proto_required_fields(params)
-        raise TaskNotFoundError
-        yield  # type: ignore[unreachable]  # without it this is no generator
+        yield await guarded(call, self.streams.snapshot(params.id, call))
+        async for event in self.streams.after(call, on=True):
+            yield event
 
     async def on_create_task_push_notification_config(
         self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
@@ -111,10 +118,12 @@ class Desk(RequestHandler):
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 
-    async def _reply(self, asked: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
+    async def _reply(
+        self, asked: pb.SendMessageRequest, context: ServerCallContext, wait: bool = True
+    ) -> pb.Task | pb.Message:
         call = reached(context)
         self._check(asked)
-        return await guarded(call, self.sending.send(asked, call))
+        return await guarded(call, self.sending.send(asked, call, wait))
 
     def _check(self, asked: pb.SendMessageRequest) -> None:
         validate_proto_required_fields(asked)

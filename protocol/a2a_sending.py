@@ -19,7 +19,7 @@ from protocol.a2a_tasks import Tasks, is_nobody
 from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call
 from tools.answers import Answer
-from tools.context import Approach, Letter
+from tools.context import Letter
 from tools.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -78,8 +78,7 @@ class Sending:
     async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
         """TaskNotCancelableError where the job can no longer be cancelled by its caller."""
         await self.tasks.read(params.id, call, 0)
-        call.approach = _further(call.approach)
-        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.approach)
+        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
         if isinstance(answer.refusal, InvalidTransition):
             raise TaskNotCancelableError(data={"hint": answer.refusal.hint, **answer.refusal.details})
         if answer.refusal is not None:
@@ -93,7 +92,7 @@ class Sending:
         letter = Letter(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         approach = replace(call.approach, letter=letter)
         answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
-        call.approach = _further(call.approach)
+        call.further()
         if answer.refusal is not None:
             return self.replies.record(
                 message,
@@ -109,7 +108,7 @@ class Sending:
     async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
         record = await self.tasks.read(message.task_id, call, 0)
-        call.approach = _further(call.approach)
+        call.further()
         if message.context_id not in ("", record["context_id"]):
             raise invalid("contextId is not the task's", "contextId")
         if call.wanted or call.refusal:
@@ -233,8 +232,3 @@ def _short(text: str, param: str) -> str:
     if len(text) > LONGEST_ID:
         raise invalid(f"{param} is longer than {LONGEST_ID} characters", param)
     return text
-
-
-def _further(approach: Approach) -> Approach:
-    """For the calls after the first that answer one message."""
-    return replace(approach, follows=True)

@@ -77,6 +77,7 @@ class Tasks:
             task["history"] = task["history"][-most:] if most else []
         if not whole:
             task["artifacts"] = []
+        call.shown = record
         return parse_lenient(held(task, call), pb.Task())
 
 

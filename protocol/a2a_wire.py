@@ -43,12 +43,18 @@ class Call:
     metadata: dict[str, Json] = field(default_factory=dict)  # the message's, without the reserved keys
     refusal: MarketError | None = None  # what was wrong with what was taken out
     documents: list[bytes] = field(default_factory=list)
+    shown: dict[str, Json] | None = None  # the record behind the task that was answered last
     reached: bool = False  # the SDK could read the request and has asked our handler
 
     @property
     def wanted(self) -> list[dict[str, Json]]:
         """The data parts that name a tool to call."""
         return [data for data in self.data if "tool" in data]
+
+    def further(self) -> "Call":
+        """For the calls after the first that answer one request: its signature was used by that one."""
+        self.approach = replace(self.approach, follows=True)
+        return self
 
     def hold(self, document: bytes) -> str:
         """Keep a document for the answer; the text that stands for it there, in a data part {"held": text}."""

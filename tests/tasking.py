@@ -1,12 +1,25 @@
 """Tasks over A2A for tests: the same question in each of the four forms, and its answer in one."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.market import Agent
-from tests.surfaces.a2a_app import HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, A2a, Heard, connected, message_of, request
+from tests.surfaces.a2a_app import (
+    HTTP_03,
+    HTTP_1,
+    RPC_03,
+    RPC_1,
+    RPC_FORMS,
+    VERSION,
+    A2a,
+    Heard,
+    connected,
+    message_of,
+    request,
+)
 from tests.trading import Trade
 
 ASKED = {
@@ -51,6 +64,27 @@ class Desk:
         (body["params"] if form in RPC_FORMS else body)["configuration"] = setting
         return await self.a2a.post(form, json.dumps(body).encode(), path, self.headers)
 
+    def saying(self, form: str, *parts: Any, **message: Any) -> "asyncio.Task[list[Any]]":
+        """A streamed message, under way: its events, once it has ended."""
+        path, body = request(form, message_of(form, parts, **message), stream=True)
+        return asyncio.create_task(self._events(form, path, body))
+
+    def following(self, form: str, job_id: str) -> "asyncio.Task[list[Any]]":
+        """SubscribeToTask, under way."""
+        if form in RPC_FORMS:
+            name = "SubscribeToTask" if form == RPC_1 else "tasks/resubscribe"
+            body = {"jsonrpc": "2.0", "id": 7, "method": name, "params": {"id": job_id}}
+            return asyncio.create_task(self._events(form, "/a2a", body))
+        path = f"/a2a{'' if form == HTTP_1 else '/v1'}/tasks/{job_id}:subscribe"
+        return asyncio.create_task(self._events(form, path, {}))
+
+    async def _events(self, form: str, path: str, body: Any) -> list[Any]:
+        sent = {"content-type": "application/json", **(VERSION if form in (RPC_1, HTTP_1) else {}), **self.headers}
+        answer = await self.a2a.http.post(path, json=body, headers=sent)
+        lines = [line.removeprefix("data:") for line in answer.text.split("\n") if line.startswith("data:")]
+        found = [json.loads(line) for line in lines] or [answer.json()]
+        return [event_in(form, one) for one in found]
+
 
 @asynccontextmanager
 async def desk_of(trade: Trade, agent: Agent | None = None) -> AsyncIterator[Desk]:
@@ -64,6 +98,34 @@ def task_in(heard: Heard) -> Any:
     found = heard.body["result"] if heard.form in RPC_FORMS else heard.body
     found = found.get("task", found)
     return {**found, "status": status_in(heard.form, found["status"])}
+
+
+def event_in(form: str, body: Any) -> Any:
+    """An event of a stream, as {task}, {message}, {statusUpdate} or {artifactUpdate}; or the error answered instead."""
+    if "error" in body:
+        return body
+    found = body["result"] if form in RPC_FORMS else body
+    if form == RPC_03:
+        kinds = {"status-update": "statusUpdate", "artifact-update": "artifactUpdate"}
+        found = {kinds.get(found["kind"], found["kind"]): found}
+    for name in ("task", "statusUpdate"):
+        if name in found:
+            found[name]["status"] = status_in(form, found[name]["status"])
+    return found
+
+
+def states_in(events: list[Any]) -> list[str]:
+    """The state after each event that says one, without its prefix."""
+    told = [one.get("task") or one.get("statusUpdate") for one in events]
+    return [one["status"]["state"].removeprefix("TASK_STATE_") for one in told if one]
+
+
+async def until_waiting(trade: Trade, streams: int = 1) -> None:
+    """Until so many streams hold their places and have looked."""
+    async with asyncio.timeout(10):
+        while sum(map(len, trade.market.market.bell.ears.values())) < streams:  # noqa: ASYNC110 - no event for it
+            await asyncio.sleep(0.005)
+    await asyncio.sleep(0.02)
 
 
 def status_in(form: str, status: Any) -> Any:

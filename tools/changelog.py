@@ -27,7 +27,8 @@ CHANGELOG = (
             "hire orders a listing, waits for your turn and answers the terms of payment, in one call.",
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
             "Over A2A a job is a task: GetTask and ListTasks show its state, what is due, what was said, and the output as its "
-            "artifact; {listing_id, input} hires, and messages with its taskId talk, pay and take the next step.",
+            "artifact; {listing_id, input} hires, and messages with its taskId talk, pay and take the next step; "
+            "SubscribeToTask follows it.",
         ],
     ),
 )

@@ -9,7 +9,7 @@ import pytest
 from tests.market import BASE_URL, Agent
 from tests.signing import Signing
 from tests.surfaces.a2a_app import FORMS, HTTP_1, RPC_1, RPC_FORMS, error_of, message_of, request
-from tests.tasking import compact, data_in, desk_of, task_in
+from tests.tasking import compact, data_in, desk_of, task_in, until_waiting
 from tests.trading import PRICE, Trade
 
 STATUS, RECEIPTS, ERROR = (f"x402.payment.{name}" for name in ("status", "receipts", "error"))
@@ -166,13 +166,6 @@ async def test_where_no_place_to_wait_is_left_the_order_is_answered_at_once(trad
     async with desk_of(trade, buyer) as desk, asyncio.timeout(10):
         task = task_in(await desk.say(RPC_1, {"listing_id": listing["id"], "input": INPUT}, wait=True))
     assert task["status"]["state"] == "TASK_STATE_SUBMITTED"
-
-
-async def until_waiting(trade: Trade) -> None:
-    async with asyncio.timeout(10):
-        while not trade.market.market.bell.ears:  # noqa: ASYNC110 - the doorbell has no event for it
-            await asyncio.sleep(0.005)
-    await asyncio.sleep(0.02)
 
 
 # --- going on ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""What happens to a job, as updates of its task: from the table of events, so in every process alike."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+from a2a.server.events import Event
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import UnsupportedOperationError
+from a2a.utils.proto_utils import parse_lenient
+
+from protocol.a2a_tasks import Tasks
+from protocol.a2a_view import FINAL, STATES, artifacts
+from protocol.a2a_wire import Call, held
+from tools.errors.base import Json
+from tools.registry import CATALOGUE
+
+WAITED_SECONDS = 25  # for the next event, before the key is asked about again
+MESSAGE = "message.received"
+
+
+class Streams:
+    """Follows jobs. A stream ends with the job, or when its caller must act; what was missed is in the next snapshot."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks, self.market = tasks, tasks.market
+
+    async def snapshot(self, task_id: str, call: Call) -> pb.Task:
+        """The task as it stands, to be followed; UnsupportedOperationError for one that has ended."""
+        record = await self.tasks.read(task_id, call)
+        if STATES[record["job"]["status"]] in FINAL:
+            raise UnsupportedOperationError(message="the task has ended: GetTask shows it")
+        return self.tasks.shown(record, call, None)
+
+    async def after(self, call: Call, *, on: bool) -> AsyncIterator[Event]:
+        """What comes after the task that was shown last; with `on` also where its caller has to act already."""
+        task = call.shown
+        assert task is not None
+        job, since, revealed = task["job"], task["newest_event"], _revealed(task["job"])
+        if STATES[job["status"]] in FINAL or (not on and _must_act(job)):
+            return
+        while not self.market.bell.closed:
+            page = await self._page(since, call)
+            if page is None:
+                return
+            since = page["next_since"]
+            told = [event for event in page["data"] if event["data"].get("job_id") == job["id"] and _is_told(event)]
+            if not told:
+                continue
+            task = await self.tasks.read(job["id"], call.further())
+            if _revealed(task["job"]) not in (None, revealed):
+                revealed = _revealed(task["job"])
+                yield self._artifact(task, call)
+            for event in told:
+                yield self._update(task, event, call, newest=event is told[-1])
+            moves = [event for event in told if event["type"] != MESSAGE]
+            if moves and moves[-1]["data"]["status"] == task["job"]["status"] and _rests(task["job"]):
+                return
+
+    async def _page(self, since: str | None, call: Call) -> dict[str, Any] | None:
+        """The next events; None when the caller may hear no more of them."""
+        asked = {"wait_seconds": WAITED_SECONDS, "limit": 100} | ({} if since is None else {"since": since})
+        answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
+        page: dict[str, Any] | None = None if answer.refused else orjson.loads(answer.body)
+        return page
+
+    def _artifact(self, task: dict[str, Json], call: Call) -> pb.TaskArtifactUpdateEvent:
+        (artifact,) = artifacts(task["job"])
+        update = {**_ids(task), "artifact": artifact, "lastChunk": True}
+        return parse_lenient(held(update, call), pb.TaskArtifactUpdateEvent())
+
+    def _update(
+        self, task: dict[str, Json], event: dict[str, Json], call: Call, *, newest: bool
+    ) -> pb.TaskStatusUpdateEvent:
+        """Only the newest event speaks of what is due now; each other says what it said."""
+        told = self.tasks.view.happened(task, event)
+        if newest and event["type"] != MESSAGE and event["data"]["status"] == task["job"]["status"]:
+            told = self.tasks.view.status(task)
+        return parse_lenient(held({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
+
+
+def _is_told(event: dict[str, Json]) -> bool:
+    return event["type"] == MESSAGE or (event["type"].startswith("job.") and "status" in event["data"])
+
+
+def _must_act(job: dict[str, Json]) -> bool:
+    return job["waiting_on"] is not None and job["waiting_on"]["who"] == job["role"]
+
+
+def _rests(job: dict[str, Json]) -> bool:
+    return STATES[job["status"]] in FINAL or _must_act(job)
+
+
+def _revealed(job: dict[str, Json]) -> str | None:
+    """The hash of the output, once it can be read."""
+    found: str | None = None if job["output_sealed"] else job["output_hash"]
+    return found
+
+
+def _ids(task: dict[str, Json]) -> dict[str, str]:
+    return {"taskId": task["job"]["id"], "contextId": task["context_id"]}
