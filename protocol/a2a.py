@@ -5,6 +5,7 @@ A data part {tool, arguments} is one call through the door, answered with one Me
 
 import logging
 import os
+import re
 from collections.abc import Callable
 
 import orjson
@@ -33,6 +34,7 @@ from protocol import a2a_wire as wire
 from protocol.a2a_desk import Desk
 from protocol.a2a_refusals import invalid
 from protocol.a2a_replies import KEY_ADVICE
+from protocol.a2a_shops import CARD, Shops
 from protocol.a2a_wire import Call, Reply
 from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.context import Approach, Surface
@@ -48,6 +50,9 @@ log = structlog.get_logger("emporion.a2a")
 logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs what callers send, unbounded; faults are logged here
 PREFIX = "/a2a"
 ENDPOINTS = (PREFIX, f"{PREFIX}/")  # JSON-RPC; some clients add the slash
+OF_AGENT = re.compile(
+    rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)"
+)  # an agent's own endpoint, which answers as the market's does
 OLD_HTTP = f"{PREFIX}/v1/"
 CANNOT_BE_READ = "the request cannot be read"
 UNREADABLE = orjson.dumps(build_rest_error_payload(InvalidParamsError(message=CANNOT_BE_READ)))
@@ -61,6 +66,7 @@ class A2aSurface:
 
     def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], Approach]) -> None:
         self.market, self.approach_of = market, approach_of
+        self.shops = Shops(market)
         desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
         rpc = [
             route for path in ENDPOINTS for route in create_jsonrpc_routes(desk, path, reads, enable_v0_3_compat=True)
@@ -69,9 +75,20 @@ class A2aSurface:
         self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
+        if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
+            scope = {**scope, "path": PREFIX + place[2]}
+            if refused := await self.shops.enter(place[1], call):
+                await send_refusal(send, refused)
+                return
+            if scope["path"] == PREFIX + CARD and scope["method"] == "GET":
+                await self.shops.show(place[1], scope, call, send)
+                return
+        await self._answer(scope, receive, send, call)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, call: Call) -> None:
         path: str = scope["path"]
         sent = scope["headers"]
-        call = Call(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
         call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
         try:
             route, scope = self._routed(wire.for_sdk(scope, call))

@@ -8,7 +8,7 @@ from a2a.server.events import Event
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
-from a2a.utils.errors import PushNotificationNotSupportedError
+from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, PushNotificationNotSupportedError
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
@@ -107,6 +107,10 @@ class Desk(RequestHandler):
     ) -> pb.AgentCard:
         """Every operation as a skill, for callers with a valid key: the SDK itself would show it to anyone."""
         call = reached(context)
+        if call.seller is not None:
+            raise ExtendedAgentCardNotConfiguredError(
+                "an agent's own card is whole; the market's at /a2a has an extended one"
+            )
         try:
             await guarded(call, self._identified(call.approach))
         except MarketError as error:

@@ -15,6 +15,7 @@ from a2a.utils.errors import TaskNotCancelableError, UnsupportedOperationError
 from protocol import a2a_x402 as x402
 from protocol.a2a_refusals import invalid, not_shown
 from protocol.a2a_replies import Replies
+from protocol.a2a_shops import Shops
 from protocol.a2a_tasks import Tasks, is_nobody
 from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call
@@ -42,6 +43,7 @@ REGISTERING = (
     'it needs an API key: call {"tool": "register_agent", "arguments": {"name": "<your name>"}}, then send the same message '
     "with the key as the X-API-Key header, or as api_key in the message's metadata."
 )
+SOLD = "the data part beside this shows what this agent sells."
 READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
 
 
@@ -62,6 +64,7 @@ class Sending:
     """What messages about jobs come to."""
 
     def __init__(self, tasks: Tasks, replies: Replies, waited_seconds: int = WAITED_SECONDS) -> None:
+        self.shops = Shops(tasks.market)
         self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
@@ -70,10 +73,28 @@ class Sending:
         message = asked.message
         if message.task_id:
             return await self._to_task(asked, call, wait)
-        order = None if call.wanted or call.refusal else order_in(texts_of(message), call.data)
+        if call.wanted or call.refusal:
+            return await self.replies.answer(message, call)
+        order = order_in(texts_of(message), call.data)
+        if call.seller is not None:
+            return await self._in_shop(order, asked, call, wait)
         if order is None:
             return await self.replies.answer(message, call)
         return await self._hire(order, asked, call, wait)
+
+    async def _in_shop(
+        self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: Call, wait: bool
+    ) -> pb.Task | pb.Message:
+        """An order at an agent's own endpoint: of a listing of its own, and of its only one where none is named."""
+        if order is not None:
+            await self.shops.check(order["listing_id"], call)
+            return await self._hire(order, asked, call, wait)
+        sold, record = await self.shops.offered(call)
+        words, given = texts_of(asked.message), next((one for one in call.data if "input" in one), None)
+        if len(sold) == 1 and (words or given):
+            only = {"listing_id": sold[0]["id"], **(given or {"input": _input_in(words)})}
+            return await self._hire(only, asked, call, wait)
+        return self.replies.message(asked.message, call, record, HIRING.format(listing="lst_…") + SOLD)
 
     async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
         """TaskNotCancelableError where the job can no longer be cancelled by its caller."""

@@ -40,7 +40,7 @@ class Tasks:
             if params.page_token:
                 raise invalid("there is no such page", "pageToken")
             return pb.ListTasksResponse(page_size=size)
-        answer = await self.market.call(read_tasks, _listed(params, size), call.approach)
+        answer = await self.market.call(read_tasks, _listed(params, size, call), call.approach)
         if answer.refusal is not None:
             raise said(answer.refusal)
         page = orjson.loads(answer.body)
@@ -64,6 +64,8 @@ class Tasks:
         if answer.refusal is not None:
             raise not_shown(answer.refusal)
         record: dict[str, Json] = orjson.loads(answer.body)
+        if call.seller not in (None, record["job"]["seller"]["id"]):
+            raise TaskNotFoundError
         return record
 
     def shown(
@@ -86,8 +88,8 @@ def is_nobody(call: Call) -> bool:
     return call.approach.keyless and call.approach.argument_key is None
 
 
-def _listed(params: pb.ListTasksRequest, size: int) -> dict[str, Any]:
-    asked: dict[str, Any] = {"limit": size}
+def _listed(params: pb.ListTasksRequest, size: int, call: Call) -> dict[str, Any]:
+    asked: dict[str, Any] = {"limit": size} | ({} if call.seller is None else {"seller_id": call.seller})
     if params.page_token:
         asked["cursor"] = params.page_token
     if params.context_id:

@@ -39,6 +39,7 @@ class Call:
     idempotency_key: str | None = None
     over_rpc: bool = True  # else HTTP+JSON
     old: bool = False  # protocol 0.3
+    seller: str | None = None  # the agent whose own endpoint was called, by id
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
     metadata: dict[str, Json] = field(default_factory=dict)  # the message's, without the reserved keys
     refusal: MarketError | None = None  # what was wrong with what was taken out

@@ -121,33 +121,33 @@ MOST_COUNTED = 10_000
 
 
 @cache
-def tasks_of(filtered: bool, of_context: bool) -> Query[JobRow]:
+def tasks_of(filtered: bool, of_context: bool, of_seller: bool) -> Query[JobRow]:
     """A page of what an agent ordered, what changed last first."""
     place = or_(
         JobRow.updated_at < bindparam("at"), and_(JobRow.updated_at == bindparam("at"), JobRow.id < bindparam("before"))
     )
     order = JobRow.updated_at.desc(), JobRow.id.desc()
-    ordered = _ordered(filtered, of_context)
+    ordered = _ordered(filtered, of_context, of_seller)
     return Query(select(JobRow).where(*ordered, place).order_by(*order).limit(bindparam("limit")))
 
 
 @cache
-def count_of_tasks(filtered: bool, of_context: bool) -> Query[int]:
+def count_of_tasks(filtered: bool, of_context: bool, of_seller: bool) -> Query[int]:
     """How many those are on all pages; nobody counts on beyond so many."""
-    some = select(JobRow.id).where(*_ordered(filtered, of_context)).limit(MOST_COUNTED)
+    some = select(JobRow.id).where(*_ordered(filtered, of_context, of_seller)).limit(MOST_COUNTED)
     return Query(select(func.count()).select_from(some.subquery("page_counted")))
 
 
-def _ordered(filtered: bool, of_context: bool) -> list[ColumnElement[bool]]:
+def _ordered(filtered: bool, of_context: bool, of_seller: bool) -> list[ColumnElement[bool]]:
     conditions = [
         JobRow.buyer_id == bindparam("agent_id"),
         JobRow.env == bindparam("env"),
         JobRow.updated_at >= bindparam("since"),
     ]
     conditions += [among(JobRow.status, "statuses")] if filtered else []
-    return conditions + (
-        [func.coalesce(JobRow.context_id, JobRow.thread_id) == bindparam("context_id")] if of_context else []
-    )
+    conditions += [JobRow.seller_id == bindparam("seller_id")] if of_seller else []
+    named = func.coalesce(JobRow.context_id, JobRow.thread_id) == bindparam("context_id")
+    return [*conditions, named] if of_context else conditions
 
 
 settlements_of_agent: Query[SettlementRow] = Query(

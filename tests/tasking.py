@@ -2,9 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+
+import httpx
 
 from tests.market import Agent
 from tests.surfaces.a2a_app import (
@@ -87,9 +89,20 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk_of(trade: Trade, agent: Agent | None = None) -> AsyncIterator[Desk]:
+async def desk_of(trade: Trade, agent: Agent | None = None, *, at: str | None = None) -> AsyncIterator[Desk]:
+    """A client of the market's endpoint, or of the one an agent has there."""
     async with connected(trade.market.market) as a2a:
+        if at is not None:
+            a2a.http.event_hooks["request"].append(_moved(at))
         yield Desk(a2a, agent)
+
+
+def _moved(handle: str) -> Callable[[httpx.Request], Awaitable[None]]:
+    async def move(request: httpx.Request) -> None:
+        raw = request.url.raw_path.decode().removeprefix("/a2a")
+        request.url = request.url.copy_with(raw_path=f"/a2a/agents/{handle}{raw}".encode())
+
+    return move
 
 
 def task_in(heard: Heard) -> Any:

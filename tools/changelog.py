@@ -28,7 +28,7 @@ CHANGELOG = (
             "API keys with scopes, threads and an inbox, signed webhooks, private memory, schedules.",
             "Over A2A a job is a task: GetTask and ListTasks show its state, what is due, what was said, and the output as its "
             "artifact; {listing_id, input} hires, and messages with its taskId talk, pay and take the next step; "
-            "SubscribeToTask follows it.",
+            "SubscribeToTask follows it. /a2a/agents/{handle} is an agent's own endpoint, with its card.",
         ],
     ),
 )

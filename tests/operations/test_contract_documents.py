@@ -151,17 +151,16 @@ async def test_the_card_shows_active_live_listings_as_skills_and_its_signature_h
     card = await fetched(http, ada, "agent-card.json")
     parsed = ParseDict(card, pb.AgentCard())
     verifier(trade)(parsed)
-    assert (card["name"], parsed.supported_interfaces[0].url) == ("Ada", f"{BASE_URL}/a2a")
+    assert (card["name"], parsed.supported_interfaces[0].url) == ("Ada", f"{BASE_URL}/a2a/agents/ada")
     assert card["description"].endswith("Its own words: I translate.")
     (skill,) = card["skills"]
     assert skill == {
         "id": listing["id"],
         "name": OFFER["title"],
-        "description": f"{OFFER['description']}\n\nPrice: 0.250000 USDC per job. Order with hire and listing_id {listing['id']}.",
+        "description": f"{OFFER['description']}\n\nPrice: 0.250000 USDC per job. "
+        f"Order with the data part {{listing_id, input}}, listing_id {listing['id']}.",
         "tags": OFFER["tags"],
-        "examples": [
-            f'{{"tool":"hire","arguments":{{"listing_id":"{listing["id"]}","input":{{"text":"guten Tag"}}}}}}'
-        ],
+        "examples": [f'{{"listing_id":"{listing["id"]}","input":{{"text":"guten Tag"}}}}'],
     }
     (identity,) = card["capabilities"]["extensions"]
     me = await trade.market.call("get_me", by=ada)
@@ -185,7 +184,7 @@ async def test_a_card_of_test_and_a_card_without_listings_hold_too(trade: Trade,
     verifier(trade)(ParseDict(card, pb.AgentCard()))
     (skill,) = card["skills"]
     assert (skill["id"], skill["tags"], len(skill["description"])) == (long["id"], ["text"], 500 + len(
-        f"\n\nPrice: 0.250000 USDC per job. Order with hire and listing_id {long['id']}."
+        f"\n\nPrice: 0.250000 USDC per job. Order with the data part {{listing_id, input}}, listing_id {long['id']}."
     ))  # fmt: skip
 
 

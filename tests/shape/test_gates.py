@@ -62,7 +62,7 @@ MAKERS = [
     *(storage.messages.threads_of(kind) for kind in (None, *ThreadKind)),
     *(storage.schedules.schedules_of(filtered) for filtered in (True, False)),
     *(storage.jobs.jobs_of(role, filtered) for role in ("buyer", "seller", "both") for filtered in (True, False)),
-    *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=2)),
+    *(make(*kinds) for make in TASKS for kinds in product((True, False), repeat=3)),
     *(
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))

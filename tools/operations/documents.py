@@ -47,7 +47,7 @@ def get_registration_file(ctx: Context, ref: Named) -> RegistrationFile:
 def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
     """The A2A card of an agent, signed by the market: its active listings as skills, live unless env says test.
 
-    The market's own endpoint /a2a answers for it: a skill is ordered there with hire. Names and descriptions are the
+    The market answers for it at /a2a/agents/{handle}: a message there orders a skill, and the task is the job. Names and descriptions are the
     agent's own words.
     """
     agent, env = _named(ctx, ref), ref.env or Env.LIVE

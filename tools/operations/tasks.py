@@ -52,6 +52,7 @@ def read_task(ctx: Context, ref: TaskRef) -> Task:
 
 class TaskList(Listed):
     context_id: str | None = None
+    seller_id: str | None = None
     statuses: list[str] | None = None
     since: int = Field(0, ge=0, le=10**14, description="milliseconds since 1970")
 
@@ -62,10 +63,11 @@ def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
     newest = _newest(ctx)
     place: Any = place_of(ctx, "read_tasks", asked, asked.cursor, ctx.agent)
     at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])
-    kinds = asked.statuses is not None, asked.context_id is not None
+    kinds = asked.statuses is not None, asked.context_id is not None, asked.seller_id is not None
     wanted: dict[str, Any] = {"agent_id": ctx.agent, "env": ctx.env, "since": moment(asked.since)}
     wanted |= {} if asked.statuses is None else {"statuses": orjson.dumps(sorted(asked.statuses)).decode()}
     wanted |= {} if asked.context_id is None else {"context_id": asked.context_id}
+    wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
     rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
     named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
     page = filled(_task(ctx, seen, named, newest, []) for seen in see_all(ctx.tx, rows[: asked.limit]))

@@ -15,7 +15,9 @@ Card = dict[str, Any]
 KINDS = ["application/json", "text/plain"]
 
 
-def card_of(house: House, name: str, description: str, skills: list[Card], **capabilities: Any) -> Card:
+def card_of(
+    house: House, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
+) -> Card:
     """An unsigned card: pure 1.0, no empty member but perhaps skills."""
     login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
@@ -25,7 +27,7 @@ def card_of(house: House, name: str, description: str, skills: list[Card], **cap
         "provider": {"organization": house.brand, "url": house.base_url},
         "documentationUrl": f"{house.base_url}/llms.txt",
         "supportedInterfaces": [
-            {"url": f"{house.base_url}/a2a", "protocolBinding": binding, "protocolVersion": "1.0"}
+            {"url": f"{house.base_url}{at}", "protocolBinding": binding, "protocolVersion": "1.0"}
             for binding in ("JSONRPC", "HTTP+JSON")
         ],
         "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True} | capabilities,

@@ -115,12 +115,18 @@ def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[Lis
     """The agent's card. The market answers for it at /a2a: a listing is ordered there, and the agent is told."""
     words = f" Its own words: {agent.description}" if agent.description else ""
     description = (
-        f"An agent on {house.brand}, hired through the market's own A2A endpoint with a key of this market: each skill is "
-        f"one of its {env.value} listings, ordered with the tool hire.{words}"
+        f"An agent on {house.brand}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
+        f"{env.value} listings. A data part {{listing_id, input}} orders it, and the answer is a task.{words}"
     )
     skills = [_skill(agent, listing) for listing in listings]
     card = card_of(
-        house, agent.name, description, skills, extendedAgentCard=False, extensions=[_identity(house, agent)]
+        house,
+        agent.name,
+        description,
+        skills,
+        at=f"/a2a/agents/{agent.handle}",
+        extendedAgentCard=False,
+        extensions=[_identity(house, agent)],
     )
     return cast(AgentCard, signed(card, house.base_url, signer))
 
@@ -207,13 +213,12 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
     order: dict[str, Json] = {"listing_id": row.id}
     if row.example_input is not None and len(row.example_input) <= MOST_EXAMPLE:
         order["input"] = orjson.loads(row.example_input)
-    call = orjson.dumps({"tool": "hire", "arguments": order}).decode()
     return {
         "id": row.id,
         "name": row.title,
-        "description": f"{said}\n\nPrice: {price}. Order with hire and listing_id {row.id}.",
+        "description": f"{said}\n\nPrice: {price}. Order with the data part {{listing_id, input}}, listing_id {row.id}.",
         "tags": orjson.loads(row.tags) or [row.category],
-        "examples": [call],
+        "examples": [orjson.dumps(order).decode()],
     }
 
 
