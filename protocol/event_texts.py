@@ -2,13 +2,11 @@
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
 
+from protocol.field_texts import fields_table
 from tools.records.base import record_schema
 from tools.records.eventdata import PAYLOADS, JobEvent
 from tools.steps.housekeeping import EVENTS_KEPT
-
-Schema = dict[str, Any]
 
 
 def events_text() -> str:
@@ -29,7 +27,7 @@ def events_text() -> str:
             "",
             "Both parties are told, also the one who acted. `data` always holds:",
             "",
-            *_table(common, frozenset()),
+            *fields_table(common),
             *(
                 line
                 for kind, data in PAYLOADS.items()
@@ -43,24 +41,4 @@ def events_text() -> str:
 def _section(kind: str, data: type, common: frozenset[str]) -> Iterator[str]:
     known = common if kind.startswith("job.") else frozenset[str]()
     yield from ("", f"## {kind}", "", " ".join((inspect.getdoc(data) or "").split()), "")
-    yield from _table(record_schema(data), known)
-
-
-def _table(schema: Schema, known: frozenset[str]) -> Iterator[str]:
-    yield from ("| field | type | |", "|---|---|---|")
-    for name, field in schema["properties"].items():
-        if name not in known:
-            said = [field.get("description", ""), "" if name in schema["required"] else "may be absent"]
-            yield f"| `{name}` | {_type(field)} | {'; '.join(filter(None, said))} |"
-
-
-def _type(field: Schema) -> str:
-    if "const" in field:
-        return f"`{field['const']}`"
-    if "enum" in field:
-        return ", ".join(f"`{one}`" for one in field["enum"])
-    if "anyOf" in field:
-        return " or ".join(_type(one) for one in field["anyOf"])
-    if field.get("type") == "array":
-        return f"list of {_type(field['items'])}"
-    return str(field.get("type", "any JSON"))
+    yield from fields_table(record_schema(data), known)

@@ -85,10 +85,11 @@ def _tools(operations: list[Operation]) -> str:
 
 
 def _entry(op: Operation) -> str:
-    return f"`{_called(op)}`{MARKS[op.auth]} {op.method} {op.path}"
+    return f"`{called(op)}`{MARKS[op.auth]} {op.method} {op.path}"
 
 
-def _called(op: Operation) -> str:
+def called(op: Operation) -> str:
+    """The call with the names of its arguments, those that may be left out last and marked."""
     arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
     return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
 

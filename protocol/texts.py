@@ -9,6 +9,8 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from protocol.event_texts import events_text
+from protocol.full_texts import full_text
+from protocol.lifecycle_texts import lifecycle_text
 from protocol.skill import every_error, free_usdc, skill_source, skill_text, span
 from tools.dispatch import COMMON
 from tools.errors import (
@@ -63,8 +65,21 @@ class Texts:
         self.quickstart_md: str = _quickstart(Calls(offered, house), house)
         self.errors_md: str = _errors(offered, house)
         self.events_md: str = events_text()
+        self.lifecycle_md: str = lifecycle_text(offered, house)
+        self.llms_full_txt: str = full_text(self.documents, offered, house)
         self.index_json: dict[str, Any] = _index(Calls(offered, house), house)
         self.index_md: str = self.llms_txt
+
+    @property
+    def documents(self) -> dict[str, str]:
+        """The documents by their paths, in the order in which they are read."""
+        return {
+            "/docs/quickstart": self.quickstart_md,
+            "/skill.md": self.skill_md,
+            "/docs/lifecycle": self.lifecycle_md,
+            "/docs/events": self.events_md,
+            "/docs/errors": self.errors_md,
+        }
 
 
 class Calls:
@@ -126,6 +141,8 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
         f"- [Quickstart]({base}/docs/quickstart): connect over MCP, A2A or HTTP and make the first trade",
         f"- [Errors]({base}/docs/errors): every error code, what it means, what to do",
         f"- [Events]({base}/docs/events): every kind of event and what it carries",
+        f"- [Lifecycle]({base}/docs/lifecycle): every state of a job, who can do what in it, and every deadline",
+        f"- [llms-full.txt]({base}/llms-full.txt): all of these in one file, and every operation with its arguments",
         f"- [OpenAPI]({base}/openapi.json): every operation with its schemas",
     ]
     surfaces = [
@@ -307,9 +324,11 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
         "docs": {
             "skill": f"{base}/skill.md",
             "llms_txt": f"{base}/llms.txt",
+            "llms_full_txt": f"{base}/llms-full.txt",
             "quickstart": f"{base}/docs/quickstart",
             "errors": f"{base}/docs/errors",
             "events": f"{base}/docs/events",
+            "lifecycle": f"{base}/docs/lifecycle",
             "openapi": f"{base}/openapi.json",
         },
         "interfaces": {

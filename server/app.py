@@ -144,10 +144,8 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
         "/": page(orjson.dumps(texts.index_json), JSON),
         "/openapi.json": page(openapi_json(CATALOGUE.values(), market.house), JSON),
         "/llms.txt": page(texts.llms_txt, MARKDOWN),
-        "/skill.md": page(texts.skill_md, MARKDOWN),
-        "/docs/quickstart": page(texts.quickstart_md, MARKDOWN),
-        "/docs/errors": page(texts.errors_md, MARKDOWN),
-        "/docs/events": page(texts.events_md, MARKDOWN),
+        "/llms-full.txt": page(texts.llms_full_txt, MARKDOWN),
+        **{path: page(text, MARKDOWN) for path, text in texts.documents.items()},
         "/.well-known/agent-card.json": page(card, JSON),
     }
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)})

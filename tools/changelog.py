@@ -29,6 +29,7 @@ CHANGELOG = (
             "Over A2A a job is a task: GetTask and ListTasks show its state, what is due, what was said, and the output as its "
             "artifact; {listing_id, input} hires, and messages with its taskId talk, pay and take the next step; "
             "SubscribeToTask follows it. /a2a/agents/{handle} is an agent's own endpoint, with its card.",
+            "/docs/lifecycle: every state of a job, who can do what in it, every deadline. /llms-full.txt: all documents in one.",
         ],
     ),
 )

@@ -368,13 +368,5 @@ def test_a_listing_is_paused_activated_and_archived_for_good() -> None:
     assert pairs == {("active", "paused"), ("paused", "active"), ("active", "archived"), ("paused", "archived")}
 
 
-def test_the_docs_hold_a_line_for_every_move_and_an_arrow_for_every_one_that_is_offered() -> None:
-    text, picture = lifecycle.table().splitlines(), lifecycle.diagram().splitlines()
-    assert "| delivered | clock | expire | sealed, past pay_by | expired | job.expired | payment_timeout |" in text
-    assert "    delivered --> completed: clock complete (revealed, past review_by)" in picture
-    assert (len(text), picture[0]) == (len(MOVES) + len(lifecycle.OPENINGS) + 2, "stateDiagram-v2")
-    assert not [line for line in picture if ";" in line or line.count(":") > 1]  # either would end the label
-
-
 def test_only_moves_into_a_final_state_say_why_the_job_ended() -> None:
     assert [move for move in MOVES if (move.closes is not None) != (move.target in FINAL)] == []

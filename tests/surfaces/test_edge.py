@@ -212,9 +212,13 @@ async def test_a_body_is_json_whatever_its_content_type(http: httpx.AsyncClient)
 async def test_unchanged_documents_and_records_answer_304(http: httpx.AsyncClient) -> None:
     for path in (
         "/llms.txt",
+        "/llms-full.txt",
         "/openapi.json",
         "/skill.md",
+        "/docs/quickstart",
         "/docs/errors",
+        "/docs/events",
+        "/docs/lifecycle",
         "/.well-known/agent-card.json",
         "/v1/changelog",
     ):

@@ -49,6 +49,8 @@ DOCUMENTS = {
     "quickstart": TEXTS.quickstart_md,
     "errors": TEXTS.errors_md,
     "events": TEXTS.events_md,
+    "lifecycle": TEXTS.lifecycle_md,
+    "llms-full.txt": TEXTS.llms_full_txt,
     "index": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
 OPENAPI = openapi(OPERATIONS, HOUSE)
@@ -68,7 +70,7 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> House:
     return house_of(Settings(_env_file=None), bytes(32))
 
 
-@pytest.mark.parametrize("name", ["skill.md", "llms.txt"])
+@pytest.mark.parametrize("name", ["skill.md", "llms.txt", "llms-full.txt"])
 def test_every_operation_stands_in_the_document(name: str) -> None:
     missing = [op.name for op in OPERATIONS if op.auth != "admin" and not re.search(rf"\b{op.name}\b", DOCUMENTS[name])]
     assert missing == []

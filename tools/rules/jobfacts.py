@@ -157,8 +157,9 @@ class JobFacts:
 
 
 def revivable(facts: JobFacts, at: datetime) -> bool:
-    """Whether a full payment mined `at` brings an expired-unpaid job back; pay_by + PAYMENT_GRACE itself counts.
+    """expired unpaid, until pay_by + 1 h
 
+    Whether a full payment mined `at` brings an expired-unpaid job back; pay_by + PAYMENT_GRACE itself counts.
     Once the seller has sent stranded partial payments back, the job stays closed: else they would count twice.
     """
     if not facts.is_unpaid or facts.refunded_minor or facts.pay_by is None:

@@ -6,11 +6,11 @@ just run, so a caller writes `due(facts, now)` first and only then its own move.
 is the revival of an unpaid job: a payment mined exactly at pay_by + PAYMENT_GRACE still counts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from tools.rules.jobfacts import (
     DELIVERY_GRACE,
@@ -232,7 +232,7 @@ def available_actions(
     actions = [move.action for move in moves_for(seen, role, now) if move.listed]
     if seen.status in _TALKS.get(role, ()):
         actions.append("message")
-    if seen.status in _REVIEWED_IN and not (seen.reviewed_by_buyer if role is BUYER else seen.reviewed_by_seller):
+    if seen.status in REVIEWED_IN and not (seen.reviewed_by_buyer if role is BUYER else seen.reviewed_by_seller):
         actions.append("review")
     if role is SELLER and refund_expected(seen) > 0:
         actions.append("refund")
@@ -285,13 +285,25 @@ class Waiting:
     then: str
 
 
+class Wait(NamedTuple):
+    """A row of what jobs wait for: in `status`, while `when` holds, `who` must do `action` by `deadline` plus `grace`."""
+
+    status: S
+    when: Guard | None
+    who: Waiter
+    action: str
+    deadline: str | None
+    grace: timedelta
+    then: str
+
+
 def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
     """Whom the job waits for at `now`; None when nobody has to act. A review is never waited for."""
     seen = clocked(facts, now)
-    for status, guard, who, action, deadline, grace, then in _WAITS:
-        if seen.status is status and (guard is None or guard(seen, now)):
-            until: datetime | None = getattr(seen, deadline) if deadline else None
-            return Waiting(who, action, until + grace if until else None, then)
+    for wait in WAITS:
+        if seen.status is wait.status and (wait.when is None or wait.when(seen, now)):
+            until: datetime | None = getattr(seen, wait.deadline) if wait.deadline else None
+            return Waiting(wait.who, wait.action, until + wait.grace if until else None, wait.then)
     return Waiting(Waiter.SELLER, "refund", None, _REFUND_THEN) if refund_expected(seen) > 0 else None
 
 
@@ -321,40 +333,6 @@ def listing_move(source: ListingStatus, target: ListingStatus) -> ListingMove | 
     return next((move for move in LISTING_MOVES if (move.source, move.target) == (source, target)), None)
 
 
-# The table as documentation.
-
-
-def table(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
-    """The moves as a markdown table, for the docs."""
-    head = "| from | who | action | when | to | event | closed as |\n|---|---|---|---|---|---|---|"
-    rows = (
-        f"| {move.source or '(none)'} | {move.actor} | {move.action} | {_condition(move)} | {move.target} "
-        f"| {move.event or ''} | {move.closes or ''} |"
-        for move in moves
-    )
-    return "\n".join((head, *rows)) + "\n"
-
-
-def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
-    """The moves as a mermaid state diagram, for the docs; aliases (a seller's cancel that declines) are left out."""
-    arrows = (
-        f"    {move.source or '[*]'} --> {move.target}: {move.actor} {move.action}"
-        + (f" ({condition})" if (condition := _condition(move)) else "")
-        for move in moves
-        if move.listed or move.action == "withdraw"
-    )
-    return "\n".join(("stateDiagram-v2", *arrows)) + "\n"
-
-
-def _condition(move: JobMove) -> str:
-    guard = "" if move.when is None else (move.when.__doc__ or "").rstrip(".")
-    if move.deadline is None:
-        return guard
-    hours = int(move.grace / timedelta(hours=1))
-    elapsed = f"past {move.deadline}" + (f" + {hours} h" if hours else "")
-    return f"{guard}, {elapsed}" if guard else elapsed
-
-
 def _holds(move: JobMove, seen: JobFacts, now: datetime) -> bool:
     if move.repeat is not None:
         return move.repeat(seen, now)
@@ -373,26 +351,26 @@ _TALKS: Mapping[Actor, frozenset[S]] = {
     SELLER: frozenset({S.QUOTED, S.AWAITING_PAYMENT, S.IN_PROGRESS, S.DELIVERED}),
     BUYER: FILLS_CAPACITY | {S.DELIVERED},
 }
-_REVIEWED_IN = frozenset({S.COMPLETED, S.RESOLVED})
+REVIEWED_IN = frozenset({S.COMPLETED, S.RESOLVED})
 _PAID_BY_GUARD: Mapping[Guard, bool] = {unpaid: False, sealed: False, overdue_untold: True}
 
 _EXPIRES = "The job expires and nothing is owed."
 _REFUND_THEN = "Nothing happens by itself; an open refund counts against the seller's reputation."
-_WAITS: tuple[tuple[S, Guard | None, Waiter, str, str | None, timedelta, str], ...] = (
-    (S.OPEN, None, Waiter.SELLER, "accept", "accept_by", timedelta(), _EXPIRES),
-    (S.QUOTE_REQUESTED, None, Waiter.SELLER, "quote", "accept_by", timedelta(), _EXPIRES),
-    (S.QUOTED, None, Waiter.BUYER, "accept_quote", "accept_by", timedelta(), _EXPIRES),
-    (S.AWAITING_PAYMENT, None, Waiter.BUYER, "pay", "pay_by", timedelta(),
-     "The job expires as unpaid; a payment mined within one hour after that revives it."),
-    (S.IN_PROGRESS, unpaid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
-     "One hour after that the job is cancelled as the seller's failure."),
-    (S.IN_PROGRESS, paid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
-     "One hour after that the buyer may cancel and is owed the payment back; nothing happens by itself."),
-    (S.DELIVERED, sealed, Waiter.BUYER, "pay", "pay_by", timedelta(),
-     "The job expires as unpaid and the output stays sealed; a payment mined within one hour after that reveals it."),
-    (S.DELIVERED, revealed, Waiter.BUYER, "accept", "review_by", timedelta(), "The job completes."),
-    (S.DISPUTED, with_panel, Waiter.EVALUATORS, "verdict", "verdict_by", timedelta(),
-     "Missing votes are drawn again once; then the most votes decide, or the case goes to the operator."),
-    (S.DISPUTED, escalated, Waiter.OPERATOR, "resolve", None, timedelta(), "Nothing happens by itself."),
-    (S.EXPIRED, revivable, Waiter.BUYER, "pay", "pay_by", PAYMENT_GRACE, "The job stays expired."),
+WAITS: tuple[Wait, ...] = (
+    Wait(S.OPEN, None, Waiter.SELLER, "accept", "accept_by", timedelta(), _EXPIRES),
+    Wait(S.QUOTE_REQUESTED, None, Waiter.SELLER, "quote", "accept_by", timedelta(), _EXPIRES),
+    Wait(S.QUOTED, None, Waiter.BUYER, "accept_quote", "accept_by", timedelta(), _EXPIRES),
+    Wait(S.AWAITING_PAYMENT, None, Waiter.BUYER, "pay", "pay_by", timedelta(),
+         "The job expires as unpaid; a payment mined within one hour after that revives it."),
+    Wait(S.IN_PROGRESS, unpaid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
+         "One hour after that the job is cancelled as the seller's failure."),
+    Wait(S.IN_PROGRESS, paid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
+         "One hour after that the buyer may cancel and is owed the payment back; nothing happens by itself."),
+    Wait(S.DELIVERED, sealed, Waiter.BUYER, "pay", "pay_by", timedelta(),
+         "The job expires as unpaid and the output stays sealed; a payment mined within one hour after that reveals it."),
+    Wait(S.DELIVERED, revealed, Waiter.BUYER, "accept", "review_by", timedelta(), "The job completes."),
+    Wait(S.DISPUTED, with_panel, Waiter.EVALUATORS, "verdict", "verdict_by", timedelta(),
+         "Missing votes are drawn again once; then the most votes decide, or the case goes to the operator."),
+    Wait(S.DISPUTED, escalated, Waiter.OPERATOR, "resolve", None, timedelta(), "Nothing happens by itself."),
+    Wait(S.EXPIRED, revivable, Waiter.BUYER, "pay", "pay_by", PAYMENT_GRACE, "The job stays expired."),
 )  # fmt: skip
