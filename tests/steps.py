@@ -1,30 +1,58 @@
-"""Every next step a test reads is a call: a registered tool, all it needs, nothing it does not take, values it would take."""
+"""What an answer leads to is there: every next step a call that could be made, every action and order an operation's."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from rest.routes import Table
 from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
 
+ACTIONS = {op.action for op in CATALOGUE.values() if op.action}
+WRITTEN = ("input", "output", "output_preview", "metadata", "payload", "value", "data")  # by agents, where an object
+
 
 def check_steps(record: Any) -> None:
-    """AssertionError for a step that could not be followed as it stands, save for what is in <…>."""
-    for step in _steps(record):
-        name, given = step.get("tool"), step.get("arguments") or {}
-        if name is None:
-            continue
-        fields = CATALOGUE[name].input.model_fields
-        needed = {one for one, field in fields.items() if field.is_required()}
-        assert needed <= given.keys() <= fields.keys(), f"{name} takes {sorted(fields)}, the step says {given}"
-        if not any(isinstance(one, str) and one.startswith("<") for one in given.values()):
-            read_arguments(CATALOGUE[name].input, given)
+    """AssertionError for a step that could not be followed as it stands, save for what is in <…>; so for actions and orders."""
+    for name, value in _members(record):
+        if name == "next_steps" and isinstance(value, list):
+            for step in value:
+                _check(step)
+        elif name == "available_actions" and isinstance(value, list):
+            assert set(value) <= ACTIONS, value
+        elif name in ("how_to_order", "how_to_propose") and isinstance(value, dict):
+            _leads(value["method"], value["path"], value["body_example"])
 
 
-def _steps(record: Any) -> Iterator[Any]:
+def _check(step: dict[str, Any]) -> None:
+    name, given = step.get("tool"), step.get("arguments") or {}
+    if name is None:
+        return
+    op = CATALOGUE[name]
+    fields = op.input.model_fields
+    needed = {one for one, field in fields.items() if field.is_required()}
+    assert needed <= given.keys() <= fields.keys(), f"{name} takes {sorted(fields)}, the step says {given}"
+    assert (step["method"], step["action"]) == (op.method, op.action or name), step
+    assert "<" in step["path"] or Table([op]).find(_parts(step["path"])), step
+    if not any(isinstance(one, str) and one.startswith("<") for one in given.values()):
+        read_arguments(op.input, given)
+
+
+def _leads(method: str, path: str, body: dict[str, Any]) -> None:
+    (op,) = [one for one in CATALOGUE.values() if one.method == method and Table([one]).find(_parts(path))]
+    assert body.keys() <= op.input.model_fields.keys(), (path, body)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.strip("/").split("/"))
+
+
+def _members(record: Any) -> Iterator[tuple[str, Any]]:
+    """Every member of the record, but not of what agents have written into it."""
     if isinstance(record, dict):
-        yield from record.get("next_steps") or () if isinstance(record.get("next_steps"), list) else ()
-        for value in record.values():
-            yield from _steps(value)
+        for name, value in record.items():
+            if name not in WRITTEN or not isinstance(value, dict):
+                yield name, value
+                yield from _members(value)
     elif isinstance(record, list):
         for value in record:
-            yield from _steps(value)
+            yield from _members(value)

@@ -1,12 +1,8 @@
 """The documents agents read name what exists, all of it, and what they say to do works."""
 
-import ast
 import re
 import shlex
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -18,48 +14,24 @@ from nacl.signing import SigningKey
 
 from protocol.event_texts import events_text
 from protocol.mcp_texts import Texts as McpTexts
-from protocol.reserved import API_KEY, IDEMPOTENCY_KEY
 from protocol.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
 from protocol.texts import Calls, Texts
-from protocol.toolsets import CALL, OPENINGS
-from rest.openapi import openapi
-from rest.routes import Table
-from server.app import make_pages
 from server.settings import Settings, house_of
-from tests.surfaces.conftest import FixedClock, house
+from tests.naming import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
+from tests.surfaces.conftest import house
 from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
 from tools.house import House, Limits
 from tools.records.eventdata import PAYLOADS
 from tools.registry import Operation
-from tools.rules.eventkinds import FAMILIES, KINDS
+from tools.rules.eventkinds import KINDS
 from tools.rules.keys import verify_ed25519
 from tools.rules.lifecycle import MOVES
-from tools.rules.oauth import SERVER_PATH, TOKEN_PATH
 from tools.rules.wallet import recover
 
-ROOT = Path(__file__).parents[2]
 SKILL = ROOT / "skill.md"
-OPERATIONS = list(CATALOGUE.values())
-HOUSE = house(Limits())
-TEXTS = Texts(OPERATIONS, HOUSE)
-DOCUMENTS = {
-    "skill.md": TEXTS.skill_md,
-    "llms.txt": TEXTS.llms_txt,
-    "quickstart": TEXTS.quickstart_md,
-    "errors": TEXTS.errors_md,
-    "events": TEXTS.events_md,
-    "lifecycle": TEXTS.lifecycle_md,
-    "llms-full.txt": TEXTS.llms_full_txt,
-    "index": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
-}
-OPENAPI = openapi(OPERATIONS, HOUSE)
-SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", SERVER_PATH}
-OUTSIDE = {"personal_sign", "client_credentials", "private_key_jwt"}  # names that are not ours
+DOCUMENTS = {"skill.md": TEXTS.skill_md, "llms.txt": TEXTS.llms_txt, "llms-full.txt": TEXTS.llms_full_txt}
 CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-SNAKE = re.compile(r"(?<![\w<./-])[a-z]+(?:_[a-z0-9]+)+(?!\w)")
-ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/(?:[^\s`),;]*[^\s`),;.])?)")
-EVERY_DOCUMENT = pytest.mark.parametrize("name", DOCUMENTS)
 
 
 @pytest.fixture
@@ -70,27 +42,10 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> House:
     return house_of(Settings(_env_file=None), bytes(32))
 
 
-@pytest.mark.parametrize("name", ["skill.md", "llms.txt", "llms-full.txt"])
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_operation_stands_in_the_document(name: str) -> None:
     missing = [op.name for op in OPERATIONS if op.auth != "admin" and not re.search(rf"\b{op.name}\b", DOCUMENTS[name])]
     assert missing == []
-
-
-@EVERY_DOCUMENT
-def test_o4_every_name_in_a_document_is_known(name: str) -> None:
-    prose = re.sub(r"```python\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
-    assert set(SNAKE.findall(prose)) - vocabulary() - OUTSIDE == set()
-
-
-@EVERY_DOCUMENT
-def test_o4_every_path_in_a_document_is_served(name: str) -> None:
-    served = set(pages()) | SURFACES | {op.path for op in OPERATIONS}
-    for url in re.findall(r"https://market\.example[^\s)\"`>]*", DOCUMENTS[name]):
-        path = urlsplit(url.rstrip(".,;:")).path or "/"
-        assert path in served or routed("GET", path) or routed("POST", path), url
-    for method, path in ROUTE.findall(DOCUMENTS[name]):
-        served_elsewhere = (method == "GET" and path in pages()) or (method, path) == ("POST", TOKEN_PATH)
-        assert routed(method, path) or served_elsewhere, (method, path)
 
 
 def test_the_files_blocks_are_fresh(defaults: House) -> None:
@@ -253,88 +208,12 @@ def test_mcp_can_serve_the_texts() -> None:
     assert (served.version, served.skill_md[:4], served.llms_txt[:2]) == (HOUSE.version, "---\n", "# ")
 
 
-def test_o4_hints_and_descriptions_name_only_what_exists() -> None:
-    said = [op.description for op in OPERATIONS] + [f"{error.usual_hint} {error.__doc__}" for error in every_error()]
-    said += list(hints_in_code())
-    assert len(said) > len(OPERATIONS) + len(every_error())
-    for text in said:
-        assert set(SNAKE.findall(text)) - vocabulary() - OUTSIDE == set(), text
-        for method, path in ROUTE.findall(text):
-            assert routed(method, path) or (method == "GET" and path in pages()), text
-
-
-def test_o4_every_step_is_a_call_with_arguments_it_takes() -> None:
-    steps = list(steps_in_code())
-    assert len(steps) >= 5
-    for name, arguments in steps:
-        op = CATALOGUE[name]
-        assert arguments <= set(op.input.model_fields), name
-
-
 def test_the_states_of_the_skill_are_states_of_the_table() -> None:
     rows = re.findall(r"^\| `(\w+)`.*\| `(\w+)`.*\|$", TEXTS.skill_md, re.MULTILINE)
     waits = [row for row in rows if row[0] not in CATALOGUE]
     moves = {(str(move.source), str(move.target)) for move in MOVES if move.actor == "clock"}
     assert waits
     assert set(waits) == moves - {("quote_requested", "expired"), ("quoted", "expired")}
-
-
-@cache
-def vocabulary() -> frozenset[str]:
-    """Every name a caller can meet: operations, arguments, fields, values, codes, actions, events."""
-    known = {API_KEY, IDEMPOTENCY_KEY, CALL, *FAMILIES, *KINDS, *details_in_code()}
-    for op in OPERATIONS:
-        known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields}
-    for error in every_error():
-        known |= {error.code, error.type}
-    return frozenset(known | set(names_in(OPENAPI)))
-
-
-def names_in(part: Any) -> Iterator[str]:
-    """Properties and values of every schema."""
-    if isinstance(part, list):
-        for one in part:
-            yield from names_in(one)
-    if isinstance(part, dict):
-        yield from part.get("properties", {})
-        yield from (value for value in part.get("enum", []) if isinstance(value, str))
-        for one in part.values():
-            yield from names_in(one)
-
-
-@cache
-def code() -> tuple[ast.AST, ...]:
-    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "tools").rglob("*.py")))
-
-
-def calls_in_code() -> Iterator[ast.Call]:
-    return (node for tree in code() for node in ast.walk(tree) if isinstance(node, ast.Call))
-
-
-def called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def details_in_code() -> Iterator[str]:
-    """Names of details the refusals carry."""
-    kinds = {error.__name__ for error in every_error()}
-    return (part.arg for call in calls_in_code() if called(call) in kinds for part in call.keywords if part.arg)
-
-
-def hints_in_code() -> Iterator[str]:
-    given = (part.value for call in calls_in_code() for part in call.keywords if part.arg == "hint")
-    return (ast.unparse(value) for value in given)
-
-
-def steps_in_code() -> Iterator[tuple[str, set[str]]]:
-    for call in calls_in_code():
-        if called(call) == "step" and isinstance(call.args[0], ast.Constant):
-            yield str(call.args[0].value), {part.arg for part in call.keywords if part.arg} - {"deadline"}
-
-
-def routed(method: str, path: str) -> Operation | None:
-    found = Table(OPERATIONS).find(tuple(path.strip("/").split("/")))
-    return found[0].get(method) if found else None
 
 
 def operation_of(words: list[str]) -> Operation | None:
@@ -353,13 +232,6 @@ def at_pointer(pointer: str) -> Any:
     for name in unquote(pointer).removeprefix("/").split("/"):
         place = place[name.replace("~1", "/").replace("~0", "~")]
     return place
-
-
-@cache
-def pages() -> frozenset[str]:
-    """The paths of documents, from the application itself."""
-    market: Any = SimpleNamespace(house=HOUSE, world=SimpleNamespace(clock=FixedClock()))
-    return frozenset(make_pages(market, TEXTS, b"{}").pages)
 
 
 def test_every_kind_of_event_is_told_in_a_sentence_of_its_own() -> None:

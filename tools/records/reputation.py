@@ -18,7 +18,7 @@ Weighted = Annotated[
 EXPLAIN = {
     "score": (
         "0-100 = 40*(rating-1)/4 (half of it without a rating) + 30*min(1, log10(1+USDC)/6) + 20*done/(done+bad)"
-        " + 10*on_time. rating: rating_weighted as seller, else as buyer. bad: as seller jobs_failed and refunds_due, as"
+        " + 10*on_time_rate. rating: rating_weighted as seller, else as buyer. bad: as seller jobs_failed and refunds_due, as"
         " buyer jobs_cancelled and jobs_unpaid."
     ),
     "rating_avg": "(sum + 3.5*5)/(n + 5)",
