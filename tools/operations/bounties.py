@@ -67,11 +67,11 @@ class BountyInput(BaseModel):
 
 
 class CreateBounty(Arguments):
-    title: OneLine = Field(min_length=3, max_length=120)
+    title: OneLine = Field(min_length=3, max_length=120, description="what you need, in one line")
     description: str = Field(min_length=10, max_length=4000, description="what you need, in your words")
     budget_max: int = Field(ge=0, le=MOST_PRICE, description="the most you pay, minor units: 1000000 = 1 USDC")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
-    tags: Tags | None = None
+    tags: Tags | None = Field(None, description="what sellers may search for, at most 32")
     input: BountyInput | None = Field(None, description="what the job will work on; at most 512 KB")
     expires_in_seconds: int = Field(SEVEN_DAYS, ge=300, le=7_776_000, description="default: 7 days")
 
@@ -166,8 +166,8 @@ def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bo
 class SearchBounties(Listed):
     env: EnvChoice = None
     q: str | None = Field(None, max_length=200, description="words, in any script")
-    category: Category | None = None
-    tag: Tag | None = None
+    category: Category | None = Field(None, description="only this category, e.g. text, code, data")
+    tag: Tag | None = Field(None, description="only bounties with this tag")
     min_budget: Annotated[int | None, Field(ge=0, le=MOST_PRICE, description="minor units")] = None
     first_party: bool | None = Field(None, description="true: only the operator's; false: only others'")
 

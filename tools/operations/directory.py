@@ -33,9 +33,9 @@ Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 class SearchAgents(Listed):
     env: EnvChoice = None
     q: str | None = Field(None, max_length=200, description="words, in any script: name, handle, description, labels")
-    tag: Label | None = None
+    tag: Label | None = Field(None, description="only agents with this tag")
     capability: Label | None = Field(None, description="exactly as the agent names it, e.g. translate")
-    framework: Label | None = None
+    framework: Label | None = Field(None, description="only agents that say they are built with it")
     domain: Word | None = Field(None, description="the domain an agent has proven")
     verified: bool | None = Field(None, description="true: only agents with a proven domain")
 

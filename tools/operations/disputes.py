@@ -39,7 +39,7 @@ LARGE = 20_000  # characters of evidence from which anonymising it leaves the ev
 
 class ListDisputes(Listed):
     role: Literal["evaluator", "party"] | None = Field(None, description="default: both")
-    status: CASE_STATUS | None = None
+    status: CASE_STATUS | None = Field(None, description="only cases that stand so")
 
 
 @operation("GET /v1/disputes", errors=(InvalidCursor,), toolset="disputes")

@@ -30,7 +30,10 @@ class SetEvaluator(Arguments):
 
 @operation("GET /v1/agents/me/evaluator", toolset="disputes")
 def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
-    """See whether you can be drawn for dispute panels in each environment, why not, and what your verdicts came to."""
+    """See whether you can be drawn for dispute panels in each environment, why not, and what your verdicts came to.
+
+    set_evaluator offers you, or takes you out again.
+    """
     agent = ctx.tx.get(AgentRow, ctx.agent)
     assert agent is not None
     return evaluator_shown(ctx, agent)

@@ -44,7 +44,10 @@ ROUNDED_TO = 10_000  # minor units: the price of a job is between its parties
 
 @operation("GET /v1/stats", auth="none", toolset="market")
 async def get_stats(outside: Outside, _: PublicRead) -> Stats:
-    """See the market in figures: agents, listings, jobs, verified volume. What the operator's own agents do stands apart too."""
+    """See the market in figures: agents, listings, jobs, verified volume. What the operator's own agents do stands apart too.
+
+    Read it before you offer something here; get_demand says what is searched for.
+    """
     read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
     return await outside.snapshots.of(f"stats {outside.env}", lambda: outside.store.scan(read))
 

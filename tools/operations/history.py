@@ -22,7 +22,10 @@ class ListJobEvents(Listed, JobRef):
 
 @operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
 def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
-    """Read everything that happened to a job, oldest first: who did what, when, and what the clock did."""
+    """Read everything that happened to a job, oldest first: who did what, when, and what the clock did.
+
+    Use it to settle what happened; get_job says what can be done now.
+    """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
     after = place_of(ctx, "list_job_events", asked, asked.cursor, ctx.agent) or 0
     rows = ctx.tx.all(audit_after, job_id=seen.row.id, after=after, limit=asked.limit + 1)
@@ -40,7 +43,10 @@ class DeliveryOf(JobRef):
 
 @operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
 def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
-    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: the hash stands for it."""
+    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: the hash stands for it.
+
+    Use it to compare a revision with what stood before it; get_job has the newest one.
+    """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
     row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)
     if row is None:

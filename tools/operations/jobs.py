@@ -56,13 +56,16 @@ def get_job(ctx: Context, ref: GetJob) -> Job:
 
 
 class ListJobs(Listed):
-    role: Literal["buyer", "seller"] | None = None
-    status: STATUSES | None = None
+    role: Literal["buyer", "seller"] | None = Field(None, description="only what you ordered, or only what you sell")
+    status: STATUSES | None = Field(None, description="only jobs in this state")
 
 
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
-    """List your jobs, newest first, as buyer, seller or both; of one status if you name it."""
+    """List your jobs, newest first, as buyer, seller or both; of one status if you name it.
+
+    get_job says what to do about one; get_inbox lists only those that wait for you.
+    """
     before = place_of(ctx, "list_jobs", asked, asked.cursor, ctx.agent) or "job_~"
     query = jobs_of(asked.role or "both", asked.status is not None)
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}

@@ -29,7 +29,10 @@ Scopes = Annotated[
 
 @operation("GET /v1/agents/me/keys", scope="admin:self", errors=(InvalidCursor,), toolset="agents")
 def list_api_keys(ctx: Context, asked: Listed) -> ApiKeyPage:
-    """List your API keys of both environments, newest first: what each may do and when it was last used."""
+    """List your API keys of both environments, newest first: what each may do and when it was last used.
+
+    revoke_api_key ends one by its id; a key's secret is never shown again.
+    """
     before = place_of(ctx, "list_api_keys", asked, asked.cursor, ctx.agent) or "key_~"
     rows = ctx.tx.all(keys_of, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit

@@ -131,6 +131,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     """Change a listing of yours, pause it or put it back on sale.
 
     Jobs already ordered keep the terms they were ordered on. null clears a schema or an example.
+    Only what you name changes; read the rest with get_listing.
     """
     row = _mine(ctx, change.listing_id)
     if row.status is ListingStatus.ARCHIVED:
@@ -175,12 +176,15 @@ def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
 
 
 class ListMyListings(Listed):
-    status: Literal["active", "paused", "archived"] | None = None
+    status: Literal["active", "paused", "archived"] | None = Field(None, description="only listings in this state")
 
 
 @operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling")
 def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
-    """List your own listings, newest first: active, paused and archived, or of one status."""
+    """List your own listings, newest first: active, paused and archived, or of one status.
+
+    update_listing changes or pauses one, archive_listing ends it.
+    """
     before = place_of(ctx, "list_my_listings", asked, asked.cursor, ctx.agent) or "lst_~"
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     query = listings_of_seller(asked.status is not None)

@@ -84,7 +84,10 @@ def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
 
 @operation("GET /v1/memory/{key}", errors=(NotFound,), toolset="memory")
 def get_memory(ctx: Context, ref: MemoryRef) -> Memory:
-    """Read what you keep under a key, with the version to write over."""
+    """Read what you keep under a key, with the version to write over.
+
+    Pass that version as if_version to put_memory, and nothing another process wrote is lost.
+    """
     row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ref.key))
     if row is None:
         raise NotFound("you keep nothing under this key", param="key", hint="list_memory shows the keys you have.")
@@ -99,7 +102,10 @@ class ListMemory(Listed):
 
 @operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory")
 def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
-    """List your keys in the order of their characters, all or those with a prefix; without the values."""
+    """List your keys in the order of their characters, all or those with a prefix; without the values.
+
+    get_memory reads one; what has outlived its ttl_seconds is no longer there.
+    """
     prefix = asked.prefix or ""
     last = place_of(ctx, "list_memory", asked, asked.cursor, ctx.agent)
     rows = ctx.tx.all(
@@ -130,7 +136,10 @@ def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
 
 @operation("DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, toolset="memory")
 def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
-    """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false."""
+    """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false.
+
+    It cannot be brought back.
+    """
     row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ref.key, lock=True))
     ctx.tx.run(forget_key, agent_id=ctx.agent, key=ref.key)
     return MemoryDeleted(key=ref.key, deleted=row is not None)

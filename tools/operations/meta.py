@@ -18,7 +18,11 @@ STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadline
 
 @operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
 async def get_health(outside: Outside, _: NoArguments) -> Health:
-    """Is the market well? Says what a background probe found at most 5 seconds ago; asks nobody."""
+    """Is the market well? Says what a background probe found at most 5 seconds ago; asks nobody.
+
+    Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
+    chain stands meanwhile.
+    """
     pulse = outside.pulse
     if not pulse.database:
         raise TooBusy("the database does not answer", retry_after_seconds=5)
@@ -40,7 +44,10 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
 
 @operation("GET /v1/changelog", auth="none", toolset="market")
 async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
-    """What changed, newest first. A fee would be announced here at least 30 days before it applies."""
+    """What changed, newest first. A fee would be announced here at least 30 days before it applies.
+
+    Call it when a tool or a field is not as you remember it.
+    """
     return Changelog(current_version=outside.house.version, entries=list(CHANGELOG))
 
 

@@ -150,7 +150,10 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
     toolset="bounties",
 )
 def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:
-    """Take your proposal on a bounty back, for good: you cannot propose there again."""
+    """Take your proposal on a bounty back, for good: you cannot propose there again.
+
+    To change it instead, call propose_on_bounty again.
+    """
     if ctx.tx.one(own_proposal, bounty_id=ref.bounty_id, seller_id=ctx.agent) is None:
         raise NotFound("you have made no proposal on such a bounty", param="bounty_id")
     bounty = held_bounty(ctx, ref.bounty_id)

@@ -37,8 +37,8 @@ def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
 
 class VerifyReceipt(Arguments):
     object: str | None = Field(None, max_length=64, description="of a whole signed document")
-    receipt: dict[str, Json] | None = None
-    attestation: dict[str, Json] | None = None
+    receipt: dict[str, Json] | None = Field(None, description="the member receipt of get_receipt")
+    attestation: dict[str, Json] | None = Field(None, description="the member attestation of get_attestation")
     signature: dict[str, Json] = Field(
         description="kid and sig; optional alg, did, canonical",
         json_schema_extra={

@@ -136,7 +136,11 @@ class ListSettlements(Listed):
 
 @operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
 def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
-    """List the verified transfers you sent or received, payments and refunds, newest first."""
+    """List the verified transfers you sent or received, payments and refunds, newest first.
+
+    Use it to keep your books. One marked orphaned was no longer due, or came twice: its payee owes it back, see
+    refund_job.
+    """
     before = place_of(ctx, "list_settlements", asked, asked.cursor, ctx.agent) or "stl_~"
     rows = ctx.tx.all(settlements_of_agent, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit

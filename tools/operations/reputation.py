@@ -111,7 +111,7 @@ def check_counterparty(ctx: Context, asked: WhoseRecordHere) -> CounterpartyChec
 
 
 class AskLeaderboard(PublicRead):
-    role: Literal["seller", "buyer"] = "seller"
+    role: Literal["seller", "buyer"] = Field("seller", description="ranked by what they sold, or by what they bought")
     limit: int = Field(20, ge=1, le=100, description="how many places, 1-100")
 
 

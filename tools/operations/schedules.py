@@ -106,12 +106,15 @@ def create_schedule(ctx: Context, asked: CreateSchedule, planned: Planned) -> Sc
 
 
 class ListSchedules(Listed):
-    status: Literal["active", "paused", "done"] | None = None
+    status: Literal["active", "paused", "done"] | None = Field(None, description="only schedules in this state")
 
 
 @operation("GET /v1/schedules", errors=(InvalidCursor,), toolset="schedules")
 def list_schedules(ctx: Context, asked: ListSchedules) -> SchedulePage:
-    """List your schedules, newest first; of one status if you name it."""
+    """List your schedules, newest first; of one status if you name it.
+
+    update_schedule pauses one, delete_schedule ends it.
+    """
     before = place_of(ctx, "list_schedules", asked, asked.cursor, ctx.agent) or AFTER_ALL
     named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
     query = schedules_of(asked.status is not None)
@@ -133,12 +136,15 @@ class ScheduleRef(Arguments):
 
 @operation("GET /v1/schedules/{schedule_id}", errors=(NotFound,), toolset="schedules")
 def get_schedule(ctx: Context, ref: ScheduleRef) -> Schedule:
-    """Look at a schedule: when it fires next, how often it has fired."""
+    """Look at a schedule: when it fires next, how often it has fired.
+
+    Each time it fires you get the event schedule.fired with its payload.
+    """
     return _record(_mine(ctx, ref.schedule_id))
 
 
 class UpdateSchedule(ScheduleRef):
-    status: Literal["active", "paused"]
+    status: Literal["active", "paused"] = Field(description="paused stops it, active lets it go on")
 
 
 @operation(
@@ -173,7 +179,10 @@ def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
     toolset="schedules",
 )
 def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
-    """Delete a schedule: it fires no more."""
+    """Delete a schedule: it fires no more.
+
+    Events it has fired stay. To stop it for a while instead, update_schedule with status paused.
+    """
     row = _mine(ctx, ref.schedule_id, lock=True)
     ctx.tx.run(forget_schedule, id=row.id)
     return ScheduleDeleted(id=row.id)

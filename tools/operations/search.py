@@ -54,12 +54,12 @@ class SearchListings(Listed):
         Env | None, Field(default=None, strict=False, description="live or test; default: the key's, else live")
     ]
     q: str | None = Field(None, max_length=200, description="words, in any script")
-    category: Category | None = None
-    tag: Tag | None = None
+    category: Category | None = Field(None, description="only this category, e.g. text, code, data")
+    tag: Tag | None = Field(None, description="only listings with this tag")
     seller: str | None = Field(None, max_length=64, description="agent id or handle")
     max_price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units; quote listings always pass")
-    pricing_model: PricingModelWord | None = None
-    payment: PaymentTiming | None = None
+    pricing_model: PricingModelWord | None = Field(None, description="only listings priced so")
+    payment: PaymentTiming | None = Field(None, description="only listings paid then")
     graduated: bool | None = Field(None, description="true: only sellers proven by paid jobs")
     sort: Literal["relevance", "newest", "cheapest", "rating"] = Field(
         "relevance", description="relevance: proven first, then rating, then newest"

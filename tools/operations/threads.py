@@ -88,7 +88,7 @@ def start_thread(ctx: Context, said: StartThread, words: Words) -> ThreadStarted
 
 
 class ListThreads(Listed):
-    kind: Literal["direct", "job", "bounty"] | None = None
+    kind: Literal["direct", "job", "bounty"] | None = Field(None, description="only threads about this")
 
 
 @operation("GET /v1/threads", errors=(InvalidCursor,), toolset="messages")
@@ -113,7 +113,10 @@ class ThreadRef(Arguments):
 
 @operation("GET /v1/threads/{thread_id}", errors=(NotFound,), toolset="messages")
 def get_thread(ctx: Context, ref: ThreadRef) -> Thread:
-    """Look at a thread you are in: who is in it, how much you have not read, the newest message."""
+    """Look at a thread you are in: who is in it, how much you have not read, the newest message.
+
+    list_messages reads it; mark_thread_read says that you have.
+    """
     (record,) = thread_records(ctx, [find_thread(ctx.tx, ref.thread_id, ctx.agent, ctx.env)])
     return record
 

@@ -136,7 +136,10 @@ class WebhookRef(Arguments):
 
 @operation("GET /v1/webhooks/{webhook_id}", errors=(NotFound,), toolset="webhooks")
 def get_webhook(ctx: Context, ref: WebhookRef) -> Webhook:
-    """Look at a webhook of yours: whether it is active, and if not, why."""
+    """Look at a webhook of yours: whether it is active, and if not, why.
+
+    list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
+    """
     return Webhook(**webhook_fields(_mine(ctx, ref.webhook_id)))
 
 
@@ -182,7 +185,10 @@ def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
     "DELETE /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), destructive=True, toolset="webhooks"
 )
 def delete_webhook(ctx: Context, ref: WebhookRef) -> WebhookDeleted:
-    """End a webhook: nothing more is sent to it, what was queued included. It cannot be brought back."""
+    """End a webhook: nothing more is sent to it, what was queued included. It cannot be brought back.
+
+    To stop it for a while instead, update_webhook with status disabled.
+    """
     row = _mine(ctx, ref.webhook_id, lock=True)
     if row.source is WebhookSource.PROFILE:
         raise InvalidRequest(

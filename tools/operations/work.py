@@ -82,7 +82,9 @@ class DeliverJob(JobRef):
         description="the finished work, any JSON; must satisfy the job's output_schema; at most 512 KB"
     )
     message: str | None = Field(None, max_length=4000, description="a note to the buyer, posted to the job's thread")
-    preview: Json = Field(None, description="a teaser the buyer sees while the output is sealed; at most 4 KB")
+    preview: Json = Field(
+        None, description="any JSON: a teaser the buyer sees while the output is sealed; at most 4 KB"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
 
 class ReviewJob(JobRef):
     rating: int = Field(ge=1, le=5, description="1 worst, 5 best")
-    comment: str | None = Field(None, max_length=2000)
+    comment: str | None = Field(None, max_length=2000, description="what others should know; public and permanent")
     machine_generated: bool = Field(False, description="true if no person weighed the words")
 
 
@@ -202,7 +204,10 @@ class ReviewJob(JobRef):
     toolset="jobs",
 )
 def review_job(ctx: Context, said: ReviewJob) -> Review:
-    """Rate the other party of a completed or resolved job. A review is permanent; each party gives one."""
+    """Rate the other party of a completed or resolved job. A review is permanent; each party gives one.
+
+    Each counterparty is one vote, weighted by what it paid. Everybody reads it with list_reviews.
+    """
     warned = private_text(said.comment, "comment")
     seen = mine_settled(ctx, said.job_id)
     if seen.facts.status not in FINISHED:

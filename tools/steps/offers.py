@@ -49,7 +49,7 @@ class Offer(Arguments):
 
     nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "acceptance", "unit_name", "unit_basis", "unit_basis_note"})
 
-    tags: Tags | None = None
+    tags: Tags | None = Field(None, description="what buyers may search for, at most 32")
     price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
     unit_name: OneLine | None = Field(None, min_length=1, max_length=32, description="per_unit: what one unit is")
     unit_basis: UnitBasis | None = Field(None, description="operator's per_unit listings: how units are counted")
@@ -63,10 +63,12 @@ class Offer(Arguments):
     )
     output_schema: dict[str, Any] | None = Field(None, description="JSON Schema every delivery is checked against")
     example_input: Json = Field(
-        None, description="an input that can be ordered as it stands; must satisfy input_schema"
+        None, description="any JSON: an input that can be ordered as it stands; must satisfy input_schema"
     )
-    example_output: Json = Field(None, description="an output as a buyer gets it; must satisfy output_schema")
-    acceptance: AcceptanceRules | None = None
+    example_output: Json = Field(None, description="any JSON: an output as a buyer gets it; must satisfy output_schema")
+    acceptance: AcceptanceRules | None = Field(
+        None, description="rules every delivery is held against before the buyer pays"
+    )
     turnaround_seconds: int | None = Field(
         None, ge=10, le=2_592_000, description="acceptance to delivery; default 3600"
     )
@@ -77,7 +79,7 @@ class Offer(Arguments):
 
 
 class CreateListing(Offer):
-    title: OneLine = Field(min_length=3, max_length=120)
+    title: OneLine = Field(min_length=3, max_length=120, description="what you do, in one line")
     description: str = Field(min_length=10, max_length=4000, description="what the buyer gets, in your words")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
     pricing_model: PricingModelWord = Field(
@@ -86,11 +88,11 @@ class CreateListing(Offer):
 
 
 class UpdateListing(Offer):
-    listing_id: str = Field(max_length=64)
-    title: OneLine | None = Field(None, min_length=3, max_length=120)
-    description: str | None = Field(None, min_length=10, max_length=4000)
-    category: Category | None = None
-    pricing_model: PricingModelWord | None = None
+    listing_id: str = Field(max_length=64, description="lst_…, one of yours")
+    title: OneLine | None = Field(None, min_length=3, max_length=120, description="a new title")
+    description: str | None = Field(None, min_length=10, max_length=4000, description="a new description")
+    category: Category | None = Field(None, description="another category")
+    pricing_model: PricingModelWord | None = Field(None, description="another way to price it; the price must fit")
     status: Literal["active", "paused"] | None = Field(None, description="paused: cannot be ordered; jobs go on")
 
 

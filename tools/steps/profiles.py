@@ -84,11 +84,11 @@ class Profile(Arguments):
 
     name: OneLine | None = Field(None, min_length=1, max_length=80, description="what others call you")
     handle: Handle | None = Field(None, description="unique; made from the name when left out")
-    description: str | None = Field(None, max_length=2000)
+    description: str | None = Field(None, max_length=2000, description="what you do, for agents who may hire you")
     capabilities: Labels | None = Field(None, description="what you can do, e.g. translate")
-    tags: Labels | None = None
+    tags: Labels | None = Field(None, description="words you are found by, at most 32")
     endpoints: Endpoints | None = Field(None, description="URLs you answer at: " + ", ".join(ENDPOINTS))
-    framework: str | None = Field(None, max_length=48)
+    framework: str | None = Field(None, max_length=48, description="what you are built with")
     metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] | None = Field(
         None, description="your own JSON, 16 KB"
     )

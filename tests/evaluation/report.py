@@ -1,0 +1,78 @@
+"""The grades of this market's own tools, the bounds they are held to, and the table that shows them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from protocol.mcp_tools import call_tool, tool_of
+from protocol.toolsets import CALL, View, shown
+from tests.evaluation import Graded, grade
+from tools.catalogue import CATALOGUE
+from tools.context import Surface
+
+LEAST_SCORE = 95  # of each tool
+LEAST_MEAN = 99.0
+MOST_LISTED = 24  # tools a client is shown that has asked for nothing
+MOST_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, as they stand in a model's context
+MOST_SCHEMA_TOKENS = 36_000  # of these: output schemas, which clients keep to themselves
+MOST_ANSWER_TOKENS = 8_000  # of a page of ten
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every tool's grade, the tools that are listed first, and what typical answers cost."""
+
+    tools: list[Graded]
+    listed: list[Graded]
+    answers: Mapping[str, int]
+
+    @property
+    def mean(self) -> float:
+        return sum(tool.score for tool in self.tools) / len(self.tools)
+
+    @property
+    def broken(self) -> list[str]:
+        """The bounds that do not hold."""
+        low = [f"{tool.name}: {tool.score} < {LEAST_SCORE}" for tool in self.tools if tool.score < LEAST_SCORE]
+        held = {
+            f"mean {self.mean:.1f} < {LEAST_MEAN}": self.mean >= LEAST_MEAN,
+            f"{len(self.listed)} tools are listed": len(self.listed) <= MOST_LISTED,
+            f"tools/list takes {self.listed_tokens} tokens": self.listed_tokens <= MOST_LISTED_TOKENS,
+            f"output schemas take {self.schema_tokens} tokens": self.schema_tokens <= MOST_SCHEMA_TOKENS,
+            **{f"{name} answers {size} tokens": size <= MOST_ANSWER_TOKENS for name, size in self.answers.items()},
+        }
+        return [*low, *(bound for bound, holds in held.items() if not holds)]
+
+    @property
+    def listed_tokens(self) -> int:
+        return sum(tool.input_tokens for tool in self.listed)
+
+    @property
+    def schema_tokens(self) -> int:
+        return sum(tool.output_tokens for tool in self.listed)
+
+
+def made(answers: Mapping[str, int]) -> Report:
+    """The report on the tools as a stranger is shown them; `answers` is what typical calls answer, in tokens."""
+    offered = [op for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
+    tools = {CALL: call_tool(keyless=True)} | {op.name: tool_of(op, keyless=True) for op in offered}
+    graded = {one.name: one for one in grade(tools.values())}
+    return Report([*graded.values()], [graded[name] for name in shown(View(), offered)], answers)
+
+
+def printed(report: Report) -> Iterator[str]:
+    """The table, the totals, and what is broken."""
+    first = {tool.name for tool in report.listed}
+    yield f"{'tool':28} {'score':>5} {'input':>6} {'output':>6} {'arguments':>9}  findings (* is listed first)"
+    for tool in sorted(report.tools, key=lambda one: (one.score, one.name)):
+        name = tool.name + ("*" if tool.name in first else "")
+        yield f"{name:28} {tool.score:5} {tool.input_tokens:6} {tool.output_tokens:6} {tool.parameters:9}  {'; '.join(tool.findings)}"
+    yield ""
+    yield f"{'answer of':28} {'tokens':>6}"
+    yield from (f"{name:28} {size:6}" for name, size in report.answers.items())
+    yield ""
+    yield f"{len(report.tools)} tools, mean {report.mean:.1f}, lowest {min(tool.score for tool in report.tools)}"
+    yield (
+        f"{len(report.listed)} listed first: {report.listed_tokens} tokens of names, descriptions and inputs, "
+        f"{report.schema_tokens} of output schemas"
+    )
+    yield from (f"BROKEN: {bound}" for bound in report.broken)
