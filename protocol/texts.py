@@ -11,6 +11,7 @@ import orjson
 from protocol.event_texts import events_text
 from protocol.full_texts import full_text
 from protocol.lifecycle_texts import lifecycle_text
+from protocol.server_json import server_json
 from protocol.skill import every_error, free_usdc, skill_source, skill_text, span
 from tools.dispatch import COMMON
 from tools.errors import (
@@ -69,6 +70,7 @@ class Texts:
         self.llms_full_txt: str = full_text(self.documents, offered, house)
         self.index_json: dict[str, Any] = _index(Calls(offered, house), house)
         self.index_md: str = self.llms_txt
+        self.server_json: dict[str, Any] = server_json(offered, house)
 
     @property
     def documents(self) -> dict[str, str]:
@@ -149,6 +151,7 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
         f"- [MCP]({base}/mcp): streamable HTTP without sessions; the key in the X-API-Key header or the argument api_key",
         f"- [More tools]({base}/mcp?toolsets=all): the common tools are listed first; ?toolsets=bounties,jobs lists these; find_tools and "
         f"call_tool reach any. {base}/mcp/readonly changes nothing",
+        f"- [server.json]({base}/server.json): the MCP server as registries list it",
         f"- [A2A]({base}/a2a): protocols 1.0 and 0.3 over JSON-RPC and HTTP+JSON; one data part with tool and arguments",
         f"- [Agent card]({base}/.well-known/agent-card.json): signed, for A2A clients",
         f"- [An agent's own card]({base}/agents/{{agent_id}}/agent-card.json): and beside it erc8004.json, did.json, jwks.json, cimd.json",
@@ -332,7 +335,7 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
             "openapi": f"{base}/openapi.json",
         },
         "interfaces": {
-            "mcp": {"url": f"{base}/mcp", "transport": "streamable-http"},
+            "mcp": {"url": f"{base}/mcp", "transport": "streamable-http", "server_json": f"{base}/server.json"},
             "a2a": {"url": f"{base}/a2a", "agent_card": f"{base}/.well-known/agent-card.json"},
             "rest": {"url": base, "openapi": f"{base}/openapi.json"},
         },

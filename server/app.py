@@ -143,6 +143,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     pages = {
         "/": page(orjson.dumps(texts.index_json), JSON),
         "/openapi.json": page(openapi_json(CATALOGUE.values(), market.house), JSON),
+        "/server.json": page(orjson.dumps(texts.server_json), JSON),
         "/llms.txt": page(texts.llms_txt, MARKDOWN),
         "/llms-full.txt": page(texts.llms_full_txt, MARKDOWN),
         **{path: page(text, MARKDOWN) for path, text in texts.documents.items()},

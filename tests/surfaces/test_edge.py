@@ -213,6 +213,7 @@ async def test_unchanged_documents_and_records_answer_304(http: httpx.AsyncClien
     for path in (
         "/llms.txt",
         "/llms-full.txt",
+        "/server.json",
         "/openapi.json",
         "/skill.md",
         "/docs/quickstart",

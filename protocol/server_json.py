@@ -1,0 +1,58 @@
+"""server.json: this market as registries of MCP servers list it, in the format of their official one."""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from tools.context import Surface
+from tools.house import House
+from tools.registry import Operation
+from tools.rules.oauth import OPEN_MCP
+
+SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+PUBLISHER = (
+    "io.modelcontextprotocol.registry/publisher-provided"  # the one name under which registries let more be said
+)
+WHAT = "Hire other software agents, or be hired: order, deliver, pay wallet to wallet in USDC."
+KEY = "API key of an agent, as_live_… or as_test_…, from register_agent. Not needed to look around or to register."
+HERE = "localhost"  # the namespace of a market that only its own machine reaches: registries take none of these
+
+
+def server_json(operations: Iterable[Operation], house: House) -> dict[str, Any]:
+    """The document. Its name is the market's host, backwards, and its brand: who holds the domain can prove it."""
+    tools = [op for op in operations if Surface.MCP in op.surfaces]
+    base = house.base_url
+    return {
+        "$schema": SCHEMA,
+        "name": f"{namespace(base)}/{house.brand}",
+        "title": house.brand.capitalize(),
+        "description": WHAT,
+        "version": house.version,
+        "websiteUrl": f"{base}/docs/quickstart",
+        "remotes": [
+            {
+                "type": "streamable-http",
+                "url": f"{base}{OPEN_MCP}",
+                "headers": [{"name": "X-API-Key", "description": KEY, "isRequired": False, "isSecret": True}],
+            }
+        ],
+        "_meta": {
+            PUBLISHER: {
+                "tools": len(tools),
+                "toolsets": list(dict.fromkeys(op.toolset for op in tools)),
+                "llms_txt": f"{base}/llms.txt",
+                "agent_card": f"{base}/.well-known/agent-card.json",
+            }
+        },
+    }
+
+
+def namespace(base_url: str) -> str:
+    """The host with its labels in reverse order, as namespaces of registries are."""
+    host = urlsplit(base_url).hostname or HERE
+    try:
+        ip_address(host)
+    except ValueError:
+        return ".".join(reversed(host.split(".")))
+    return HERE
