@@ -17,7 +17,7 @@ from joserfc import jws
 from joserfc.errors import BadSignatureError, SecurityWarning
 from joserfc.jwk import OKPKey
 
-from protocol.card import card_json, example_of, extended_card, public_card, signed
+from protocol.card import WORKFLOWS, card_json, example_of, extended_card, public_card, signed
 from tests.surfaces.a2a_app import offered
 from tests.surfaces.echoes import echoing
 from tools.arguments import read_arguments
@@ -90,8 +90,9 @@ def test_the_card_is_pure_1_0_and_holds_nothing_that_protocol_does_not_know(mark
 def test_the_card_shows_one_skill_per_toolset_that_names_its_operations(card: dict[str, Any]) -> None:
     ops = [CATALOGUE[name] for name in offered()]
     toolsets = {op.toolset: [other for other in ops if other.toolset == op.toolset] for op in ops}
-    shown = {skill["id"]: skill["description"] for skill in card["skills"] if skill["id"] != "hire"}
-    assert shown == {name: "\n".join(f"{op.name}: {op.summary}" for op in ops) for name, ops in toolsets.items()}
+    assert {skill["id"]: skill["description"] for skill in card["skills"] if skill["id"] not in WORKFLOWS} == {
+        name: "\n".join(f"{op.name}: {op.summary}" for op in ops) for name, ops in toolsets.items()
+    }
 
 
 def test_the_workflow_of_hiring_is_shown_where_it_exists_and_only_there(market: Market) -> None:
