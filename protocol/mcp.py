@@ -204,7 +204,7 @@ class McpSurface:
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
-        found = self.extra.documents(uri) or await read_record(uri, self.market, _approach(request))
+        found = self.extra.documents(uri) or await read_record(uri, self.market, _approach(request), self.tools.fences)
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:

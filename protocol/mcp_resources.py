@@ -7,6 +7,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
+from protocol.fence import Fences, places_in
 from tools.context import Approach
 from tools.dispatch import Market
 from tools.registry import CATALOGUE
@@ -54,18 +55,26 @@ TEMPLATES = (
 )
 
 
-async def read_record(uri: str, market: Market, approach: Approach) -> t.ReadResourceResult | None:
-    """The record behind a URI; None for a URI of no template. MCPError -32602 with the refusal where it may not be read."""
+async def read_record(uri: str, market: Market, approach: Approach, fences: Fences) -> t.ReadResourceResult | None:
+    """The record behind a URI; None for a URI of no template. MCPError -32602 with the refusal where it may not be read.
+
+    Others' text in it is fenced and named in `_meta`, as in the text of a tool's result.
+    """
     for template in TEMPLATES:
         named = template.named_by(uri)
         if named is None:
             continue
-        answer = await market.call(CATALOGUE[template.operation], {template.argument: named}, approach)
+        op = CATALOGUE[template.operation]
+        answer = await market.call(op, {template.argument: named}, approach)
         if answer.refused:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", data={"uri": uri, "error": answer.error})
-        body = answer.body
-        if template.member is not None:
-            body = orjson.dumps(orjson.loads(body)[template.member])
-        contents = [t.TextResourceContents(uri=uri, mime_type=JSON, text=body.decode())]
-        return t.ReadResourceResult(contents=[*contents], ttl_ms=0, cache_scope="private")
+        record = orjson.loads(answer.body)
+        places = places_in(op, record)
+        if template.member is None:
+            shown = fences.show(answer.body, record, places)
+        else:
+            shown = fences.show_member(answer.body, record, places, template.member)
+        told = {f"{market.house.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
+        content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
+        return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
     return None

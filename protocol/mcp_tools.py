@@ -9,6 +9,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
+from protocol.fence import Fences, Shown, places_in, places_in_error
 from protocol.reserved import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
 from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
@@ -36,6 +37,7 @@ class Tools:
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
         self.market, self.brand, self.more = market, market.house.brand, more
+        self.fences = Fences(market.house.pepper)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
         self.keyed, self.keyless = (
@@ -97,21 +99,32 @@ class Tools:
 
     def _result(self, op: Operation | None, answer: Answer, approach: Approach) -> t.CallToolResult:
         """Errors carry no structuredContent: published clients hold it against the output schema and throw."""
-        content: list[t.ContentBlock] = [t.TextContent(text=answer.body.decode())]
-        if answer.refused or op is None:
-            return t.CallToolResult(content=content, is_error=True, _meta=self._named({"error": answer.error}))
-        told: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
+        record = orjson.loads(answer.body)
+        if answer.refusal is not None or op is None:
+            shown = self.fences.show(answer.body, record, places_in_error(answer.refusal))
+            told = self._named({"error": answer.error} | _pointers(shown))
+            return t.CallToolResult(content=[t.TextContent(text=shown.text)], is_error=True, _meta=told)
+        shown = self.fences.show(answer.body, record, places_in(op, record))
+        content: list[t.ContentBlock] = [t.TextContent(text=shown.text)]
+        said = _pointers(shown) | _done(answer)
         if approach.keyless and (op.shows_secrets or approach.argument_key):
-            told["api_key"] = KEY_ADVICE
+            said["api_key"] = KEY_ADVICE
         if approach.keyless and op.shows_secrets:
             content.append(t.TextContent(text=KEY_ADVICE))
-        return t.CallToolResult(
-            content=content, structured_content=orjson.loads(answer.body), _meta=self._named(told) if told else None
-        )
+        return t.CallToolResult(content=content, structured_content=record, _meta=self._named(said) if said else None)
 
     def _named(self, told: dict[str, Any]) -> dict[str, Any]:
         """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""
         return {f"{self.brand}/{name}": value for name, value in told.items()}
+
+
+def _pointers(shown: Shown) -> dict[str, Any]:
+    """What a result says of its record beside it: the places of others' text, as JSON Pointers."""
+    return {"untrusted": [*shown.untrusted]} if shown.untrusted else {}
+
+
+def _done(answer: Answer) -> dict[str, Any]:
+    return {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
 
 
 def tool_of(op: Operation, keyless: bool) -> t.Tool:

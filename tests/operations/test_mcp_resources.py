@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
-import orjson
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from tests.surfaces.fences import unfenced
 from tests.surfaces.wires import served
 from tests.trading import Trade
 
@@ -30,7 +30,7 @@ async def reader(url: str, mode: Any, key: str | None) -> AsyncIterator[Client]:
 async def read(client: Client, uri: str) -> Any:
     (content,) = (await client.read_resource(uri)).contents
     assert content.mime_type == "application/json"
-    return orjson.loads(content.text)  # type: ignore[union-attr]
+    return unfenced(content.text, (content.meta or {}).get("service/untrusted", ()))  # type: ignore[union-attr]
 
 
 @MODES
@@ -73,3 +73,20 @@ async def test_what_names_no_record_is_not_found(trade: Trade, uri: str) -> None
     async with served(trade.market) as url, reader(url, "auto", None) as client:
         with pytest.raises(MCPError, match="Resource not found"):
             await client.read_resource(uri)
+
+
+@MODES
+async def test_what_others_wrote_is_fenced_and_named(trade: Trade, mode: Any) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("completed", seller, buyer)
+    named = {}
+    async with served(trade.market) as url:
+        for reader_of, agent in (("buyer", buyer), ("seller", seller)):
+            async with reader(url, mode, agent.keys["test"]) as client:
+                for uri in (f"job://{job['id']}/output", f"job://{job['id']}"):
+                    (content,) = (await client.read_resource(uri)).contents
+                    named[reader_of, uri.endswith("output")] = (content.meta or {}).get("service/untrusted")
+    assert named["buyer", True] == [""], "all of it is the seller's"
+    assert named["seller", True] is None, "it is the seller's own"
+    assert named["buyer", False] == ["/title", "/output"]
+    assert named["seller", False] == ["/title", "/input"]

@@ -1,7 +1,6 @@
 """Every wire into one market: the same call over REST, MCP in both eras, and A2A in three forms."""
 
 import asyncio
-import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -18,6 +17,7 @@ from server.heads import bounded_http
 from server.settings import Settings
 from server.world.clock import SystemDice
 from tests.market import TestMarket
+from tests.surfaces.fences import unfenced
 from tools.catalogue import CATALOGUE
 
 Call = Callable[[str, Mapping[str, Any], str | None], Awaitable[Any]]
@@ -100,7 +100,7 @@ async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any]
 
 async def over_mcp(client: Client, name: str, given: Mapping[str, Any], key: str | None) -> Any:
     answer = await client.call_tool(name, dict(given) | ({"api_key": key} if key else {}))
-    said = json.loads(answer.content[0].text)
+    said = unfenced(answer.content[0].text, (answer.meta or {}).get("service/untrusted", ()))
     if answer.is_error:
         assert answer.structured_content is None
     else:

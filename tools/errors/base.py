@@ -18,6 +18,7 @@ class MarketError(Exception):
     code: ClassVar[str]
     retryable: ClassVar[bool] = False
     usual_hint: ClassVar[str] = ""
+    quotes: ClassVar[tuple[str, ...]] = ()  # where it may hold text of other agents, such as a name in their schema
 
     def __init__(
         self,

@@ -89,6 +89,7 @@ class InputSchemaMismatch(ValidationFailed):
     """The order's input does not satisfy the listing's input_schema."""
 
     code = "input_schema_mismatch"
+    quotes = ("message", "details/violations")
     usual_hint = "Read input_schema and example_input with get_listing, correct every violation, then order again."
 
 
@@ -96,6 +97,7 @@ class OutputSchemaMismatch(ValidationFailed):
     """The delivery does not satisfy the output_schema frozen on the job."""
 
     code = "output_schema_mismatch"
+    quotes = ("message", "details/violations")
     usual_hint = "Correct every violation in details.violations, then deliver again."
 
 
@@ -103,6 +105,7 @@ class AcceptanceFailed(ValidationFailed):
     """The delivery does not keep the acceptance rules frozen on the job."""
 
     code = "acceptance_failed"
+    quotes = ("message", "details/violations")
     usual_hint = "Correct everything in details.violations, then deliver again; acceptance of get_job holds the rules."
 
 

@@ -14,6 +14,7 @@ class Erc8004UriMismatch(WrongState):
     """The token's URI is not this agent's registration file, so it does not say that the token is this agent's."""
 
     code = "erc8004_uri_mismatch"
+    quotes = ("details/token_uri",)
     usual_hint = (
         "Let the token's owner call setAgentURI(agentId, details.expected_uri) on the registry, then link again."
     )

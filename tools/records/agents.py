@@ -1,11 +1,12 @@
 """Agents as records: the public profile, the own one, and what registration hands over."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from tools.records.base import SHOWN_ONCE, Json, Stamp, Step
+from tools.records.words import Ours, Own, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,19 +16,21 @@ class Agent:
     object: Literal["agent"] = "agent"
     id: str
     handle: str
-    name: str
-    description: str | None
-    capabilities: list[str]
-    tags: list[str]
+    name: Theirs[str]
+    description: Theirs[str | None]
+    capabilities: Theirs[list[str]]
+    tags: Theirs[list[str]]
     did: Annotated[str, Field(description="did:key of the agent's Ed25519 key")]
     public_key: Annotated[str, Field(description="Ed25519 public key, hex")]
-    endpoints: Annotated[dict[str, str], Field(description="a2a_card_url, mcp_url, api_url, webhook_url, homepage")]
-    framework: str | None
+    endpoints: Annotated[
+        Theirs[dict[str, str]], Field(description="a2a_card_url, mcp_url, api_url, webhook_url, homepage")
+    ]
+    framework: Theirs[str | None]
     trust_tier: Annotated[int, Field(ge=0, le=3, description="0 keypair only … 3 verified operator")]
     first_party: Annotated[bool, Field(description="run by the operator of this market")]
     evaluator: Annotated[bool, Field(description="opted in to dispute panels")]
     verified_domain: str | None
-    erc8004: dict[str, Json] | None
+    erc8004: Ours[dict[str, Json] | None]
     status: Literal["active", "suspended", "deleted"]
     created_at: Stamp
     last_seen_at: Stamp | None
@@ -37,7 +40,9 @@ class Agent:
 class OwnAgent(Agent):
     """An agent as it sees itself."""
 
-    metadata: dict[str, Json] | None
+    own: ClassVar[bool] = True  # what is said of it are the caller's own words
+
+    metadata: Own[dict[str, Json] | None]
     referred_by: str | None
     wallet_address: Annotated[str | None, Field(description="EIP-55, of this key's environment; null until bound")]
     env: Annotated[Literal["live", "test"], Field(description="the environment of the key used")]
@@ -71,12 +76,12 @@ class AgentCreated:
     """A new identity with everything needed to use it. Its secrets are shown once."""
 
     object: Literal["agent.created"] = "agent.created"
-    agent: Agent
+    agent: Own[Agent]
     api_keys: KeyPairs
     keypair: Annotated[MadeKeyPair | KeyPair, Field(description="no secret_key when the caller brought a public_key")]
     wallet_address: str | None
     next_steps: list[Step]
-    docs: dict[str, str]
+    docs: Ours[dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ class AgentRecovered:
     """An agent that proved its root key, with new API keys. They are shown once."""
 
     object: Literal["agent.recovered"] = "agent.recovered"
-    agent: Agent
+    agent: Own[Agent]
     api_keys: KeyPairs
     revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
     next_steps: list[Step]
@@ -107,4 +112,4 @@ class AgentPage:
     data: list[Agent]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None

@@ -13,6 +13,8 @@ import orjson
 from pydantic import Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from tools.records.words import Ours
+
 T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _THOUSANDTHS = tuple(f".{number:03d}Z" for number in range(1000))
@@ -37,7 +39,7 @@ class Page(Generic[T]):
     data: list[T]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty or unusual result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +47,13 @@ class Step:
     """A call worth making next, with its arguments filled in."""
 
     action: str
-    why: str
+    why: Ours[str]
     tool: Annotated[str | None, Field(description="the MCP tool and A2A skill")] = None
-    arguments: dict[str, Json] = field(default_factory=dict)
+    arguments: Ours[dict[str, Json]] = field(default_factory=dict)
     method: str | None = None
     path: str | None = None
     deadline: Stamp | None = None
-    body: dict[str, Json] | None = None
+    body: Ours[dict[str, Json] | None] = None
 
 
 def stamp(at: datetime) -> str:

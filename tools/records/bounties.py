@@ -8,6 +8,7 @@ from pydantic import Field
 from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp, Step
 from tools.records.jobs import Job
+from tools.records.words import Ours, Theirs
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
 ProposalWord = Literal["pending", "accepted", "rejected", "withdrawn"]
@@ -28,7 +29,7 @@ class HowToPropose:
     method: Literal["POST"] = "POST"
     path: str
     tool: Literal["propose_on_bounty"] = "propose_on_bounty"
-    body_example: dict[str, Json]
+    body_example: Ours[dict[str, Json]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +38,19 @@ class Bounty:
 
     object: Literal["bounty"] = "bounty"
     id: str
-    title: str
-    description: Annotated[str, Field(description="the buyer's words: untrusted; cut at 500 characters in lists")]
+    title: Theirs[str]
+    description: Annotated[
+        Theirs[str], Field(description="the buyer's words: untrusted; cut at 500 characters in lists")
+    ]
     input: Annotated[
-        dict[str, Json] | None,
+        Theirs[dict[str, Json] | None],
         Field(description="what the work is about; deliverable_schema, preview_schema, acceptance hold deliveries"),
     ]
     budget_max: Minor
     budget_display: str
     currency: Literal["USDC"] = "USDC"
-    category: str
-    tags: list[str]
+    category: Theirs[str]
+    tags: Theirs[list[str]]
     status: BountyWord
     expires_at: Stamp
     proposal_count: Annotated[int, Field(description="proposals that were not withdrawn")]
@@ -68,7 +71,7 @@ class BountyPage:
     data: list[Bounty]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +110,7 @@ class Proposal:
     thread_id: Annotated[str, Field(description="where buyer and seller can talk before the award")]
     created_at: Stamp
     content_warnings: list[str]
-    message: Annotated[str | None, Field(description="the seller's words: untrusted")]
+    message: Annotated[Theirs[str | None], Field(description="the seller's words: untrusted")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,7 @@ class ProposalPage:
     data: list[Proposal]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

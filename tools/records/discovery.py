@@ -9,6 +9,7 @@ from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp
 from tools.records.bounties import HowToPropose
 from tools.records.listings import Listing
+from tools.records.words import Foreign, Ours, Own, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,11 @@ class FeedItem:
     object: Literal["feed_item"] = "feed_item"
     id: str
     type: Literal["listing.created", "job.completed", "bounty.created", "agent.created"]
-    data: Annotated[dict[str, Json], Field(description="titles and names are agents' words: untrusted")]
+    data: Annotated[
+        dict[str, Json],
+        Foreign(members=("title", "name", "category")),
+        Field(description="titles and names are agents' words: untrusted"),
+    ]
     created_at: Stamp
 
 
@@ -58,14 +63,14 @@ class FeedPage:
     data: list[FeedItem]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryDemand:
     """Open bounties of one category."""
 
-    category: str
+    category: Theirs[str]
     open_bounties: int
     budget_total: Minor
     budget_display: str
@@ -77,16 +82,16 @@ class BountyLead:
 
     object: Literal["bounty"] = "bounty"
     id: str
-    title: str
-    description: Annotated[str, Field(description="the buyer's words: untrusted; cut at 400 characters")]
-    category: str
-    tags: list[str]
+    title: Theirs[str]
+    description: Annotated[Theirs[str], Field(description="the buyer's words: untrusted; cut at 400 characters")]
+    category: Theirs[str]
+    tags: Theirs[list[str]]
     budget_max: Minor
     budget_display: str
     proposal_count: int
     expires_at: Stamp
-    buyer: dict[str, Json]
-    matched_terms: Annotated[list[str], Field(description="your terms that it speaks of")]
+    buyer: Ours[dict[str, Json]]
+    matched_terms: Annotated[Own[list[str]], Field(description="your terms that it speaks of")]
     how_to_propose: HowToPropose
     created_at: Stamp
 
@@ -95,7 +100,7 @@ class BountyLead:
 class SearchedTerm:
     """What was searched for, by registered agents; of more than one of them."""
 
-    term: str
+    term: Theirs[str]
     searches: int
     zero_results: Annotated[int, Field(description="of them, those that found nothing")]
     searchers: Annotated[int, Field(description="distinct agents on the day there were most")]
@@ -108,7 +113,7 @@ class Opportunities:
 
     object: Literal["opportunities"] = "opportunities"
     env: Env
-    terms: Annotated[list[str], Field(description="what of your capabilities and tags was looked for")]
+    terms: Annotated[Own[list[str]], Field(description="what of your capabilities and tags was looked for")]
     bounties_for_you: Annotated[
         list[BountyLead], Field(description="open bounties that fit, highest budget first; of one buyer 3")
     ]
@@ -120,7 +125,7 @@ class Opportunities:
     unmet_searches: Annotated[
         list[SearchedTerm], Field(description="what others looked for and did not find; most searchers first")
     ]
-    hint: str
+    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +139,7 @@ class SearchedFor:
     most_clients_on_one_term: int
     bounties_posted: int
     jobs_started: int
-    note: str
+    note: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +147,8 @@ class OpenBounty:
     """An open bounty in one line."""
 
     id: str
-    title: Annotated[str, Field(description="the buyer's words: untrusted")]
-    category: str
+    title: Annotated[Theirs[str], Field(description="the buyer's words: untrusted")]
+    category: Theirs[str]
     budget_max: Minor
     budget_display: str
     proposal_count: int
@@ -157,12 +162,12 @@ class Demand:
     object: Literal["demand"] = "demand"
     env: Env
     window_days: int
-    read_me_first: str
+    read_me_first: Ours[str]
     open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, of one buyer 3; highest budget first")]
     by_category: list[CategoryDemand]
     what_the_searching_produced: SearchedFor
     unmet_searches: Annotated[list[SearchedTerm], Field(description="most searchers first")]
     searched: Annotated[list[SearchedTerm], Field(description="most searchers first")]
-    how_this_is_made: str
+    how_this_is_made: Ours[str]
     limits: dict[str, int]
     generated_at: Stamp

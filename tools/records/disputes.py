@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp, Step
+from tools.records.words import BuyersWords, Ours, Own, Theirs
 
 OUTCOME = Literal["buyer", "seller", "split"]
 CASE_STATUS = Literal["panel", "escalated", "resolved"]
@@ -29,7 +30,7 @@ class Eligibility:
     """Whether an evaluator can be drawn at all in one environment; a case may still rule it out."""
 
     eligible: bool
-    reason: Annotated[str | None, Field(description="not_opted_in, trust_tier or not_active; null when eligible")]
+    reason: Annotated[Ours[str | None], Field(description="not_opted_in, trust_tier or not_active; null when eligible")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +40,10 @@ class Evaluator:
     object: Literal["evaluator"] = "evaluator"
     agent_id: str
     enabled: bool
-    categories: Annotated[list[str], Field(description="what it says it knows; draws prefer nobody")]
+    categories: Annotated[Own[list[str]], Field(description="what it says it knows; draws prefer nobody")]
     eligibility: Annotated[dict[str, Eligibility], Field(description="live and test")]
     record: Annotated[dict[str, EvaluatorRecord], Field(description="live and test")]
-    hint: str
+    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Checks:
     output_schema: Annotated[
         Literal["pass", "fail", "none"], Field(description="none: the job has none, or it took too long to check")
     ]
-    output_schema_errors: list[str]
+    output_schema_errors: Theirs[list[str]]
     delivered_on_time: bool
     delivered_after_deadline_seconds: Annotated[int, Field(description="0 when it was on time")]
     revisions_used: int
@@ -70,7 +71,7 @@ class Vote:
         Literal["pending", "voted", "missed", "void"], Field(description="void: the case was closed before your vote")
     ]
     outcome: OUTCOME | None
-    rationale: str | None
+    rationale: Own[str | None]
     round: int
     deadline_at: Stamp
     voted_at: Stamp | None
@@ -82,7 +83,7 @@ class Verdict:
     """What one evaluator said, without saying who. Its words are untrusted like everybody's."""
 
     outcome: OUTCOME
-    rationale: str
+    rationale: Theirs[str]
     content_warnings: list[str]
     round: int
 
@@ -101,11 +102,11 @@ class PanelDraw:
 class CaseFile:
     """The evidence, anonymised: who the parties are reads buyer and seller wherever it stood. It is all others' text."""
 
-    job: dict[str, Json]
-    listing: Annotated[dict[str, Json] | None, Field(description="what was promised; null: no listing")]
-    parties: Annotated[dict[str, Json], Field(description="trust_tier and first_party of buyer and seller")]
+    job: Theirs[dict[str, Json]]
+    listing: Annotated[Theirs[dict[str, Json] | None], Field(description="what was promised; null: no listing")]
+    parties: Annotated[Ours[dict[str, Json]], Field(description="trust_tier and first_party of buyer and seller")]
     messages: Annotated[
-        list[dict[str, Json]],
+        Theirs[list[dict[str, Json]]],
         Field(description="from buyer, seller or system, body, data, content_warnings, created_at; oldest first"),
     ]
     messages_truncated: Annotated[
@@ -132,7 +133,7 @@ class Dispute:
     required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
     votes_received: int
     verdict_by: Annotated[Stamp | None, Field(description="null when no vote is waited for")]
-    reason: Annotated[str, Field(description="the buyer's words; evaluators read them anonymised")]
+    reason: Annotated[BuyersWords[str], Field(description="the buyer's words; evaluators read them anonymised")]
     checks: Checks
     my_vote: Annotated[Vote | None, Field(description="evaluators only")]
     tally: Annotated[dict[str, int] | None, Field(description="votes by outcome, once closed")]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Stamp
+from tools.records.words import Ours, Own, Theirs
 
 Method = Literal["dns", "https"]
 
@@ -15,8 +16,8 @@ class DnsProof:
     """A TXT record that proves the domain."""
 
     type: Literal["TXT"] = "TXT"
-    name: str
-    value: str
+    name: Own[str]
+    value: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +25,8 @@ class FileProof:
     """A file that proves the domain."""
 
     url: str
-    content: Annotated[str, Field(description="one whole line of the file")]
-    note: str
+    content: Annotated[Ours[str], Field(description="one whole line of the file")]
+    note: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Instructions:
 
     dns: DnsProof
     https: FileProof
-    then: Annotated[str, Field(description="the call that checks it")]
+    then: Annotated[Ours[str], Field(description="the call that checks it")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Domain:
     revoked_at: Stamp | None
     revoked_reason: Literal["challenge_missing", "claimed_by_other_agent"] | None
     failures: Annotated[int, Field(description="daily checks in a row that found no proof; 3 revoke")]
-    last_error: str | None
+    last_error: Ours[str | None]
     instructions: Instructions
     created_at: Stamp
 
@@ -59,8 +60,8 @@ class Domain:
 class Check:
     """What a check that found no proof met."""
 
-    dns_error: str
-    https_error: str
+    dns_error: Ours[str]
+    https_error: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class DomainChecked(Domain):
     verified: bool
     trust_tier: Annotated[int, Field(ge=0, le=3)]
     check: Annotated[Check | None, Field(description="null where the proof was found")]
-    hint: str
+    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class DomainList:
     next_cursor: None = None
     verified_domain: Annotated[str | None, Field(description="the one your profile shows: of the proven, the first")]
     trust_tier: Annotated[int, Field(ge=0, le=3)]
-    hint: str
+    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class Claimant:
 
     id: str
     handle: str
-    name: str
+    name: Theirs[str]
     did: str
     trust_tier: Annotated[int, Field(ge=0, le=3)]
     first_party: bool

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict  # pydantic makes no schema of typing's 
 
 from tools.records.base import Json
 from tools.records.webhooks import WebhookDisabledData, WebhookTestData
+from tools.records.words import Ours, Own, Theirs
 
 Minor = Annotated[int, Field(description="USDC minor units")]
 Warnings = Annotated[list[str], Field(description="attacks found in the text")]
@@ -18,7 +19,7 @@ class JobEvent(TypedDict):
 
     job_id: str
     status: str
-    title: str
+    title: Theirs[str]
     buyer_id: str
     seller_id: str
     price: Annotated[int | None, Field(description="USDC minor units; null until a quote is accepted")]
@@ -48,7 +49,7 @@ class JobDeclined(JobEvent):
     """The seller does not want the job."""
 
     by: Literal["seller"]
-    reason: str | None
+    reason: Theirs[str | None]
 
 
 class JobQuoted(JobEvent):
@@ -126,7 +127,7 @@ class JobDisputed(JobEvent):
     """The buyer disputes a delivery it can read."""
 
     dispute_id: str
-    reason: str
+    reason: Theirs[str]
 
 
 class JobResolved(JobEvent):
@@ -135,14 +136,14 @@ class JobResolved(JobEvent):
     dispute_id: str
     outcome: Literal["buyer", "seller", "split"]
     by: Literal["panel", "operator"]
-    note: NotRequired[Annotated[str | None, Field(description="the operator's words")]]
+    note: NotRequired[Annotated[Ours[str | None], Field(description="the operator's words")]]
 
 
 class JobCancelled(JobEvent):
     """The job was given up, or nothing was delivered in time."""
 
     by: Literal["buyer", "seller", "clock"]
-    reason: NotRequired[str | None]
+    reason: NotRequired[Theirs[str | None]]
 
 
 class JobExpired(JobEvent):
@@ -156,7 +157,7 @@ class DeadlineSoon(JobEvent):
 
     action_needed: str
     deadline_at: str
-    then: Annotated[str, Field(description="what happens by itself")]
+    then: Annotated[Ours[str], Field(description="what happens by itself")]
 
 
 class DeliveryOverdue(JobEvent):
@@ -174,7 +175,7 @@ MessageReceived = TypedDict(
         "kind": Literal["direct", "job", "bounty"],
         "job_id": str | None,
         "bounty_id": str | None,
-        "preview": Annotated[str, Field(description="the first 200 characters")],
+        "preview": Annotated[Theirs[str], Field(description="the first 200 characters")],
         "content_warnings": Warnings,
     },
 )
@@ -188,7 +189,7 @@ ReviewReceived = TypedDict(
         "from": Annotated[str, Field(description="agent id")],
         "role": Annotated[Literal["buyer", "seller"], Field(description="of who wrote it")],
         "rating": Annotated[int, Field(description="1 to 5")],
-        "comment": str | None,
+        "comment": Theirs[str | None],
         "content_warnings": Warnings,
     },
 )
@@ -204,7 +205,7 @@ class ProposalReceived(TypedDict):
     seller_handle: str
     price: Minor
     payment: Literal["on_delivery", "upfront"]
-    message: Annotated[str | None, Field(description="the seller's words: untrusted")]
+    message: Annotated[Theirs[str | None], Field(description="the seller's words: untrusted")]
     content_warnings: Warnings
     updated: Annotated[bool, Field(description="true: it replaces what this seller proposed before")]
 
@@ -241,17 +242,17 @@ class ScheduleFired(TypedDict):
     """A schedule came due."""
 
     schedule_id: str
-    name: str | None
+    name: Own[str | None]
     run_count: Annotated[int, Field(description="this time included")]
     scheduled_for: str
-    payload: Json
+    payload: Own[Json]
 
 
 class AgentReferred(TypedDict):
     """An agent registered and named you."""
 
     new_agent_id: str
-    hint: str
+    hint: Ours[str]
 
 
 class WalletChanged(TypedDict):
@@ -259,21 +260,21 @@ class WalletChanged(TypedDict):
 
     previous: str | None
     address: str
-    hint: str
+    hint: Ours[str]
 
 
 class DisputeAssigned(TypedDict):
     """You were drawn for a panel: get_dispute has the case, submit_verdict takes your vote until verdict_by."""
 
     dispute_id: str
-    job_title: Annotated[str, Field(description="without what the parties are known by")]
-    category: str
+    job_title: Annotated[Theirs[str], Field(description="without what the parties are known by")]
+    category: Theirs[str]
     price: Annotated[int | None, Field(description="USDC minor units")]
     currency: Literal["USDC"]
     round: int
     verdict_by: str
-    how: str
-    note: str
+    how: Ours[str]
+    note: Ours[str]
 
 
 class DisputePanel(TypedDict):
@@ -305,14 +306,14 @@ class DisputeDecided(TypedDict):
     decided_by: Literal["panel", "operator", "buyer"]
     your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="of an evaluator who voted")]
     agreed: bool | None
-    note: str
+    note: Ours[str]
 
 
 class KeysRecovered(TypedDict):
     """API keys were made for you by a signed request, in both environments."""
 
     revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
-    hint: str
+    hint: Ours[str]
 
 
 class KeyRotated(TypedDict):
@@ -320,7 +321,7 @@ class KeyRotated(TypedDict):
 
     old_did: str
     new_did: str
-    hint: str
+    hint: Ours[str]
 
 
 class DomainVerified(TypedDict):
@@ -329,7 +330,7 @@ class DomainVerified(TypedDict):
     domain: str
     method: Literal["dns", "https"]
     trust_tier: int
-    hint: str
+    hint: Ours[str]
 
 
 class DomainRevoked(TypedDict):
@@ -340,7 +341,7 @@ class DomainRevoked(TypedDict):
         Literal["challenge_missing", "claimed_by_other_agent"],
         Field(description="three daily checks found no proof, or another agent proved it later"),
     ]
-    hint: str
+    hint: Ours[str]
 
 
 class Erc8004Linked(TypedDict):
@@ -350,7 +351,7 @@ class Erc8004Linked(TypedDict):
     chain_id: int
     registry: Annotated[str, Field(description="CAIP-10")]
     owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]
-    hint: str
+    hint: Ours[str]
 
 
 PAYLOADS: Mapping[str, type] = {

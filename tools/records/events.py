@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Stamp, stamp_of
+from tools.records.words import Payload
 from tools.rules.ids import event_id
 
 
@@ -20,7 +21,7 @@ class Event:
     type: Annotated[str, Field(description="e.g. job.created, job.paid, message.received")]
     env: Env
     created_at: Stamp
-    data: dict[str, Json]
+    data: Annotated[dict[str, Json], Payload()]
 
 
 Told: TypeAlias = tuple[int, str, int, str]  # as its row keeps it: number, kind, microseconds since 1970, data as JSON

@@ -22,6 +22,7 @@ from tools.records.reputation import Reputation, SignedAttestation
 from tools.records.schedules import Schedule
 from tools.records.threads import Message, Thread
 from tools.records.webhooks import Webhook, WebhookDelivery
+from tools.records.words import Ours, Own
 
 T = TypeVar("T")
 
@@ -76,10 +77,10 @@ class SentReport:
 
     object: Literal["sent_report"] = "sent_report"
     id: str
-    message: str
+    message: Own[str]
     request_id: str | None
-    references: list[str]
-    contact: str | None
+    references: Own[list[str]]
+    contact: Own[str | None]
     received_at: Stamp
 
 
@@ -123,7 +124,7 @@ class Export:
 
     object: Literal["export"] = "export"
     version: Literal[1] = 1
-    platform: dict[str, Json]
+    platform: Ours[dict[str, Json]]
     agent_id: str
     env: Env
     generated_at: Annotated[Stamp, Field(description="when it was begun; each section says as of when it was read")]

@@ -9,6 +9,7 @@ from tools.records.base import Minor, Stamp, Step
 from tools.records.bounties import Timing
 from tools.records.jobs import STATUSES, Party
 from tools.records.threads import Thread
+from tools.records.words import Ours, Own, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class WaitingJob:
 
     id: str
     status: STATUSES
-    title: str
+    title: Theirs[str]
     role: Annotated[Literal["buyer", "seller"], Field(description="yours")]
     counterparty_id: str
     action_needed: Annotated[str, Field(description="the action the job waits for, e.g. accept, deliver, pay")]
@@ -30,7 +31,7 @@ class OwedRefund:
 
     id: str
     status: STATUSES
-    title: str
+    title: Theirs[str]
     counterparty_id: str
     refund_expected: Minor
     display: str
@@ -42,7 +43,7 @@ class WaitingProposal:
 
     id: str
     bounty_id: str
-    title: Annotated[str, Field(description="of your bounty")]
+    title: Annotated[Own[str], Field(description="of your bounty")]
     seller: Party
     price: Minor
     display: str
@@ -56,8 +57,8 @@ class AwaitedVerdict:
     """A case you were drawn for and have not voted on."""
 
     id: Annotated[str, Field(description="of the dispute")]
-    title: Annotated[str, Field(description="the job's, without what the parties are known by")]
-    category: str
+    title: Annotated[Theirs[str], Field(description="the job's, without what the parties are known by")]
+    category: Theirs[str]
     price: int | None
     display: str | None
     round: int
@@ -77,5 +78,5 @@ class Inbox:
     refunds_due: list[OwedRefund]
     truncated: Annotated[list[str], Field(description="names of the lists here that hold more than is shown")]
     env: Literal["live", "test"]
-    hint: str
+    hint: Ours[str]
     next_steps: list[Step]

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.records.base import Json, Stamp, Step
 from tools.records.payments import PaymentTerms, Settlement
+from tools.records.words import BuyersWords, Foreign, Ours, Payload, SellersWords, Theirs
 
 STATUSES = Literal[
     "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
@@ -58,7 +59,7 @@ class WaitingOn:
     who: Literal["buyer", "seller", "evaluators", "operator"]
     action: str
     until: Stamp | None
-    then: str
+    then: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +78,9 @@ class Delivery(DeliveryRef):
 
     object: Literal["delivery"] = "delivery"
     job_id: str
-    output: Annotated[Json, Field(description="null while sealed")]
+    output: Annotated[Theirs[Json], Field(description="null while sealed")]
     output_sealed: bool
-    output_preview: Json
+    output_preview: Theirs[Json]
     content_warnings: list[str]
 
 
@@ -91,7 +92,7 @@ class JobEvent:
     id: str
     type: Annotated[str, Field(description="created, accepted, delivered, …: the event's name without job.")]
     actor_id: Annotated[str | None, Field(description="the agent who did it; null: the clock")]
-    data: dict[str, Json]
+    data: Annotated[dict[str, Json], Payload("job.")]
     created_at: Stamp
 
 
@@ -119,16 +120,17 @@ class Job:
     bounty_id: str | None
     buyer: Party
     seller: Party
-    title: str
-    input: dict[str, Json]
-    output: Annotated[Json, Field(description="null while sealed or undelivered")]
+    title: Theirs[str]
+    input: BuyersWords[dict[str, Json]]
+    output: Annotated[SellersWords[Json], Field(description="null while sealed or undelivered")]
     output_sealed: Annotated[bool, Field(description="delivered, hidden until paid")]
     output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
     output_bytes: int | None
-    output_preview: Json
-    acceptance: Annotated[list[dict[str, Json]] | None, Field(description="rules the delivery is held against")]
+    output_preview: SellersWords[Json]
+    acceptance: Annotated[Theirs[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
     checks: Annotated[
         list[dict[str, Json]] | None,
+        Foreign(members=("name",)),
         Field(description="name, kind, passed of each rule, once delivered, also while sealed"),
     ]
     deliveries: Annotated[list[DeliveryRef], Field(description="every delivery, also before a revision")]
@@ -142,14 +144,14 @@ class Job:
     revision_count: int
     max_revisions: int
     quoted_price: int | None
-    quote_message: str | None
+    quote_message: SellersWords[str | None]
     deadlines: Deadlines
-    cancel_reason: str | None
-    dispute_reason: str | None
+    cancel_reason: Theirs[str | None]
+    dispute_reason: BuyersWords[str | None]
     dispute_id: str | None
     panel_seed_hash: Annotated[str, Field(description="sha256 of the secret a dispute panel would be drawn with")]
     unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
-    resolution: dict[str, Json] | None
+    resolution: Ours[dict[str, Json] | None]
     thread_id: str | None
     env: Literal["live", "test"]
     created_at: Stamp
@@ -164,7 +166,7 @@ class Job:
 class JobCreated(Job):
     """The job as ordered, with what to watch for."""
 
-    warnings: list[dict[str, str]]
+    warnings: Ours[list[dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +200,7 @@ class Review:
     subject_id: str
     role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
     rating: int
-    comment: str | None
+    comment: Theirs[str | None]
     job_value: Annotated[int, Field(description="minor units paid for the job")]
     machine_generated: bool
     content_warnings: list[str]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import SHOWN_ONCE, Stamp
+from tools.records.words import Own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class ApiKey:
     id: str
     env: Literal["live", "test"]
     prefix: Annotated[str, Field(description="the first 12 characters, to know it by")]
-    name: str | None
+    name: Own[str | None]
     scopes: Annotated[list[str], Field(description="what it may do; * is everything")]
     status: Literal["active", "revoked"]
     last_used_at: Annotated[Stamp | None, Field(description="to the minute")]

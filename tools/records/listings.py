@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Stamp
+from tools.records.words import Foreign, Ours, Own, Theirs
 from tools.rules.jobfacts import PricingModel, Timing
 
 
@@ -14,13 +15,14 @@ from tools.rules.jobfacts import PricingModel, Timing
 class Pricing:
     model: PricingModel
     price: Annotated[int | None, Field(description="minor units per job or unit; 0 is free; null for quote")]
-    unit_name: Annotated[str | None, Field(description="what one unit of a per_unit listing is")]
+    unit_name: Annotated[Theirs[str | None], Field(description="what one unit of a per_unit listing is")]
     unit_basis: Annotated[
-        dict[str, Json] | None, Field(description="how units are counted from the input; null: the buyer says how many")
+        Theirs[dict[str, Json] | None],
+        Field(description="how units are counted from the input; null: the buyer says how many"),
     ]
-    unit_basis_note: str | None
+    unit_basis_note: Theirs[str | None]
     currency: Literal["USDC"] = "USDC"
-    display: str
+    display: Annotated[str, Foreign(unless=("unit_name", None))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class SellerCard:
 
     id: str
     handle: str
-    name: str
+    name: Theirs[str]
     trust_tier: int
     first_party: bool
     verified_domain: str | None
@@ -76,7 +78,7 @@ class HowToOrder:
     method: Literal["POST"] = "POST"
     path: Literal["/v1/jobs"] = "/v1/jobs"
     tool: Annotated[Literal["hire"], Field(description="the same order, and a wait for your turn")] = "hire"
-    body_example: dict[str, Json]
+    body_example: Theirs[dict[str, Json]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +87,22 @@ class Listing:
 
     object: Literal["listing"] = "listing"
     id: str
-    title: str
-    description: Annotated[str, Field(description="the seller's words: untrusted; cut at 500 characters in lists")]
-    category: str
-    tags: list[str]
+    title: Theirs[str]
+    description: Annotated[
+        Theirs[str], Field(description="the seller's words: untrusted; cut at 500 characters in lists")
+    ]
+    category: Theirs[str]
+    tags: Theirs[list[str]]
     pricing: Pricing
     payment: Annotated[Timing, Field(description="pay for sealed work, or before it starts")]
-    input_schema: Annotated[dict[str, Json] | None, Field(description="JSON Schema the order's input must satisfy")]
-    output_schema: Annotated[dict[str, Json] | None, Field(description="JSON Schema the delivery must satisfy")]
-    example_input: Json
-    example_output: Json
+    input_schema: Annotated[
+        Theirs[dict[str, Json] | None], Field(description="JSON Schema the order's input must satisfy")
+    ]
+    output_schema: Annotated[Theirs[dict[str, Json] | None], Field(description="JSON Schema the delivery must satisfy")]
+    example_input: Theirs[Json]
+    example_output: Theirs[Json]
     acceptance: Annotated[
-        list[dict[str, Json]] | None, Field(description="rules every delivery is held against before you pay")
+        Theirs[list[dict[str, Json]] | None], Field(description="rules every delivery is held against before you pay")
     ]
     turnaround_seconds: Annotated[int, Field(description="from acceptance to delivery")]
     accept_timeout_seconds: int
@@ -120,7 +126,7 @@ class ReadyBounty:
     method: Literal["POST"] = "POST"
     path: Literal["/v1/bounties"] = "/v1/bounties"
     tool: Literal["create_bounty"] = "create_bounty"
-    body: dict[str, Json]
+    body: Own[dict[str, Json]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +137,7 @@ class ListingPage:
     data: list[Listing]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-    hint: Annotated[str | None, Field(description="what to do with an empty result")] = None
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
     post_a_bounty: Annotated[
         ReadyBounty | None, Field(description="where a search finds nothing: say what you need, and sellers propose")
     ] = None

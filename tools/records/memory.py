@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp
+from tools.records.words import Own
 
 Version = Annotated[
     int,
@@ -18,7 +19,7 @@ class MemoryKey:
     """A key you keep something under, without the value."""
 
     object: Literal["memory"] = "memory"
-    key: str
+    key: Own[str]
     size: Annotated[int, Field(description="bytes of the value as JSON")]
     version: Version
     expires_at: Stamp | None
@@ -30,7 +31,7 @@ class MemoryKey:
 class Memory(MemoryKey):
     """A value you keep."""
 
-    value: Annotated[Json, Field(description="any JSON, as you stored it")]
+    value: Annotated[Own[Json], Field(description="any JSON, as you stored it")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,5 +49,5 @@ class MemoryDeleted:
     """What a deletion found."""
 
     object: Literal["memory"] = "memory"
-    key: str
+    key: Own[str]
     deleted: Annotated[bool, Field(description="false: there was nothing under this key")]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Stamp
+from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Health:
 class ChangelogEntry:
     version: str
     date: str
-    changes: list[str]
+    changes: Ours[list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp
 from tools.records.meta import SanctionsState
 from tools.records.payments import Settlement
+from tools.records.words import Ours, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class EscalatedDispute:
     id: str
     job_id: str
     env: Env
-    escalation_reason: str | None
+    escalation_reason: Ours[str | None]
     created_at: Stamp
 
 
@@ -53,10 +54,10 @@ class Report:
     id: str
     agent_id: Annotated[str | None, Field(description="null: it came without a key")]
     env: Env
-    message: str
+    message: Theirs[str]
     request_id: str | None
-    references: list[str]
-    contact: str | None
+    references: Theirs[list[str]]
+    contact: Theirs[str | None]
     received_at: Stamp
 
 
@@ -66,20 +67,20 @@ class OpenCase:
 
     dispute_id: str
     job_id: str
-    title: str
+    title: Theirs[str]
     buyer_id: str
     seller_id: str
     status: str
-    reason: str
+    reason: Theirs[str]
     price: Minor | None
-    input: Json
-    output: Json
-    input_schema: Json
-    output_schema: Json
-    promised: Annotated[Json, Field(description="the listing's words when it was ordered; null for a bounty")]
-    votes: Annotated[list[dict[str, Json]], Field(description="of the panel: outcome, rationale, round")]
+    input: Theirs[Json]
+    output: Theirs[Json]
+    input_schema: Theirs[Json]
+    output_schema: Theirs[Json]
+    promised: Annotated[Theirs[Json], Field(description="the listing's words when it was ordered; null for a bounty")]
+    votes: Annotated[Theirs[list[dict[str, Json]]], Field(description="of the panel: outcome, rationale, round")]
     messages: Annotated[
-        list[dict[str, Json]], Field(description="of the job's thread, at most the newest 256 K characters")
+        Theirs[list[dict[str, Json]]], Field(description="of the job's thread, at most the newest 256 K characters")
     ]
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.errors import MarketError, PaymentRequired
 from tools.records.base import Json, Minor, Stamp, Step
+from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,12 @@ class PaymentTerms:
     pay_to: str
     pay_from: Annotated[str | None, Field(description="the buyer's wallet the transfer must come from")]
     pay_by: Stamp | None
-    steps: list[str]
-    gasless: Annotated[dict[str, Json] | None, Field(description="how to pay without gas; null where not offered")]
-    x402: Annotated[dict[str, Json] | None, Field(description="the same terms as an x402 PaymentRequired")]
-    facilitator: Annotated[dict[str, Json] | None, Field(description="who relays a signed authorization")]
+    steps: Ours[list[str]]
+    gasless: Annotated[
+        Ours[dict[str, Json] | None], Field(description="how to pay without gas; null where not offered")
+    ]
+    x402: Annotated[Ours[dict[str, Json] | None], Field(description="the same terms as an x402 PaymentRequired")]
+    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="who relays a signed authorization")]
     next_steps: list[Step]
 
     asks: ClassVar[type[MarketError]] = PaymentRequired
@@ -86,14 +89,14 @@ class PaymentsInfo:
 
     object: Literal["payments"] = "payments"
     model: Literal["proof_of_payment"] = "proof_of_payment"
-    summary: str
+    summary: Ours[str]
     env: Literal["live", "test"]
-    unit: dict[str, Json]
-    network: dict[str, Json]
-    how_it_works: list[str]
-    how_to_pay: list[str]
-    senders: list[dict[str, str]]
-    wallet_address: dict[str, Json]
-    refunds: str
-    fees: str
-    links: dict[str, str]
+    unit: Ours[dict[str, Json]]
+    network: Ours[dict[str, Json]]
+    how_it_works: Ours[list[str]]
+    how_to_pay: Ours[list[str]]
+    senders: Ours[list[dict[str, str]]]
+    wallet_address: Ours[dict[str, Json]]
+    refunds: Ours[str]
+    fees: Ours[str]
+    links: Ours[dict[str, str]]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp
+from tools.records.words import Foreign, Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class SignedReceipt:
     """A receipt anybody can verify offline."""
 
     object: Literal["signed_receipt"] = "signed_receipt"
-    receipt: dict[str, Json]
+    receipt: Annotated[dict[str, Json], Foreign(members=("job/title",))]
     signature: Signature
 
 
@@ -34,7 +35,7 @@ class Verification:
 
     object: Literal["verification"] = "verification"
     valid: bool
-    reason: str | None
+    reason: Ours[str | None]
     kid: str
     did: str
     checked_at: Stamp

@@ -8,6 +8,7 @@ from pydantic import Field
 from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp
 from tools.records.receipts import Signature
+from tools.records.words import Foreign, Ours, Theirs
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
 Average = Annotated[float | None, Field(description="all ratings, 1-5, with five votes of 3.5; null without any")]
@@ -45,7 +46,7 @@ EXPLAIN = {
 class CategoryFigures:
     """One side of an agent in one category."""
 
-    category: str
+    category: Theirs[str]
     jobs_completed: int
     jobs_failed: int
     volume_usdc: Minor
@@ -96,7 +97,7 @@ class EvaluatorSide:
         Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null below 5 of them"),
     ]
     enabled: Annotated[bool, Field(description="opted in to dispute panels")]
-    categories: Annotated[list[str], Field(description="those it offers to judge; empty: all")]
+    categories: Annotated[Theirs[list[str]], Field(description="those it offers to judge; empty: all")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +121,12 @@ class Reputation:
     trust_tier: int
     live: Annotated[Standing | None, Field(description="null where only test was asked for")]
     test: Annotated[Standing | None, Field(description="null where only live was asked for")]
-    explain: Annotated[dict[str, str], Field(description="how the figures are made")] = field(
+    explain: Annotated[Ours[dict[str, str]], Field(description="how the figures are made")] = field(
         default_factory=lambda: dict(EXPLAIN)
     )
+
+
+ATTESTED_WORDS = tuple(f"reputation/{side}/categories" for side in ("as_seller", "as_buyer", "as_evaluator"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,7 @@ class SignedAttestation:
     """A reputation snapshot anybody can verify offline, for 7 days."""
 
     object: Literal["signed_attestation"] = "signed_attestation"
-    attestation: dict[str, Json]
+    attestation: Annotated[dict[str, Json], Foreign(members=ATTESTED_WORDS)]
     signature: Signature
 
 
@@ -140,7 +144,7 @@ class Leader:
 
     id: str
     handle: str
-    name: str
+    name: Theirs[str]
     trust_tier: int
     first_party: bool
 
@@ -167,7 +171,7 @@ class Leaderboard:
     object: Literal["leaderboard"] = "leaderboard"
     env: Env
     role: Literal["seller", "buyer"]
-    method: str
+    method: Ours[str]
     data: list[LeaderboardEntry]
     generated_at: Stamp
 
@@ -188,4 +192,4 @@ class CounterpartyCheck:
     distinct_wallets: Annotated[int, Field(description="it was paid by, and it paid: of at least 10000 net")]
     jobs: Annotated[int, Field(description="that came to an end, on both sides")]
     verdict: Literal["unknown", "ok", "caution"]
-    reasons: Annotated[list[str], Field(description="what the verdict rests on")]
+    reasons: Annotated[Ours[list[str]], Field(description="what the verdict rests on")]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp
+from tools.records.words import Ours, Own
 
 HOW_IT_FIRES = (
     "At run_at an event schedule.fired with your payload comes to you, once: read it with list_events or the stream."
@@ -18,15 +19,15 @@ class Schedule:
 
     object: Literal["schedule"] = "schedule"
     id: str
-    name: str | None
+    name: Own[str | None]
     status: Literal["active", "paused", "done"]
     run_at: Annotated[Stamp | None, Field(description="when it fires next; null once it is done")]
     interval_seconds: Annotated[int | None, Field(description="null: it fires once")]
     max_runs: int | None
     run_count: int
     last_run_at: Stamp | None
-    payload: Json
-    how_it_fires: str = HOW_IT_FIRES
+    payload: Own[Json]
+    how_it_fires: Ours[str] = HOW_IT_FIRES
     env: Literal["live", "test"]
     created_at: Stamp
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Stamp
+from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,4 +16,4 @@ class SupportReport:
     object: Literal["support_report"] = "support_report"
     id: str
     received_at: Stamp
-    note: Annotated[str, Field(description="what happens with it")]
+    note: Annotated[Ours[str], Field(description="what happens with it")]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Stamp
+from tools.records.words import WrittenByThem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +25,8 @@ class Message:
     id: str
     thread_id: str
     sender: Talker
-    body: str
-    data: Annotated[Json, Field(description="any JSON the sender added, or null")]
+    body: WrittenByThem[str]
+    data: Annotated[WrittenByThem[Json], Field(description="any JSON the sender added, or null")]
     content_warnings: Annotated[list[str], Field(description="what looks like an attack on agents, by code")]
     mine: Annotated[bool, Field(description="you wrote it")]
     created_at: Stamp
@@ -37,7 +38,7 @@ class LastMessage:
 
     id: str
     sender: Talker
-    body: str
+    body: WrittenByThem[str]
     content_warnings: list[str]
     mine: bool
     created_at: Stamp

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Page
+from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,16 +15,16 @@ class Tool:
 
     object: Literal["tool"] = "tool"
     name: Annotated[str, Field(description="of the MCP tool and the A2A skill")]
-    title: str
+    title: Ours[str]
     toolset: str
-    summary: str
-    description: str
+    summary: Ours[str]
+    description: Ours[str]
     auth: Annotated[Literal["none", "optional", "key", "signed"], Field(description="key: or a signed request")]
     read_only: bool
     surfaces: Annotated[list[str], Field(description="mcp, a2a, rest: where it can be called")]
     method: str
     path: str
-    input_schema: Annotated[dict[str, Json], Field(description="JSON Schema of its arguments")]
+    input_schema: Annotated[Ours[dict[str, Json]], Field(description="JSON Schema of its arguments")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

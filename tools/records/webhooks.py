@@ -8,6 +8,7 @@ from pydantic import Field
 from tools.ports import Env
 from tools.records.base import SHOWN_ONCE, Stamp, Step
 from tools.records.events import Event
+from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class WebhookDelivery:
     last_attempt_at: Stamp | None
     last_status_code: Annotated[int | None, Field(description="what the receiver answered; null without an answer")]
     last_error: Annotated[
-        str | None,
+        Ours[str | None],
         Field(
             description="status …, blocked_address, name_not_found, connection_failed, tls_failed, timeout, bad_response, "
             "interrupted, or too_many_waiting: over 1000 waited, of which this was the oldest; list_events has it"
@@ -114,7 +115,7 @@ class WebhookTestData:
     """You asked for a test of a webhook: only that one gets this event."""
 
     webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
-    message: str
+    message: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +130,9 @@ class WebhookDisabledData:
     ]
     consecutive_failures: int
     last_status_code: int | None
-    last_error: str | None
+    last_error: Ours[str | None]
     delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
-    hint: str
+    hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

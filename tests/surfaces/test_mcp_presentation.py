@@ -1,0 +1,165 @@
+"""Others' text over MCP: fenced in the text of a result, named beside it, and nowhere in what the market says itself.
+
+The calls are those of the parity script; a sign stands in every text that one of its agents writes.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_origin, get_type_hints
+
+import mcp_types as t
+import pytest
+from mcp.client import Client
+
+from storage.open import open_database, serve
+from tests.databases import SQLiteTemplate, close
+from tests.surfaces.fences import unfenced, value_at
+from tests.surfaces.test_parity import run_over
+from tests.surfaces.wires import served
+from tools.catalogue import CATALOGUE
+from tools.records.eventdata import PAYLOADS
+from tools.records.foreign import held_in, marks_of
+from tools.records.words import OWN, Foreign, Payload
+
+SIGN = "⁂"
+WRITTEN = frozenset({
+    "body", "comment", "description", "framework", "message", "name", "note", "preview", "rationale", "reason", "title",
+    "unit_basis_note", "unit_name",
+})  # fmt: skip
+HOLDS_WRITTEN = frozenset(
+    {"example_input", "example_output", "input", "output", "data", "payload", "value", "metadata"}
+)
+pytestmark = pytest.mark.xdist_group("presentation")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A call of the script and its result."""
+
+    operation: str
+    arguments: Mapping[str, Any]
+    result: t.CallToolResult
+
+    @property
+    def untrusted(self) -> list[str]:
+        named: list[str] = (self.result.meta or {}).get("service/untrusted", [])
+        return named
+
+    @property
+    def text(self) -> str:
+        first = self.result.content[0]
+        assert isinstance(first, t.TextContent)
+        return first.text
+
+
+def signed(value: Any, *, written: bool = False) -> Any:
+    """The arguments with a sign at the end of what an agent writes in its own words."""
+    if isinstance(value, str):
+        return value + SIGN if written else value
+    if isinstance(value, list):
+        return [signed(one, written=written) for one in value]
+    if not isinstance(value, dict) or "deliverable_schema" in value:
+        return value
+    return {
+        key: signed(one, written=written or key in HOLDS_WRITTEN or (key in WRITTEN and isinstance(one, str)))
+        for key, one in value.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def heard(sqlite_template: SQLiteTemplate, tmp_path_factory: pytest.TempPathFactory) -> list[Heard]:
+    return asyncio.run(_said(sqlite_template.copy(tmp_path_factory.mktemp("presented"))))
+
+
+async def _said(url: str) -> list[Heard]:
+    store, found = serve(open_database(url)), list[Heard]()
+    async with run_over("rest", store) as script, served(script.market) as place, Client(f"{place}/mcp") as client:
+
+        async def call(operation: str, given: Mapping[str, Any], key: str | None) -> Any:
+            arguments = signed(dict(given)) if operation != "verify_receipt" else dict(given)
+            result = await client.call_tool(operation, arguments | ({"api_key": key} if key else {}))
+            found.append(Heard(operation, arguments, result))
+            return json.loads(result.content[0].text) if result.is_error else result.structured_content  # type: ignore[union-attr]
+
+        script.call = call
+        await script.run()
+    await close(store)
+    return found
+
+
+def test_without_its_marks_the_text_is_the_record(heard: list[Heard]) -> None:
+    for one in heard:
+        told = unfenced(one.text, one.untrusted)
+        assert told == (one.result.structured_content or {"error": (one.result.meta or {})["service/error"]}), (
+            one.operation
+        )
+
+
+def test_what_is_named_is_text_of_others_that_is_there(heard: list[Heard]) -> None:
+    records = [one for one in heard if not one.result.is_error]
+    named = [value_at(one.result.structured_content, pointer) for one in records for pointer in one.untrusted]
+    assert len(named) > 300
+    assert all(isinstance(value, str | list | dict) and value for value in named)
+
+
+def test_no_words_of_an_agent_stand_in_what_the_market_says(heard: list[Heard]) -> None:
+    """Not in next_steps, hints, reasons or displays, nor in any other field that is not declared to hold them."""
+    seen = [one for one in heard if not one.result.is_error and SIGN in one.text]
+    assert len(seen) > 90
+    for one in seen:
+        record = one.result.structured_content
+        kinds = CATALOGUE[one.operation].output
+        assert [*misplaced(record, kinds[0], one.operation)] == []
+
+
+def test_no_refusal_quotes_an_agent_but_where_it_says_so(heard: list[Heard]) -> None:
+    refused = [one for one in heard if one.result.is_error]
+    quoting = [one for one in refused if one.untrusted]
+    assert {one.operation for one in quoting} == {"create_job", "deliver_job", "hire", "link_erc8004"}
+    for one in refused:
+        error = unfenced(one.text, one.untrusted)["error"]
+        for refusal in (error, *error.get("details", {}).get("failing", ())):
+            assert SIGN not in json.dumps([refusal.get("hint"), refusal.get("next_steps")], ensure_ascii=False), one
+
+
+def misplaced(value: Any, kind: Any, where: str) -> Iterator[str]:
+    """Where an agent's words stand in a record though its type does not say so."""
+    hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
+    for name, part in ({} if getattr(kind, "own", None) is True else value).items():
+        marks = marks_of(hints[name])
+        payload = next((PAYLOADS[mark.prefix + value["type"]] for mark in marks if isinstance(mark, Payload)), None)
+        members = next((mark.members for mark in marks if isinstance(mark, Foreign)), None)
+        inner = [record for record, _ in held_in(hints[name])]
+        if payload is not None:
+            yield from misplaced(part, payload, f"{where}.{name}")
+        elif inner and OWN not in marks:
+            for one in inner_of(part):
+                yield from misplaced(one, inner[0], f"{where}.{name}")
+        elif members != () and OWN not in marks and SIGN in json.dumps(bare(part, members or ()), ensure_ascii=False):
+            yield f"{where}.{name}"
+
+
+def inner_of(part: Any) -> list[Any]:
+    """The records in a field: one, a list of them, or some by name."""
+    if isinstance(part, list):
+        return part
+    by_name = isinstance(part, dict) and bool(part) and all(isinstance(one, dict) for one in part.values())
+    return [] if part is None else [*part.values()] if by_name else [part]
+
+
+def bare(part: Any, members: tuple[str, ...]) -> Any:
+    """The value without what stands at these places."""
+    if isinstance(part, list):
+        return [bare(one, members) for one in part]
+    if not isinstance(part, dict):
+        return part
+    left = json.loads(json.dumps(part))
+    for path in members:
+        holder: Any = left
+        *first, last = path.split("/")
+        for step in first:
+            holder = holder.get(step, {})
+        holder.pop(last, None)
+    return left
