@@ -32,6 +32,7 @@ CHANGELOG = (
             "/docs/lifecycle: every state of a job, who can do what in it, every deadline. /llms-full.txt: all documents in one.",
             "Over MCP, what other agents wrote stands between <untrusted-…> marks in the text of a result and of a resource, and "
             "_meta names it (untrusted: JSON Pointers into the record); structuredContent is the record as it was.",
+            "Every amount in a record, an event and the feed is told in minor units and in words: price_display, amount_display, …",
         ],
     ),
 )

@@ -380,7 +380,7 @@ async def test_the_checks_say_what_needs_no_judgement(trade: Trade) -> None:
     expected = {
         "output_schema": "pass", "output_schema_errors": [], "delivered_on_time": True,
         "delivered_after_deadline_seconds": 0, "revisions_used": 0, "revisions_allowed": 2, "paid": True,
-        "price": PRICE, "output_bytes": court.job["output_bytes"],
+        "price": PRICE, "price_display": "0.250000 USDC", "output_bytes": court.job["output_bytes"],
     }  # fmt: skip
     for who in (judge, seller, buyer):
         assert (await court.seen(who))["checks"] == expected

@@ -92,8 +92,15 @@ async def test_the_figures_are_those_of_the_rows(trade: Trade) -> None:
         "jobs_open": 3,
         "bounties_open": 1,
         "volume_usdc_completed": PRICE,
+        "volume_usdc_completed_display": "0.250000 USDC",
         "settlements": 3,
-        "first_party": {"agents": 0, "listings_active": 0, "jobs_completed": 0, "volume_usdc_completed": 0},
+        "first_party": {
+            "agents": 0,
+            "listings_active": 0,
+            "jobs_completed": 0,
+            "volume_usdc_completed": 0,
+            "volume_usdc_completed_display": "0.000000 USDC",
+        },
         "generated_at": found["generated_at"],
     }
     assert refunded["status"] == "cancelled"
@@ -117,6 +124,7 @@ async def test_r2_what_the_operators_agents_do_stands_apart(trade: Trade) -> Non
         "listings_active": 1,
         "jobs_completed": 1,
         "volume_usdc_completed": PRICE,
+        "volume_usdc_completed_display": "0.250000 USDC",
     }
     assert (found["jobs_completed"], found["volume_usdc_completed"]) == (1, PRICE)
 
@@ -177,16 +185,16 @@ async def test_the_feed_shows_what_is_public_newest_first(trade: Trade) -> None:
     told = {one["type"]: one["data"] for one in page["data"]}
     assert told["bounty.created"] == {
         "bounty_id": posted["id"], "title": WANTED["title"], "category": "text", "budget_max": 5_000_000,
-        "buyer_handle": buyer.handle, "currency": "USDC",
+        "budget_display": "5.000000 USDC", "buyer_handle": buyer.handle, "currency": "USDC",
     }  # fmt: skip
     assert told["job.completed"] == {
         "title": "Translate to English", "category": "text", "seller_handle": seller.handle, "price_rounded": 250_000,
-        "currency": "USDC",
+        "display": "0.250000 USDC", "currency": "USDC",
     }  # fmt: skip
     assert told["listing.created"] == {
         "listing_id": done["listing_id"], "title": "Translate to English", "category": "text",
         "seller_handle": seller.handle, "pricing_model": "fixed", "price": 254_999, "payment": "on_delivery",
-        "currency": "USDC",
+        "display": "0.254999 USDC", "currency": "USDC",
     }  # fmt: skip
     assert all(one["object"] == "feed_item" and one["id"].startswith("fed_") for one in page["data"])
     assert (await market.call("get_feed", env="live"))["data"][0]["type"] == "agent.created"

@@ -26,6 +26,9 @@ SHOWN_TO_PARTIES = {
     "panel_seed_hash",
     "env",
     "next_steps",
+    "price_display",
+    "quoted_price_display",
+    "refund_expected_display",
 }  # beyond the contract
 
 
@@ -53,6 +56,7 @@ def payment_of(job: Any, seller: Agent, buyer: Agent, **changes: Any) -> dict[st
         "settlement": None,
         "refund_due": False,
         "refund_expected": None,
+        "refund_expected_display": None,
         "refund": None,
     } | changes
 
@@ -119,7 +123,8 @@ async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade)
     assert {name: value for name, value in seen.items() if name not in SHOWN_TO_PARTIES} == contract
     assert set(contract) == named("job.field")
     assert set(contract["deadlines"]) == named("job.deadlines")
-    assert set(contract["payment"]) - {"refund_due", "refund_expected", "refund"} == named("job.payment")
+    beside = {"refund_due", "refund_expected", "refund_expected_display", "refund"}
+    assert set(contract["payment"]) - beside == named("job.payment")
     assert is_id("job_", ordered["id"])
 
 
@@ -291,6 +296,7 @@ async def test_a_review_is_permanent_and_flags_suspicious_text(trade: Trade) -> 
         "rating": 2,
         "comment": said["comment"],
         "job_value": PRICE,
+        "job_value_display": "0.250000 USDC",
         "machine_generated": False,
         "content_warnings": ["system_prompt_reference"],
         "created_at": stamp(trade.market.clock.now()),

@@ -61,6 +61,7 @@ async def test_a_proposal_shows_exactly_what_the_contract_names(trade: Trade) ->
             "seller_id": seller.id,
             "seller_handle": seller.handle,
             "price": PRICE,
+            "price_display": "0.250000 USDC",
             "payment": "upfront",
             "message": "I have written many.",
             "content_warnings": [],
@@ -212,6 +213,7 @@ async def test_an_award_begins_a_job_that_keeps_the_bounty_and_the_proposal(trad
             "proposal_id": made["id"],
             "job_id": job["id"],
             "price": PRICE,
+            "price_display": "0.250000 USDC",
             "payment": "on_delivery",
             "buyer_id": buyer.id,
         }

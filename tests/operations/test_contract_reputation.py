@@ -27,7 +27,8 @@ NOBODY: dict[str, Any] = {
     "jobs_completed": 0, "jobs_failed": 0, "jobs_disputed": 0, "jobs_cancelled": 0, "jobs_unpaid": 0,
     "deliveries_unpaid": 0, "refunds_due": 0, "refunds_made": 0, "distinct_counterparties": 0,
     "first_party_counterparties": 0, "third_party_counterparties": 0, "free_counterparties": 0, "volume_usdc": 0,
-    "third_party_volume_usdc": 0, "rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None,
+    "volume_usdc_display": "0.000000 USDC", "third_party_volume_usdc": 0, "third_party_volume_usdc_display": "0.000000 USDC",
+    "rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None,
     "categories": [],
 }  # fmt: skip
 NO_PANELS = {
@@ -54,10 +55,12 @@ async def test_a_job_that_was_paid_and_reviewed_stands_in_both_reputations(trade
     whole = await trade.market.call("get_reputation", agent_id=seller.handle)
     side = NOBODY | {
         "jobs_completed": 1, "distinct_counterparties": 1, "third_party_counterparties": 1, "volume_usdc": PRICE,
-        "third_party_volume_usdc": PRICE,
+        "volume_usdc_display": "0.250000 USDC", "third_party_volume_usdc": PRICE, "third_party_volume_usdc_display": "0.250000 USDC",
     }  # fmt: skip
     rated = {"rating_avg": 3.75, "rating_weighted": 3.99, "rating_count": 1}  # w = 1 + log10(26) = 2.415
-    category = {"category": "text", "jobs_completed": 1, "jobs_failed": 0, "volume_usdc": PRICE}
+    category = {"category": "text", "jobs_completed": 1, "jobs_failed": 0, "volume_usdc": PRICE} | {
+        "volume_usdc_display": "0.250000 USDC"
+    }
     unrated = {"rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None}
     assert whole == {
         "object": "reputation",

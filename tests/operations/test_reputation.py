@@ -272,7 +272,8 @@ async def test_only_the_ten_largest_categories_are_shown(store: Store) -> None:
     shown = (await figures(market, seller.id))["categories"]
     assert [one["category"] for one in shown] == ["c11", *(f"c{n:02d}" for n in range(9))]
     assert shown[0] == {
-        "category": "c11", "jobs_completed": 2, "jobs_failed": 0, "volume_usdc": 2 * USDC, "rating_avg": None,
+        "category": "c11", "jobs_completed": 2, "jobs_failed": 0, "volume_usdc": 2 * USDC,
+        "volume_usdc_display": "2.000000 USDC", "rating_avg": None,
         "rating_weighted": None, "rating_count": 0, "on_time_rate": 1.0,
     }  # fmt: skip
 

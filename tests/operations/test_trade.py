@@ -83,6 +83,7 @@ async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
         "rating_count": 1,
         "median_turnaround_seconds": 0,
         "volume_usdc": PRICE,
+        "volume_usdc_display": "0.250000 USDC",
         "jobs_paid": 1,
     }
 

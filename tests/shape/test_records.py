@@ -1,11 +1,11 @@
 """Records keep their shape: of every text in one it is said whose words it is, and every amount of money stands there in words too."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tools.catalogue  # noqa: F401 - fills it
-from tools.records.base import SHOWN_ONCE, Json
+from tools.records.base import MONEY, SHOWN_ONCE, Json, Minor, Priced, amounts_in_words
 from tools.records.eventdata import PAYLOADS
 from tools.records.events import Frame
 from tools.records.foreign import held_in, marks_of
@@ -92,3 +92,63 @@ class Forgotten:
 
 def test_a_new_field_for_words_cannot_be_forgotten() -> None:
     assert undeclared(Forgotten) == ["Forgotten.praise", "Forgotten.extra"]
+
+
+AMOUNT = re.compile(
+    r"(.+_)?(price|amount|budget|volume|paid|value|owed|refund|remaining|total)(_(max|total|usdc|expected|completed|due))*"
+)
+NO_AMOUNTS = {"LeaderboardEntry.rank_value", "Inbox.unread_total", "ListingStats.jobs_paid"}
+
+
+def amounts_of(kind: Any) -> list[str]:
+    return [field for field, hint in fields_of(kind).items() if MONEY in marks_of(hint)]
+
+
+def is_whole_number(hint: Any) -> bool:
+    bare = hint.__origin__ if get_origin(hint) is Annotated else hint
+    return bare is int or (int in get_args(bare) and get_origin(bare) is not dict)
+
+
+def unmarked_amounts(kind: Any) -> list[str]:
+    """Whole numbers that are money by their name and do not say so."""
+    name = (get_origin(kind) or kind).__name__
+    return [
+        f"{name}.{field}"
+        for field, hint in fields_of(kind).items()
+        if AMOUNT.fullmatch(field) and is_whole_number(hint) and MONEY not in marks_of(hint)
+    ]
+
+
+def unspoken_amounts(kind: Any) -> list[str]:
+    """Amounts without their words beside them: `display` is for the first, `x_display` for any."""
+    fields, amounts = fields_of(kind), amounts_of(kind)
+    stems = {amount: {f"{amount}_display", f"{amount.partition('_')[0]}_display"} for amount in amounts}
+    said = amounts[:1] if "display" in fields else []
+    return [f"{kind}.{amount}" for amount in amounts if amount not in said and not stems[amount] & fields.keys()]
+
+
+def test_every_amount_is_in_minor_units_and_in_words() -> None:
+    kinds = record_types()
+    assert sum(map(len, map(amounts_of, kinds))) > 40
+    assert {field for kind in kinds for field in unmarked_amounts(kind)} == NO_AMOUNTS
+    assert [field for kind in kinds for field in unspoken_amounts(kind)] == []
+
+
+def test_a_record_with_amounts_in_words_makes_them_itself() -> None:
+    """Else they would stay what their default is."""
+    kinds = [kind for kind in record_types() if is_dataclass(kind) and amounts_in_words(kind)]
+    assert len(kinds) > 8
+    assert [kind for kind in kinds if not issubclass(kind, Priced)] == []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silent:
+    """A record whose maker forgot the words."""
+
+    price: Minor | None
+    fee_amount: int
+
+
+def test_a_new_amount_cannot_be_forgotten() -> None:
+    assert unmarked_amounts(Silent) == ["Silent.fee_amount"]
+    assert unspoken_amounts(Silent) == [f"{Silent}.price"]

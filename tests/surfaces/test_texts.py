@@ -146,7 +146,7 @@ def test_every_kind_of_event_that_can_happen_is_described_and_typed_for_webhooks
     assert {move.event for move in MOVES} - {None, "job.resolved"} <= set(PAYLOADS) <= KINDS
     section = TEXTS.events_md.split("\n## job.paid\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == [
-        "settlement_id", "transaction", "network", "amount", "output_revealed",
+        "settlement_id", "transaction", "network", "amount", "amount_display", "output_revealed",
     ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from tools.records.eventdata import ProposalChosen
 from tools.registry import operation
 from tools.rules.bounties import ProposalState, bounty_move, proposal_move
 from tools.rules.lifecycle import Actor
+from tools.rules.money import display
 from tools.steps.awarding import begin_job
 from tools.steps.bounties import BountyNamed, bounty_record, end, facts_of, over, own_bounty
 from tools.steps.capacity import take_job
@@ -128,6 +129,7 @@ def _tell_chosen(ctx: Context, row: ProposalRow, job_id: str) -> None:
         "proposal_id": row.id,
         "job_id": job_id,
         "price": row.price,
+        "price_display": display(row.price),
         "payment": "upfront" if row.payment == "upfront" else "on_delivery",
         "buyer_id": row.buyer_id,
     }

@@ -33,12 +33,14 @@ from tools.records.discovery import FeedItem, FeedPage, FirstPartyStats, Stats
 from tools.registry import operation
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import FILLS_CAPACITY
+from tools.rules.money import display_or_none
 from tools.steps.paging import cursor_to, place_of
 
 WEEK = timedelta(days=7)
 DONE = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 GOING_ON = FILLS_CAPACITY | {JobStatus.DELIVERED}
 FAR = 253_370_764_800_000_000  # the year 9999, in microseconds
+IN_WORDS = {"price": "display", "budget_max": "budget_display", "price_rounded": "display"}
 ROUNDED_TO = 10_000  # minor units: the price of a job is between its parties
 
 
@@ -161,7 +163,9 @@ def _completed(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
 
 
 def _money(told: Iterable[tuple[str, Any]]) -> dict[str, Json]:
-    return {**dict(told), "currency": "USDC"}
+    said = dict(told)
+    shown = {words: display_or_none(said[name]) for name, words in IN_WORDS.items() if name in said}
+    return {**said, **shown, "currency": "USDC"}
 
 
 def _item(ctx: Context, happened: _Happened) -> FeedItem:

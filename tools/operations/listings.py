@@ -1,7 +1,6 @@
 """Listings: offer a service, change it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal
 
@@ -36,7 +35,7 @@ from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.promises import keep_promise
 from tools.steps.standing import cards_of
 
-NO_STATS = orjson.dumps(asdict(ListingStats())).decode()
+NO_STATS = ListingStats().kept()
 OFFER_ERRORS = (
     ContentRejected,
     ListingLimit,

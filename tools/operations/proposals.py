@@ -37,6 +37,7 @@ from tools.registry import operation
 from tools.rules.bounties import ProposalState, proposal_move
 from tools.rules.ids import Prefix
 from tools.rules.lifecycle import Actor
+from tools.rules.money import display
 from tools.rules.pricing import MOST_PRICE
 from tools.steps.bounties import (
     BountyNamed,
@@ -241,6 +242,7 @@ def _tell_buyer(ctx: Context, row: ProposalRow, seller: AgentRow, warned: list[s
         "seller_id": seller.id,
         "seller_handle": seller.handle,
         "price": row.price,
+        "price_display": display(row.price),
         "payment": "upfront" if row.payment == "upfront" else "on_delivery",
         "message": row.message,
         "content_warnings": warned,

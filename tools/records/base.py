@@ -7,21 +7,33 @@ a time is ISO-8601 UTC text with milliseconds.
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
 
 import orjson
 from pydantic import Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from tools.records.words import Ours
+from tools.rules.money import display_or_none
 
 T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _THOUSANDTHS = tuple(f".{number:03d}Z" for number in range(1000))
 Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it is
-Minor = Annotated[int, Field(description="USDC minor units: 1000000 = 1 USDC")]
+MONEY: Final = "money"  # marks an amount in minor units
+Minor = Annotated[int, MONEY, Field(description="USDC minor units: 1000000 = 1 USDC")]
 SHOWN_ONCE = "shown once"  # marks a field that holds a secret
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """A record with amounts: where `x_display` stands beside an amount `x`, it is made here and never said by hand."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, shown in amounts_in_words(kind):
+            object.__setattr__(self, shown, display_or_none(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,18 @@ class Step:
     path: str | None = None
     deadline: Stamp | None = None
     body: Ours[dict[str, Json] | None] = None
+
+
+@cache
+def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
+    """The amounts of a record that stand in it in words too, each with the name of its words."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((name, f"{name}_display") for name in hints if f"{name}_display" in hints)
+
+
+def with_words(told: dict[str, Json], kind: type) -> dict[str, Json]:
+    """The data of an event with its amounts in words."""
+    return told | {shown: display_or_none(told[name]) for name, shown in amounts_in_words(kind) if name in told}
 
 
 def stamp(at: datetime) -> str:

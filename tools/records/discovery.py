@@ -6,24 +6,25 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Json, Minor, Stamp
+from tools.records.base import Json, Minor, Priced, Stamp
 from tools.records.bounties import HowToPropose
 from tools.records.listings import Listing
 from tools.records.words import Foreign, Ours, Own, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstPartyStats:
+class FirstPartyStats(Priced):
     """The same for what the operator's own agents do: contained in the figures beside it."""
 
     agents: int
     listings_active: int
     jobs_completed: int
     volume_usdc_completed: Minor
+    volume_usdc_completed_display: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class Stats(Priced):
     """The market in figures; made at most once a minute."""
 
     object: Literal["stats"] = "stats"
@@ -35,6 +36,7 @@ class Stats:
     jobs_open: Annotated[int, Field(description="ordered and not at an end")]
     bounties_open: int
     volume_usdc_completed: Annotated[Minor, Field(description="payments minus refunds of those jobs, minor units")]
+    volume_usdc_completed_display: str = ""
     settlements: Annotated[int, Field(description="verified payments, partial and orphaned ones too")]
     first_party: FirstPartyStats
     generated_at: Stamp

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Stamp, Step
+from tools.records.base import Json, Minor, Priced, Stamp, Step
 from tools.records.words import BuyersWords, Ours, Own, Theirs
 
 OUTCOME = Literal["buyer", "seller", "split"]
@@ -47,7 +47,7 @@ class Evaluator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checks:
+class Checks(Priced):
     """What can be said of a delivery without judging it."""
 
     output_schema: Annotated[
@@ -59,7 +59,8 @@ class Checks:
     revisions_used: int
     revisions_allowed: int
     paid: bool
-    price: Annotated[int | None, Field(description="minor units")]
+    price: Annotated[Minor | None, Field(description="minor units")]
+    price_display: str | None = None
     output_bytes: int | None
 
 

@@ -6,11 +6,20 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
 
-from tools.records.base import Json
+from tools.records.base import MONEY, Json
+from tools.records.identitydata import (
+    AgentReferred,
+    DomainRevoked,
+    DomainVerified,
+    Erc8004Linked,
+    KeyRotated,
+    KeysRecovered,
+    WalletChanged,
+)
 from tools.records.webhooks import WebhookDisabledData, WebhookTestData
 from tools.records.words import Ours, Own, Theirs
 
-Minor = Annotated[int, Field(description="USDC minor units")]
+Minor = Annotated[int, MONEY, Field(description="USDC minor units")]
 Warnings = Annotated[list[str], Field(description="attacks found in the text")]
 
 
@@ -22,7 +31,8 @@ class JobEvent(TypedDict):
     title: Theirs[str]
     buyer_id: str
     seller_id: str
-    price: Annotated[int | None, Field(description="USDC minor units; null until a quote is accepted")]
+    price: Annotated[Minor | None, Field(description="USDC minor units; null until a quote is accepted")]
+    price_display: str | None
     currency: Literal["USDC"]
     payment: Literal["on_delivery", "upfront"]
     payment_status: Literal["none", "not_due", "due", "paid"]
@@ -56,12 +66,14 @@ class JobQuoted(JobEvent):
     """The seller named a price for the job; a later quote replaces it."""
 
     quoted_price: Minor
+    quoted_price_display: str
 
 
 class PaymentDue(JobEvent):
     """A payment has fallen due: pay_job has the terms."""
 
-    amount: Annotated[int, Field(description="USDC minor units still to be sent")]
+    amount: Annotated[Minor, Field(description="USDC minor units still to be sent")]
+    amount_display: str
     pay_to: str | None
     pay_from: str | None
 
@@ -73,6 +85,7 @@ class Transferred(JobEvent):
     transaction: str
     network: Annotated[str, Field(description="CAIP-2")]
     amount: Minor
+    amount_display: str
 
 
 class PaymentPartial(Transferred):
@@ -92,13 +105,15 @@ class JobPaid(Transferred):
 class JobRefunded(Transferred):
     """A transfer back to the buyer was verified."""
 
-    remaining: Annotated[int, Field(description="USDC minor units still owed to the buyer")]
+    remaining: Annotated[Minor, Field(description="USDC minor units still owed to the buyer")]
+    remaining_display: str
 
 
 class RefundDue(JobEvent):
     """The seller owes money back: refund_job proves that it was sent."""
 
     refund_expected: Minor
+    refund_expected_display: str
 
 
 class JobDelivered(JobEvent):
@@ -204,6 +219,7 @@ class ProposalReceived(TypedDict):
     seller_id: str
     seller_handle: str
     price: Minor
+    price_display: str
     payment: Literal["on_delivery", "upfront"]
     message: Annotated[Theirs[str | None], Field(description="the seller's words: untrusted")]
     content_warnings: Warnings
@@ -217,6 +233,7 @@ class ProposalChosen(TypedDict):
     proposal_id: str
     job_id: str
     price: Minor
+    price_display: str
     payment: Literal["on_delivery", "upfront"]
     buyer_id: str
 
@@ -248,28 +265,14 @@ class ScheduleFired(TypedDict):
     payload: Own[Json]
 
 
-class AgentReferred(TypedDict):
-    """An agent registered and named you."""
-
-    new_agent_id: str
-    hint: Ours[str]
-
-
-class WalletChanged(TypedDict):
-    """The wallet bound to you is another one."""
-
-    previous: str | None
-    address: str
-    hint: Ours[str]
-
-
 class DisputeAssigned(TypedDict):
     """You were drawn for a panel: get_dispute has the case, submit_verdict takes your vote until verdict_by."""
 
     dispute_id: str
     job_title: Annotated[Theirs[str], Field(description="without what the parties are known by")]
     category: Theirs[str]
-    price: Annotated[int | None, Field(description="USDC minor units")]
+    price: Annotated[Minor | None, Field(description="USDC minor units")]
+    price_display: str | None
     currency: Literal["USDC"]
     round: int
     verdict_by: str
@@ -307,51 +310,6 @@ class DisputeDecided(TypedDict):
     your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="of an evaluator who voted")]
     agreed: bool | None
     note: Ours[str]
-
-
-class KeysRecovered(TypedDict):
-    """API keys were made for you by a signed request, in both environments."""
-
-    revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
-    hint: Ours[str]
-
-
-class KeyRotated(TypedDict):
-    """Your root key was changed: requests are signed with the new one from now on."""
-
-    old_did: str
-    new_did: str
-    hint: Ours[str]
-
-
-class DomainVerified(TypedDict):
-    """A domain is proven to be yours."""
-
-    domain: str
-    method: Literal["dns", "https"]
-    trust_tier: int
-    hint: Ours[str]
-
-
-class DomainRevoked(TypedDict):
-    """A domain counts as yours no longer."""
-
-    domain: str
-    reason: Annotated[
-        Literal["challenge_missing", "claimed_by_other_agent"],
-        Field(description="three daily checks found no proof, or another agent proved it later"),
-    ]
-    hint: Ours[str]
-
-
-class Erc8004Linked(TypedDict):
-    """A token of an ERC-8004 registry is linked to you."""
-
-    agent_id: Annotated[str, Field(description="of the token, decimal")]
-    chain_id: int
-    registry: Annotated[str, Field(description="CAIP-10")]
-    owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]
-    hint: Ours[str]
 
 
 PAYLOADS: Mapping[str, type] = {

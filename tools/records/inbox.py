@@ -59,7 +59,7 @@ class AwaitedVerdict:
     id: Annotated[str, Field(description="of the dispute")]
     title: Annotated[Theirs[str], Field(description="the job's, without what the parties are known by")]
     category: Theirs[str]
-    price: int | None
+    price: Minor | None
     display: str | None
     round: int
     verdict_by: Stamp

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Stamp, Step
+from tools.records.base import Json, Minor, Priced, Stamp, Step
 from tools.records.payments import PaymentTerms, Settlement
 from tools.records.words import BuyersWords, Foreign, Ours, Payload, SellersWords, Theirs
 
@@ -22,12 +22,12 @@ class Party:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPayment:
+class JobPayment(Priced):
     timing: Literal["on_delivery", "upfront"]
     status: Annotated[
         Literal["none", "not_due", "due", "paid"], Field(description="due: the buyer can pay now; none: free")
     ]
-    amount: Annotated[int | None, Field(description="the price, minor units; null until quoted")]
+    amount: Annotated[Minor | None, Field(description="the price, minor units; null until quoted")]
     currency: Literal["USDC"] = "USDC"
     display: str | None
     network: str
@@ -40,7 +40,8 @@ class JobPayment:
     paid_at: Stamp | None
     settlement: Settlement | None
     refund_due: bool
-    refund_expected: int | None
+    refund_expected: Minor | None
+    refund_expected_display: str | None = None
     refund: Settlement | None
 
 
@@ -107,7 +108,7 @@ class JobEventPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Priced):
     """A piece of work one agent ordered from another."""
 
     object: Literal["job"] = "job"
@@ -136,14 +137,17 @@ class Job:
     deliveries: Annotated[list[DeliveryRef], Field(description="every delivery, also before a revision")]
     content_warnings: list[str]
     units: int
-    price: int | None
+    price: Minor | None
+    price_display: str | None = None
     payment: JobPayment
     refund_due: bool
-    refund_expected: int | None
+    refund_expected: Minor | None
+    refund_expected_display: str | None = None
     refund: Settlement | None
     revision_count: int
     max_revisions: int
-    quoted_price: int | None
+    quoted_price: Minor | None
+    quoted_price_display: str | None = None
     quote_message: SellersWords[str | None]
     deadlines: Deadlines
     cancel_reason: Theirs[str | None]
@@ -190,7 +194,7 @@ class JobPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
+class Review(Priced):
     """A permanent rating of one party by the other."""
 
     object: Literal["review"] = "review"
@@ -201,7 +205,8 @@ class Review:
     role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
     rating: int
     comment: Theirs[str | None]
-    job_value: Annotated[int, Field(description="minor units paid for the job")]
+    job_value: Annotated[Minor, Field(description="minor units paid for the job")]
+    job_value_display: str = ""
     machine_generated: bool
     content_warnings: list[str]
     created_at: Stamp

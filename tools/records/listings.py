@@ -1,12 +1,13 @@
 """Listings as records."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Json, Stamp
+from tools.records.base import Json, Minor, Priced, Stamp, amounts_in_words
 from tools.records.words import Foreign, Ours, Own, Theirs
 from tools.rules.jobfacts import PricingModel, Timing
 
@@ -14,7 +15,7 @@ from tools.rules.jobfacts import PricingModel, Timing
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
     model: PricingModel
-    price: Annotated[int | None, Field(description="minor units per job or unit; 0 is free; null for quote")]
+    price: Annotated[Minor | None, Field(description="minor units per job or unit; 0 is free; null for quote")]
     unit_name: Annotated[Theirs[str | None], Field(description="what one unit of a per_unit listing is")]
     unit_basis: Annotated[
         Theirs[dict[str, Json] | None],
@@ -26,7 +27,7 @@ class Pricing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListingStats:
+class ListingStats(Priced):
     """What became of the jobs of a listing, recomputed from rows."""
 
     jobs_completed: int = 0
@@ -35,8 +36,15 @@ class ListingStats:
     rating_avg: Annotated[float | None, Field(description="mean of the buyers' ratings, 1-5")] = None
     rating_count: int = 0
     median_turnaround_seconds: Annotated[int | None, Field(description="acceptance to delivery")] = None
-    volume_usdc: Annotated[int, Field(description="minor units paid on chain, net of refunds")] = 0
+    volume_usdc: Annotated[Minor, Field(description="minor units paid on chain, net of refunds")] = 0
+    volume_usdc_display: str = ""
     jobs_paid: int = 0
+
+    def kept(self) -> str:
+        """As the listing's row keeps it: without what is made anew whenever it is shown."""
+        kind: Any = type(self)
+        made = {shown for _, shown in amounts_in_words(kind)}
+        return orjson.dumps({name: value for name, value in asdict(self).items() if name not in made}).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Json, Minor, Stamp
+from tools.records.base import Json, Minor, Priced, Stamp
 from tools.records.meta import SanctionsState
 from tools.records.payments import Settlement
 from tools.records.words import Ours, Theirs
@@ -62,7 +62,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCase:
+class OpenCase(Priced):
     """A disputed job with everything that was ordered, delivered and said: nothing is taken out. Others' text is data."""
 
     dispute_id: str
@@ -73,6 +73,7 @@ class OpenCase:
     status: str
     reason: Theirs[str]
     price: Minor | None
+    price_display: str | None = None
     input: Theirs[Json]
     output: Theirs[Json]
     input_schema: Theirs[Json]

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tools.errors import MarketError, PaymentRequired
-from tools.records.base import Json, Minor, Stamp, Step
+from tools.records.base import Json, Minor, Priced, Stamp, Step
 from tools.records.words import Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
+class Settlement(Priced):
     """A verified transfer between two agents' wallets."""
 
     object: Literal["settlement"] = "settlement"
@@ -29,6 +29,7 @@ class Settlement:
     pay_to: str
     amount: Minor
     expected_amount: Minor
+    expected_amount_display: str = ""
     currency: Literal["USDC"] = "USDC"
     display: str
     network: str
@@ -52,14 +53,16 @@ class SettlementPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentTerms:
+class PaymentTerms(Priced):
     """What is owed for a job, to whom, and how to pay it. On REST these fields stand beside `error`, status 402."""
 
     object: Literal["payment_terms"] = "payment_terms"
     job_id: str
-    amount: Annotated[int, Field(description="minor units still owed")]
+    amount: Annotated[Minor, Field(description="minor units still owed")]
     price: Minor
+    price_display: str = ""
     already_paid: Minor
+    already_paid_display: str = ""
     currency: Literal["USDC"] = "USDC"
     display: str
     network: str

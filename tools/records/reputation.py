@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Json, Minor, Stamp
+from tools.records.base import Json, Minor, Priced, Stamp
 from tools.records.receipts import Signature
 from tools.records.words import Foreign, Ours, Theirs
 
@@ -43,13 +43,14 @@ EXPLAIN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CategoryFigures:
+class CategoryFigures(Priced):
     """One side of an agent in one category."""
 
     category: Theirs[str]
     jobs_completed: int
     jobs_failed: int
     volume_usdc: Minor
+    volume_usdc_display: str = ""
     rating_avg: Average
     rating_weighted: Weighted
     rating_count: int
@@ -57,7 +58,7 @@ class CategoryFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Priced):
     """What an agent has done as seller, or as buyer."""
 
     jobs_completed: int
@@ -74,8 +75,10 @@ class Side:
     first_party_counterparties: int
     third_party_counterparties: Annotated[int, Field(description="without jobs of the operator's agents")]
     free_counterparties: Annotated[int, Field(description="agents met in free jobs; counted apart")]
-    volume_usdc: Annotated[int, Field(description="minor units, net of refunds")]
+    volume_usdc: Annotated[Minor, Field(description="minor units, net of refunds")]
+    volume_usdc_display: str = ""
     third_party_volume_usdc: Minor
+    third_party_volume_usdc_display: str = ""
     rating_avg: Average
     rating_weighted: Weighted
     rating_count: int
@@ -157,7 +160,7 @@ class LeaderboardEntry:
     agent: Leader
     jobs_completed: int
     counterparties: Annotated[int, Field(description="distinct third-party wallets")]
-    volume_usdc: Annotated[int, Field(description="third-party minor units, net of refunds")]
+    volume_usdc: Annotated[Minor, Field(description="third-party minor units, net of refunds")]
     volume_display: str
     rating_avg: Average
     score: int

@@ -22,6 +22,10 @@ def display(amount_minor: int) -> str:
     return f"{whole}.{minor:06d} USDC"
 
 
+def display_or_none(amount_minor: int | None) -> str | None:
+    return None if amount_minor is None else display(amount_minor)
+
+
 def price_display(model: str, price: int | None, unit_name: str | None = None) -> str:
     """`0.250000 USDC per job`, `0.250000 USDC per <unit_name>`, `free` or `quote per job`; `price` is in minor units."""
     if model == PricingModel.QUOTE:

@@ -14,7 +14,7 @@ from tools.house import House
 from tools.ports import Dns, Env, Unanswered, Web, World
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.domains import DnsProof, FileProof, Instructions
-from tools.records.eventdata import DomainRevoked, DomainVerified
+from tools.records.identitydata import DomainRevoked, DomainVerified
 from tools.rules.domains import claim_text, dns_name, https_url, in_file, in_records
 from tools.rules.outgoing import BadTarget, Unreached, judge_target
 from tools.steps.agents import change_agent

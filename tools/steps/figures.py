@@ -133,7 +133,7 @@ def _write(tx: Tx, listing: ListingRow, tally: Tally) -> None:
 
 
 def _stats(tally: Tally, median_seconds: int | None) -> str:
-    stats = ListingStats(
+    return ListingStats(
         jobs_completed=tally.completed,
         jobs_failed=tally.failed,
         distinct_buyers=tally.buyers,
@@ -142,8 +142,7 @@ def _stats(tally: Tally, median_seconds: int | None) -> str:
         median_turnaround_seconds=median_seconds,
         volume_usdc=tally.volume_minor,
         jobs_paid=tally.paid,
-    )
-    return orjson.dumps(asdict(stats)).decode()
+    ).kept()
 
 
 def _from_rows(tx: Tx, listing_id: str) -> list[object]:

@@ -14,7 +14,7 @@ from tools.context import Context
 from tools.house import House
 from tools.ports import Chain, Env, World
 from tools.records.base import Json, stamp
-from tools.records.eventdata import Erc8004Linked
+from tools.records.identitydata import Erc8004Linked
 from tools.rules.erc8004 import (
     OWNER_OF,
     TOKEN_URI,

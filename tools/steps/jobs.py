@@ -34,8 +34,8 @@ from tools.errors import InvalidTransition, NotFound
 from tools.errors.base import Json
 from tools.identity import need_scope
 from tools.ports import Env
-from tools.records.base import stamp_or_none
-from tools.records.eventdata import JobEvent
+from tools.records.base import stamp_or_none, with_words
+from tools.records.eventdata import PAYLOADS, JobEvent
 from tools.registry import CATALOGUE
 from tools.rules.attention import Attention, attention
 from tools.rules.jobfacts import (
@@ -51,6 +51,7 @@ from tools.rules.jobfacts import (
     refund_expected,
 )
 from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
+from tools.rules.money import display_or_none
 from tools.rules.panel import Handover
 from tools.steps.figures import recount
 from tools.steps.messages import write_note
@@ -236,7 +237,7 @@ def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
 
 def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
     """The audit row of something that happened to a job, and its event to both parties."""
-    row = seen.row
+    row, told = seen.row, with_words(told, PAYLOADS[event])
     ctx.tx.append(
         JobEventRow,
         job_id=row.id,
@@ -262,6 +263,7 @@ def common_data(seen: SeenJob, now: datetime) -> JobEvent:
         "buyer_id": row.buyer_id,
         "seller_id": row.seller_id,
         "price": row.price,
+        "price_display": display_or_none(row.price),
         "currency": "USDC",
         "payment": facts.timing.value,
         "payment_status": payment_status(facts, now).value,

@@ -32,6 +32,7 @@ from tools.records.eventdata import DisputeAssigned, DisputeDecided, DisputeEsca
 from tools.rules.draw import drawn, hash_of, list_text
 from tools.rules.jobfacts import Outcome
 from tools.rules.lifecycle import Actor, allowed
+from tools.rules.money import display_or_none
 from tools.rules.panel import Decision, Draw, Escalation, Handover, Lapse, Step, majority, seated
 from tools.steps.anonymity import of_delivery, veils_of
 from tools.steps.casefile import title_and_category
@@ -277,6 +278,7 @@ def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None
         "job_title": case.title,
         "category": case.category,
         "price": seen.row.price,
+        "price_display": display_or_none(seen.row.price),
         "currency": "USDC",
         "round": case.round,
         "verdict_by": until,
