@@ -80,7 +80,9 @@ class Standing:
         if op.name == "link_erc8004":  # whose agent_id is a token's number
             return dict(example)
         needed = [name for name, one in op.input.model_fields.items() if one.is_required()]
-        return {**example, **{name: self.known[name] for name in needed if name not in example or name in self.known}}
+        at_once = {"wait_seconds": 0} if "wait_seconds" in op.input.model_fields else {}  # the clock stands
+        known = {name: self.known[name] for name in needed if name not in example or name in self.known}
+        return {**example, **known, **at_once}
 
     @property
     def ids(self) -> dict[str, str]:

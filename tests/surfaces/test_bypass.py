@@ -46,7 +46,7 @@ FORBIDDEN: Refusal = ("permission_error", "forbidden", None)
 NO_ARGUMENT: Refusal = ("validation_error", "invalid_request", "api_key")
 STATUS = {"unauthenticated": 401, "forbidden": 403, "not_found": 404, "invalid_request": 400}
 # a listing is for whoever orders, a bounty for whoever proposes; a key of memory and a claim of a domain are each agent's own
-FOR_EVERYBODY = {"create_job", "put_memory", "propose_on_bounty", "list_proposals", "add_domain"}
+FOR_EVERYBODY = {"create_job", "hire", "put_memory", "propose_on_bounty", "list_proposals", "add_domain"}
 DONE_ALREADY = {"delete_memory"}  # that it is not there is what was asked for
 OF_BOTH_ENVIRONMENTS = {"key", "key_id", "domain"}  # an agent's memory, its keys, its domains
 
