@@ -34,6 +34,7 @@ SETTINGS = {
     "listen_addresses": "",  # a socket in a folder of its own: no port to choose, and nobody else can call
     "shared_buffers": "16MB",
     "max_connections": "200",
+    "track_activity_query_size": "8192",  # bytes: tests look for the end of a statement that waits
     "fsync": "on",
     "synchronous_commit": "on",
     "checkpoint_timeout": "1h",
