@@ -67,15 +67,13 @@ class Table:
         return next((found for head, found in self.open.items() if parts[: len(head)] == head != parts), None)
 
 
-VERSIONED = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
-
-
 class Rest:
     """The facade. `approach_of` reads who calls from the request; everything else is the door's."""
 
     def __init__(self, market: Market, approach_of: ApproachOf) -> None:
         self.market, self.approach_of = market, approach_of
         self.table = Table([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
+        self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         approach = self.approach_of(scope, Surface.REST)
@@ -95,7 +93,7 @@ class Rest:
             await self._stream(op, given, approach, scope, receive, send)
             return
         answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
-        tag_of = version_tag if op.path in VERSIONED else etag
+        tag_of = version_tag if op.path in self.versioned else etag
         await self._send(scope, send, answer, [], tag_of, op.kept_seconds)
 
     async def _stream(
