@@ -29,7 +29,7 @@ HOUSE = house(Limits())
 TEXTS = Texts(OPERATIONS, HOUSE)
 OPENAPI = openapi(OPERATIONS, HOUSE)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", SERVER_PATH, TOKEN_PATH}
+SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", "/a2a/agents/{handle}", SERVER_PATH, TOKEN_PATH}
 OUTSIDE = {  # names that are not ours: of wallets, of OAuth and JWT, of RFC 9421, of OpenAPI, the platform as a sender, of the sandbox's chain
     "personal_sign", "client_credentials", "private_key_jwt", "iss", "sub", "aud", "exp", "jti", "created", "nonce",
     "servers", "system", "dev_faucet", "dev_gas", "contract.functions.transfer",

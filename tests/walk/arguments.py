@@ -393,8 +393,8 @@ STANDS: dict[str, tuple[str, str]] = {
     "accept_job": ("open", "seller"),
     "accept_quote": ("quoted", "buyer"),
     "cancel_job": ("open", "buyer"),
-    "create_job": ("open", "buyer"),
-    "hire": ("open", "buyer"),
+    "create_job": ("completed", "buyer"),
+    "hire": ("completed", "buyer"),
     "decline_job": ("quote requested", "seller"),
     "deliver_job": ("under revision", "seller"),
     "dispute_job": ("revealed", "buyer"),
@@ -416,7 +416,7 @@ async def call_as_usual(walk: Walk, operation: str) -> None:
     """The usual call of an operation, on a job that stands where it must."""
     place, role = STANDS.get(operation, ("", ""))
     if place:
-        job_id = await reach(walk, place, walk.buyers[len(walk.jobs) % len(walk.buyers)])  # one holds half the places
+        job_id = await reach(walk, place, walk.buyers[0])
         assert job_id, "the seller takes no more jobs"
         buyer, seller = walk.jobs[job_id]
     await call(walk, operation, (buyer if role == "buyer" else seller) if place else walk.sellers[0])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -116,16 +116,21 @@ async def stats_are_the_scripts_sums(ledger: Ledger, bounties_open: dict[str, in
             "jobs_completed": sum(deal.done for deal in deals),
             "jobs_open": sum(deal.status in UNFINISHED for deal in deals),
             "bounties_open": bounties_open[on],
-            "volume_usdc_completed": sum(deal.volume_minor for deal in deals),
+            **_volume(deals),
             "settlements": sum(deal.payments for deal in deals),
             "first_party": {
                 "agents": 1,
                 "listings_active": house,
                 "jobs_completed": sum(deal.done for deal in own),
-                "volume_usdc_completed": sum(deal.volume_minor for deal in own),
+                **_volume(own),
             },
         }
         assert shown == expected
+
+
+def _volume(deals: Iterable[Any]) -> dict[str, Any]:
+    minor = sum(deal.volume_minor for deal in deals)
+    return {"volume_usdc_completed": minor, "volume_usdc_completed_display": display(minor)}
 
 
 # -- disputes ----------------------------------------------------------------------------------------------------------

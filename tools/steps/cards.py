@@ -27,7 +27,7 @@ def card_of(
         "provider": {"organization": house.brand, "url": house.base_url},
         "documentationUrl": f"{house.base_url}/llms.txt",
         "supportedInterfaces": [
-            {"url": f"{house.base_url}{at}", "protocolBinding": binding, "protocolVersion": "1.0"}
+            {"url": house.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
             for binding in ("JSONRPC", "HTTP+JSON")
         ],
         "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True} | capabilities,
