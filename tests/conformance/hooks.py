@@ -59,9 +59,9 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
         query["wait_seconds"] = "0"
     wrong = case.meta is not None and case.meta.is_negative_at(ParameterLocation.HEADER)
     op = CATALOGUE.get(operation_of(case))  # the login is none of the market's
-    if op is not None and op.follow is not None and isinstance(case.body, dict):
-        if str(case.body.get("wait_seconds", MOST_WAITED)) in LONG_WAITS:
-            case.body["wait_seconds"] = 0
+    follows = op is not None and op.follow is not None and isinstance(case.body, dict)
+    if follows and str(case.body.get("wait_seconds", MOST_WAITED)) in LONG_WAITS:
+        case.body["wait_seconds"] = 0
     if op is not None and op.auth == "signed" and not wrong:
         case._has_explicit_auth = True
         kwargs["auth"] = Signs(*os.environ[SIGNER].split(":"))
