@@ -6,8 +6,10 @@ from tests.trading import PRICE
 from tests.world.cast import COUNTED, World
 from tests.world.deals import Deal, Ledger
 from tests.world.script import Story, together
+from tools.rules.money import display
 
 HANA, IVO, JUN = COUNTED
+WORDS = "_display"
 QUARTER = {"volume_usdc": 250_000, "third_party_volume_usdc": 250_000}
 ONE_WALLET = {"distinct_counterparties": 1, "third_party_counterparties": 1}
 TWO_WALLETS = {"distinct_counterparties": 2, "third_party_counterparties": 2}
@@ -94,8 +96,11 @@ async def trade_to_be_counted(ledger: Ledger) -> None:
 async def figures(world: World, name: str) -> Any:
     """An agent's score on test, and those figures of both sides that are not nought or nothing."""
     said = (await world.call("get_reputation", None, agent_id=world.cast[name].id, env="test"))["test"]
-    sides = {
-        side: {figure: value for figure, value in said[side].items() if value and figure != "categories"}
-        for side in ("as_seller", "as_buyer")
-    }
-    return {"score": said["score"], **sides}
+    return {"score": said["score"], **{side: _told(said[side]) for side in ("as_seller", "as_buyer")}}
+
+
+def _told(side: dict[str, Any]) -> dict[str, Any]:
+    """The figures that are something; an amount in words is held against its number."""
+    words = {figure: value for figure, value in side.items() if figure.endswith(WORDS)}
+    assert words == {figure: display(side[figure.removesuffix(WORDS)]) for figure in words}
+    return {figure: value for figure, value in side.items() if value and figure not in {"categories", *words}}
