@@ -74,6 +74,8 @@ class Caller:
     async def call(self, tool: str, **arguments: Any) -> JsonObject:
         given = arguments | ({"api_key": self.key} if self.key else {})
         answer = await self.client.call_tool_mcp(tool, given)
+        if answer.structured_content is not None:  # the record itself; in the text others' words are fenced
+            return checked(tool, answer.structured_content)
         text = next(part.text for part in answer.content if isinstance(part, TextContent))
         return checked(tool, json.loads(text))
 
