@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -73,6 +73,13 @@ class SQLite(Database):
         if code == sqlite3.SQLITE_INTERRUPT:
             return TooSlow(str(error))
         return Unavailable(str(error)) if code in FAILURES else error
+
+    def drop(self, tx: Tx) -> None:
+        """A connection with a statement that somebody still holds (an error's traceback does) stays open when it is
+        closed, and its transaction with it: nobody could write until that error is forgotten."""
+        with suppress(self.module.Error):
+            tx.cursor.execute("ROLLBACK")
+        super().drop(tx)
 
     def close(self) -> None:
         super().close()

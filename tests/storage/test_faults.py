@@ -108,6 +108,22 @@ async def test_a_stray_stop_iteration_leaves_nobody_unanswered(store: Store) -> 
         await store.scan(lambda tx: next(iter(())))
 
 
+async def test_a_lost_connection_holds_nothing_though_its_error_is_still_held(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error's traceback holds the connection's last statement: whoever keeps the one keeps the other."""
+
+    def fail(database: Database, tx: Tx) -> None:
+        tx.add(tx.all(all_jobs)[0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store.database), "finish", fail)
+        with pytest.raises(Unavailable) as held:
+            await store.write(place)
+    assert await asyncio.wait_for(store.write(place), 3)
+    assert held.value.__cause__ is not None
+
+
 async def test_a_failing_commit_fails_its_whole_batch_and_keeps_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
