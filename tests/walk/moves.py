@@ -90,7 +90,7 @@ async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: P
 def judge(action: str, before: Json, after: Json, answer: Answer, *, sure: bool) -> None:
     said = (action, before["role"], before["status"], before["available_actions"], answer.status, answer.body)
     if before["status"] == "disputed" != after["status"]:
-        return  # its deadline had passed and nobody was left to be drawn: no read draws seats, so the call decided it
+        before = after  # its deadline had passed and nobody was left to be drawn: no read draws seats, so the call decided it
     code = answer.error["code"] if answer.error else None
     if code == "invalid_transition":
         assert answer.error is not None

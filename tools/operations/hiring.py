@@ -1,10 +1,7 @@
 """Hiring: order a listing and wait until it is the buyer's turn, in one call."""
 
-from typing import Any
-
 from pydantic import Field
 
-from storage.tables import WalletRow
 from tools.arguments import MOST_WAITED
 from tools.context import Context
 from tools.records.base import Json
@@ -62,6 +59,5 @@ def _hired(ctx: Context, seen: SeenJob, warned: Warnings) -> Hired:
     job = created_record(ctx, seen, warned)
     terms = None
     if payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE and ctx.env in ctx.world.chains:
-        wallet: Any = ctx.tx.get(WalletRow, ctx.agent, ctx.env)
-        terms = payment_terms(ctx, seen, wallet and wallet.address)
+        terms = payment_terms(ctx, seen)
     return Hired(job=job, terms=terms, next_steps=job.next_steps if terms is None else terms.next_steps)

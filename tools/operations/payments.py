@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from storage.held import wallets_ever_held
-from storage.tables import SettlementKind, SettlementRow, SettlementStatus, WalletRow
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus
 from storage.unit import Tx
 from tools.context import Context, Outside
 from tools.errors import (
@@ -181,8 +181,7 @@ def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
         return job_record(ctx, seen)
     _check_due(ctx, seen, None)
     _check_chain(ctx)
-    wallet = ctx.tx.get(WalletRow, seen.row.buyer_id, ctx.env)
-    return payment_terms(ctx, seen, wallet.address if wallet else None)
+    return payment_terms(ctx, seen)
 
 
 def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:

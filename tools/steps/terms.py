@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from storage.tables import WalletRow
 from tools.context import Context, Outside
 from tools.errors import AddressSanctioned
 from tools.ports import Sanctions
@@ -13,11 +14,12 @@ from tools.steps.jobs import SeenJob
 from tools.steps.links import step, steps, wallet_step
 
 
-def payment_terms(ctx: Context, seen: SeenJob, buyer_wallet: str | None) -> PaymentTerms:
+def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
     """What the buyer still owes for this job and how to pay it."""
     row, facts, network = seen.row, seen.facts, ctx.network
     owed = (row.price or 0) - facts.partial_minor
-    payer = row.pay_from or buyer_wallet
+    wallet = ctx.tx.get(WalletRow, row.buyer_id, ctx.env)
+    payer = row.pay_from or (wallet.address if wallet else None)
     return PaymentTerms(
         job_id=row.id,
         amount=owed,
