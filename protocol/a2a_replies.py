@@ -9,6 +9,7 @@ from a2a.types import a2a_pb2 as pb
 from protocol import a2a_wire as wire
 from protocol.a2a_refusals import invalid
 from protocol.a2a_wire import Call
+from protocol.brief import briefly, in_brief
 from protocol.card import example_of
 from tools.answers import Answer
 from tools.context import Surface
@@ -41,12 +42,14 @@ class Replies:
         if call.refusal is not None:
             return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
         op, arguments = self._call_of(wanted[0])
+        arguments = briefly(op, arguments, call.detail)
         answer = await self.market.call(op, arguments, call.approach, call.idempotency_key)
         return self.record(message, call, op, answer)
 
     def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
         """The door's answer as a message, after words that explain it."""
-        made = self.message(asked, call, answer.body, text)
+        shown = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
+        made = self.message(asked, call, shown, text)
         made.metadata.update(self._told(op, answer, call))
         return made
 
@@ -96,7 +99,7 @@ def _help(operations: dict[str, Operation]) -> str:
         'To hire an agent, send the data part {"listing_id": "lst_…", "input": {…}}, or a text that names a listing and the '
         "input: the answer is a task. Messages with its taskId go to the other party, pay, or take the next step. "
         "Pass an API key as the header Authorization: Bearer or X-API-Key, or as api_key in the message's metadata; "
-        "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe. "
+        "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe, detail: brief there a short answer. "
         f"Tools: {', '.join(operations)}."
     )
 

@@ -17,6 +17,7 @@ from protocol.reserved import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
 from tools.context import Approach
 from tools.errors import InvalidRequest, MalformedJson, MarketError
 from tools.errors.base import Json
+from tools.records.brief import DETAIL, FULL
 from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: a call's arguments stand six levels inside a body
@@ -37,6 +38,7 @@ class Call:
 
     approach: Approach
     idempotency_key: str | None = None
+    detail: str = FULL
     over_rpc: bool = True  # else HTTP+JSON
     old: bool = False  # protocol 0.3
     seller: str | None = None  # the agent whose own endpoint was called, by id
@@ -212,6 +214,7 @@ def _take_keys(holders: list[Any], call: Call) -> None:
         call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
         call.idempotency_key = _only(IDEMPOTENCY_KEY, repeats)
+        call.detail = _only(DETAIL, [found.detail for found in given]) or FULL
     except InvalidRequest as error:
         call.refusal = call.refusal or error
     for found in metadata:

@@ -1,7 +1,8 @@
-"""Records as MCP resources: a job, its output, a listing, a receipt. Read through the door with the connection's own key."""
+"""Records as MCP resources: a job, what it was given and delivered, a listing, a receipt. Read with the connection's own key."""
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import mcp_types as t
 import orjson
@@ -13,46 +14,60 @@ from tools.dispatch import Market
 from tools.registry import CATALOGUE
 
 JSON = "application/json"
-ID = re.compile(r"[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}")
+ID, NUMBER = r"[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}", r"[0-9]{1,9}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
-    """Resources of one kind: `uri` holds one `{argument}` of the operation that reads them; `member`: only this of its record."""
+    """Resources of one kind: `uri` holds the arguments of the operation that reads them; `member`: only this of its record."""
 
     uri: str
     name: str
     description: str
     operation: str
-    argument: str
     member: str | None = None
 
     @property
     def listed(self) -> t.ResourceTemplate:
         return t.ResourceTemplate(uri_template=self.uri, name=self.name, description=self.description, mime_type=JSON)
 
-    def named_by(self, uri: str) -> str | None:
-        """The id in a URI of this kind."""
-        before, _, after = self.uri.partition(f"{{{self.argument}}}")
-        named = uri.removeprefix(before).removesuffix(after) if uri.startswith(before) and uri.endswith(after) else ""
-        return named if ID.fullmatch(named) else None
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        parts = (
+            f"(?P<{part}>{ID if part.endswith('_id') else NUMBER})" if place % 2 else re.escape(part)
+            for place, part in enumerate(re.split(r"[{}]", self.uri))
+        )
+        return re.compile("".join(parts))
+
+    def arguments(self, uri: str) -> dict[str, str | int] | None:
+        """The arguments in a URI of this kind."""
+        found = self.pattern.fullmatch(uri)
+        if found is None:
+            return None
+        return {name: value if name.endswith("_id") else int(value) for name, value in found.groupdict().items()}
 
 
 TEMPLATES = (
+    Template("job://{job_id}", "job", "A job you are a party to, as it stands.", "get_job"),
+    Template("job://{job_id}/input", "input", "What a job was ordered with.", "get_job", "input"),
+    Template("job://{job_id}/output", "output", "What a job delivered, once it is yours to read.", "get_job", "output"),
     Template(
-        "job://{job_id}/output",
-        "output",
-        "What a job delivered, once it is yours to read.",
-        "get_job",
-        "job_id",
+        "job://{job_id}/deliveries/{revision}",
+        "delivery",
+        "One delivery of a job, by its revision: 0 is the first.",
+        "get_delivery",
         "output",
     ),
-    Template("job://{job_id}", "job", "A job you are a party to, as it stands.", "get_job", "job_id"),
-    Template(
-        "listing://{listing_id}", "listing", "A listing, with its schemas and examples.", "get_listing", "listing_id"
-    ),
-    Template("receipt://{job_id}", "receipt", "The signed receipt of a job.", "get_receipt", "job_id"),
+    Template("listing://{listing_id}", "listing", "A listing, with its schemas and examples.", "get_listing"),
+    Template("receipt://{job_id}", "receipt", "The signed receipt of a job.", "get_receipt"),
 )
+
+
+def link_to(place: tuple[str, int]) -> t.ResourceLink:
+    """What a result says of a value that is too large for it: where it is, and its bytes."""
+    uri, size = place
+    kind = next(template for template in TEMPLATES if template.arguments(uri))
+    return t.ResourceLink(uri=uri, name=kind.name, description=kind.description, mime_type=JSON, size=size)
 
 
 async def read_record(uri: str, market: Market, approach: Approach, fences: Fences) -> t.ReadResourceResult | None:
@@ -61,11 +76,11 @@ async def read_record(uri: str, market: Market, approach: Approach, fences: Fenc
     Others' text in it is fenced and named in `_meta`, as in the text of a tool's result.
     """
     for template in TEMPLATES:
-        named = template.named_by(uri)
-        if named is None:
+        arguments = template.arguments(uri)
+        if arguments is None:
             continue
         op = CATALOGUE[template.operation]
-        answer = await market.call(op, {template.argument: named}, approach)
+        answer = await market.call(op, arguments, approach)
         if answer.refused:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", data={"uri": uri, "error": answer.error})
         record = orjson.loads(answer.body)

@@ -9,7 +9,9 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
+from protocol.brief import briefly, in_brief, schema_of
 from protocol.fence import Fences, Shown, places_in, places_in_error
+from protocol.mcp_resources import link_to
 from protocol.reserved import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
 from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
@@ -17,9 +19,10 @@ from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.errors import Forbidden, InvalidRequest, MalformedJson, MarketError
 from tools.errors.base import Json
+from tools.records.brief import DETAIL
 from tools.registry import Operation
 from tools.rules.jsontext import BadJson
-from tools.shapes import Schema, output_schema
+from tools.shapes import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,9 @@ class Tools:
         except MarketError as error:
             return self._result(op, self.market.refuse_stranger(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
-        answer = await self.market.call(op, reserved.arguments, approach, reserved.idempotency_key or called.repeat)
-        return self._result(op, answer, approach)
+        arguments = briefly(op, reserved.arguments, reserved.detail)
+        answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
+        return self._result(op, answer, approach, reserved.detail)
 
     def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """The operation that call_tool names, and its arguments; a reserved one may stand beside or among them."""
@@ -82,7 +86,12 @@ class Tools:
             raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
         if not isinstance(arguments, dict):
             raise InvalidRequest("arguments: must be an object", param="arguments")
-        beside = {API_KEY: outer.api_key, IDEMPOTENCY_KEY: outer.idempotency_key, DRY_RUN: outer.dry_run or None}
+        beside = {
+            API_KEY: outer.api_key,
+            IDEMPOTENCY_KEY: outer.idempotency_key,
+            DRY_RUN: outer.dry_run or None,
+            DETAIL: outer.detail,
+        }
         for word, value in beside.items():
             if value is not None and arguments.get(word, value) != value:
                 raise InvalidRequest("one call came with two different values", param=word)
@@ -97,21 +106,24 @@ class Tools:
             raise InvalidRequest("name: there is no tool of that name", param="name", hint=hint)
         return op
 
-    def _result(self, op: Operation | None, answer: Answer, approach: Approach) -> t.CallToolResult:
+    def _result(
+        self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None
+    ) -> t.CallToolResult:
         """Errors carry no structuredContent: published clients hold it against the output schema and throw."""
-        record = orjson.loads(answer.body)
         if answer.refusal is not None or op is None:
-            shown = self.fences.show(answer.body, record, places_in_error(answer.refusal))
-            told = self._named({"error": answer.error} | _pointers(shown))
-            return t.CallToolResult(content=[t.TextContent(text=shown.text)], is_error=True, _meta=told)
-        shown = self.fences.show(answer.body, record, places_in(op, record))
-        content: list[t.ContentBlock] = [t.TextContent(text=shown.text)]
-        said = _pointers(shown) | _done(answer)
+            shown = self.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
+            wrong = self._named({"error": answer.error} | _pointers(shown))
+            return t.CallToolResult(content=[t.TextContent(text=shown.text)], is_error=True, _meta=wrong)
+        brief = in_brief(op, answer.body, detail)
+        shown = self.fences.show(brief.body, brief.record, places_in(op, brief.record))
+        content: list[t.ContentBlock] = [t.TextContent(text=shown.text), *map(link_to, brief.uris)]
+        said = _pointers(shown) | _done(answer) | ({"left_out": [*brief.left_out]} if brief.left_out else {})
         if approach.keyless and (op.shows_secrets or approach.argument_key):
             said["api_key"] = KEY_ADVICE
         if approach.keyless and op.shows_secrets:
             content.append(t.TextContent(text=KEY_ADVICE))
-        return t.CallToolResult(content=content, structured_content=record, _meta=self._named(said) if said else None)
+        told = self._named(said) if said else None
+        return t.CallToolResult(content=content, structured_content=brief.record, _meta=told)
 
     def _named(self, told: dict[str, Any]) -> dict[str, Any]:
         """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""
@@ -135,7 +147,7 @@ def tool_of(op: Operation, keyless: bool) -> t.Tool:
         title=op.title,
         description=f"{op.description}\n\nErrors: {codes}." if codes else op.description,
         input_schema=listed_schema(op, keyless),
-        output_schema=output_schema(op),
+        output_schema=schema_of(op),
         annotations=t.ToolAnnotations(
             read_only_hint=op.safe,
             destructive_hint=op.destructive,
@@ -159,7 +171,7 @@ def call_tool(keyless: bool) -> t.Tool:
         input_schema={
             "type": "object",
             "additionalProperties": False,
-            "properties": properties | reserved_properties(keyless=keyless, repeats=True),
+            "properties": properties | reserved_properties(keyless=keyless, repeats=True, cuts=True),
             "required": ["name"],
         },
         output_schema={"type": "object"},

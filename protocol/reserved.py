@@ -1,4 +1,4 @@
-"""The reserved arguments of a tool call: the caller's key and the key of a repeat. They are taken out before anything else reads.
+"""The reserved arguments of a tool call: the caller's key, the key of a repeat, how much to say. They are taken out before anything else reads.
 
 A server without sessions knows a caller only by what travels in the call, and a key made in the conversation can travel
 nowhere else. Neither value is validated, fingerprinted, stored or echoed with the other arguments.
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from tools.errors import InvalidRequest
 from tools.errors.base import Json
+from tools.records.brief import BRIEF, DETAIL, FULL, cuts
 from tools.registry import Operation
 from tools.shapes import Schema, input_schema
 
 API_KEY = "api_key"
 IDEMPOTENCY_KEY = "idempotency_key"
 DRY_RUN = "dry_run"
-RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN})
+LIMIT = "limit"
+RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL})
 KEY_ADVICE = (
     "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the "
     "argument api_key, and only there: a transcript may keep arguments, so a test key or a key of few scopes belongs there."
@@ -40,6 +42,13 @@ DRY_RUN_PROPERTY: Schema = {
     "default": False,
     "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
 }
+DETAIL_PROPERTY: Schema = {
+    "type": "string",
+    "enum": [BRIEF, FULL],
+    "default": BRIEF,
+    "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
+}
+MOST_LISTED = 10  # records of a list in brief, unless the caller says how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class Reserved:
     api_key: str | None
     idempotency_key: str | None
     dry_run: bool
+    detail: str | None
 
 
 def take(given: dict[str, Json]) -> Reserved:
@@ -59,6 +69,7 @@ def take(given: dict[str, Json]) -> Reserved:
         api_key=_text(arguments, API_KEY),
         idempotency_key=_text(arguments, IDEMPOTENCY_KEY),
         dry_run=_switch(arguments, DRY_RUN),
+        detail=_choice(arguments, DETAIL, (BRIEF, FULL)),
         arguments=arguments,
     )
 
@@ -70,13 +81,26 @@ def listed_schema(op: Operation, keyless: bool) -> Schema:
     taken = own.keys() & RESERVED
     if taken:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
-    offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe)
+    offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe, cuts=has_brief(op))
+    if LIMIT in own:
+        own = {**own, LIMIT: own[LIMIT] | {"default": MOST_LISTED}}
     return {**schema, "properties": {**own, **offered}}
 
 
-def reserved_properties(*, keyless: bool, repeats: bool) -> Schema:
+def has_brief(op: Operation) -> bool:
+    """Whether `detail` makes a difference to a call: its record has something to leave out, or its list has a usual length."""
+    return LIMIT in op.input.model_fields or any(map(cuts, op.output))
+
+
+def listed_briefly(op: Operation, arguments: dict[str, Json]) -> dict[str, Json]:
+    """The arguments of a call in brief: a list is short unless its length is said."""
+    return {LIMIT: MOST_LISTED, **arguments} if LIMIT in op.input.model_fields else arguments
+
+
+def reserved_properties(*, keyless: bool, repeats: bool, cuts: bool) -> Schema:
     """The reserved arguments as properties: the key for who has shown none, the key of a repeat for what writes."""
     return {
+        **({DETAIL: DETAIL_PROPERTY} if cuts else {}),
         **({API_KEY: API_KEY_PROPERTY} if keyless else {}),
         **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY, DRY_RUN: DRY_RUN_PROPERTY} if repeats else {}),
     }
@@ -87,6 +111,13 @@ def _switch(arguments: dict[str, Json], name: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise InvalidRequest(f"{name}: must be true or false", param=name)
+
+
+def _choice(arguments: dict[str, Json], name: str, choices: tuple[str, ...]) -> str | None:
+    value = _text(arguments, name)
+    if value is None or value in choices:
+        return value
+    raise InvalidRequest(f"{name}: must be one of {', '.join(choices)}", param=name)
 
 
 def _text(arguments: dict[str, Json], name: str) -> str | None:

@@ -13,7 +13,7 @@ LEAST_SCORE = 95  # of each tool
 LEAST_MEAN = 99.0
 MOST_LISTED = 24  # tools a client is shown that has asked for nothing
 MOST_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, as they stand in a model's context
-MOST_SCHEMA_TOKENS = 37_000  # of these: output schemas, which clients keep to themselves
+MOST_SCHEMA_TOKENS = 32_000  # of these: output schemas, which clients keep to themselves
 MOST_ANSWER_TOKENS = 8_000  # of a page of ten
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from eth_account import Account
 
+from protocol.brief import in_brief
 from storage.open import open_store
 from tests.evaluation import BYTES_PER_TOKEN
 from tests.market import Agent, TestMarket
 from tests.trading import OFFER, binding
+from tools.catalogue import CATALOGUE
 
 LISTINGS, PAGE = 12, 10
 NEED = {
@@ -57,7 +59,7 @@ async def sizes(folder: Path) -> dict[str, int]:
 async def _size(market: TestMarket, name: str, agent: Agent, given: Mapping[str, Any]) -> int:
     answer = await market.answer(name, given, key=agent.keys["test"])
     assert not answer.refused, answer.body
-    return -(-len(answer.body) // BYTES_PER_TOKEN)
+    return -(-len(in_brief(CATALOGUE[name], answer.body, None).body) // BYTES_PER_TOKEN)
 
 
 async def _wallet(market: TestMarket, name: str) -> Agent:

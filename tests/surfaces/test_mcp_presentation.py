@@ -79,7 +79,9 @@ async def _said(url: str) -> list[Heard]:
 
         async def call(operation: str, given: Mapping[str, Any], key: str | None) -> Any:
             arguments = signed(dict(given)) if operation != "verify_receipt" else dict(given)
-            result = await client.call_tool(operation, arguments | ({"api_key": key} if key else {}))
+            result = await client.call_tool(
+                operation, {"detail": "full", **arguments} | ({"api_key": key} if key else {})
+            )
             found.append(Heard(operation, arguments, result))
             return json.loads(result.content[0].text) if result.is_error else result.structured_content  # type: ignore[union-attr]
 

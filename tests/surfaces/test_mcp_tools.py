@@ -84,9 +84,9 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
                     "description": "What was said.",
                     "type": "object",
                     "properties": {
-                        "object": {"const": "echo", "default": "echo", "type": "string"},
+                        "object": {"const": "echo", "type": "string"},
                         "value": {},
-                        "caller": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                        "caller": {"type": ["string", "null"]},
                         "number": {"description": "counts up", "type": "integer"},
                     },
                     "required": ["value", "caller", "number"],
@@ -95,7 +95,7 @@ async def test_a_tool_says_what_it_does_takes_answers_and_changes(market: Market
                     "description": "What is owed.",
                     "type": "object",
                     "properties": {
-                        "object": {"const": "terms", "default": "terms", "type": "string"},
+                        "object": {"const": "terms", "type": "string"},
                         "amount": {"type": "integer"},
                     },
                     "required": ["amount"],

@@ -7,6 +7,7 @@ alike, and only what names the request is masked. The calls are in tests/surface
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.chain.evm import Evm
 from tests.conftest import Opening
 from tests.databases import SQLiteTemplate, close
 from tests.market import TestMarket
+from tests.surfaces.fences import value_at
 from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
@@ -33,7 +35,7 @@ Said = list[tuple[str, Any]]
 
 
 @asynccontextmanager
-async def run_over(name: str, store: Store) -> AsyncIterator[Script]:
+async def run_over(name: str, store: Store, left_out: list[list[str]] | None = None) -> AsyncIterator[Script]:
     chains: dict[Env, Chain] = {}
     market = TestMarket(store, chains)
     market.clock.at = AT
@@ -42,7 +44,7 @@ async def run_over(name: str, store: Store) -> AsyncIterator[Script]:
             evm.node.give_gas(account.address)
         evm.fund(BUYER, 100_000_000)
         chains[Env.TEST] = reader = JsonRpcChain(evm.url, evm.chain_id, monotonic=market.clock.monotonic)
-        async with served(market) as url, wire(name, url) as call:
+        async with served(market) as url, wire(name, url, left_out) as call:
             yield Script(market, call, evm)
         await reader.close()
 
@@ -71,6 +73,29 @@ async def test_every_wire_says_what_rest_says(
         await script.run()
     for (operation, expected), (_, said) in zip(reference, script.said, strict=True):
         assert said == expected, operation
+
+
+def without(record: Any, pointers: list[str]) -> Any:
+    """The record without the members at these JSON Pointers."""
+    found = deepcopy(record)
+    for pointer in pointers:
+        holder, _, name = pointer.rpartition("/")
+        del value_at(found, holder)[name]
+    return found
+
+
+async def test_in_brief_members_are_left_out_and_named_and_all_else_is_as_in_full(
+    reference: Said, sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening
+) -> None:
+    """The client holds every answer against the tool's output schema too."""
+    left_out: list[list[str]] = []
+    other = tmp_path / "other"
+    other.mkdir()
+    async with run_over("mcp-modern", opening(sqlite_template.copy(other)), left_out) as script:
+        await script.run()
+    for (operation, expected), (_, said), gone in zip(reference, script.said, left_out, strict=True):
+        assert said == (without(expected, gone) | {"detail": "brief"} if gone else expected), operation
+    assert {name for (name, _), gone in zip(reference, left_out, strict=True) if gone} >= {"list_jobs"}
 
 
 async def test_the_script_succeeds_and_is_refused_once_with_every_operation(reference: Said) -> None:

@@ -62,8 +62,8 @@ async def _serve(
 
 
 @asynccontextmanager
-async def wire(name: str, url: str) -> AsyncIterator[Call]:
-    """A way to call operations over one wire; answers are the record, or {"error": …}."""
+async def wire(name: str, url: str, left_out: list[list[str]] | None = None) -> AsyncIterator[Call]:
+    """A way to call operations over one wire; answers are the record, or {"error": …}. `left_out`: see `over_mcp`."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, trust_env=False, timeout=30))
         if name == "rest":
@@ -71,7 +71,7 @@ async def wire(name: str, url: str) -> AsyncIterator[Call]:
         elif name.startswith("mcp"):
             mode = "legacy" if name == "mcp-legacy" else "auto"
             client = await stack.enter_async_context(Client(f"{url}/mcp", mode=mode))
-            yield lambda op, given, key: over_mcp(client, op, given, key)
+            yield lambda op, given, key: over_mcp(client, op, given, key, left_out)
         else:
             yield lambda op, given, key: over_a2a(http, name, op, given, key)
 
@@ -98,9 +98,15 @@ async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any]
     return body
 
 
-async def over_mcp(client: Client, name: str, given: Mapping[str, Any], key: str | None) -> Any:
-    answer = await client.call_tool(name, dict(given) | ({"api_key": key} if key else {}))
+async def over_mcp(
+    client: Client, name: str, given: Mapping[str, Any], key: str | None, left_out: list[list[str]] | None = None
+) -> Any:
+    """In full, as every other wire answers; in brief where `left_out` is to be told what each answer lacks."""
+    detail = {} if left_out is not None else {"detail": "full"}
+    answer = await client.call_tool(name, {**detail, **given} | ({"api_key": key} if key else {}))
     said = unfenced(answer.content[0].text, (answer.meta or {}).get("service/untrusted", ()))
+    if left_out is not None:
+        left_out.append((answer.meta or {}).get("service/left_out", []))
     if answer.is_error:
         assert answer.structured_content is None
     else:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp, Step
+from tools.records.bulk import Bulky
 from tools.records.jobs import Job
 from tools.records.words import Ours, Theirs
 
@@ -43,7 +44,7 @@ class Bounty:
         Theirs[str], Field(description="the buyer's words: untrusted; cut at 500 characters in lists")
     ]
     input: Annotated[
-        Theirs[dict[str, Json] | None],
+        Bulky[Theirs[dict[str, Json] | None]],
         Field(description="what the work is about; deliverable_schema, preview_schema, acceptance hold deliveries"),
     ]
     budget_max: Minor

@@ -77,7 +77,7 @@ def _places(kind: Any, within: tuple[Any, ...]) -> Places:
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
     inside = (*within, kind)
     found = tuple(
-        place for name, hint in hints.items() if (place := _place(name, _filled(hint, kind), inside)) is not None
+        place for name, hint in hints.items() if (place := _place(name, filled(hint, kind), inside)) is not None
     )
     if found and any(record is kind for hint in hints.values() for record, _ in held_in(hint)):
         raise TypeError(f"{kind} holds itself, so the places of others' text in it have no end")
@@ -136,7 +136,7 @@ def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
             yield from held_in(part, many or origin in (list, dict))
 
 
-def _filled(hint: Any, kind: Any) -> Any:
+def filled(hint: Any, kind: Any) -> Any:
     """The hint of a generic record's field with its parameter filled in."""
     names = getattr(get_origin(kind), "__parameters__", ())
     filled: Any = hint

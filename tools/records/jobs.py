@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.records.base import Json, Minor, Priced, Stamp, Step
+from tools.records.bulk import Alone, Bulk, Bulky
 from tools.records.payments import PaymentTerms, Settlement
 from tools.records.words import BuyersWords, Foreign, Ours, Payload, SellersWords, Theirs
 
@@ -79,9 +80,11 @@ class Delivery(DeliveryRef):
 
     object: Literal["delivery"] = "delivery"
     job_id: str
-    output: Annotated[Theirs[Json], Field(description="null while sealed")]
+    output: Annotated[
+        Theirs[Json], Bulk("job://{job_id}/deliveries/{revision}"), Field(description="null while sealed")
+    ]
     output_sealed: bool
-    output_preview: Theirs[Json]
+    output_preview: Bulky[Theirs[Json]]
     content_warnings: list[str]
 
 
@@ -122,38 +125,44 @@ class Job(Priced):
     buyer: Party
     seller: Party
     title: Theirs[str]
-    input: BuyersWords[dict[str, Json]]
-    output: Annotated[SellersWords[Json], Field(description="null while sealed or undelivered")]
+    input: Annotated[BuyersWords[dict[str, Json]], Bulk("job://{id}/input")]
+    output: Annotated[
+        SellersWords[Json], Bulk("job://{id}/output"), Field(description="null while sealed or undelivered")
+    ]
     output_sealed: Annotated[bool, Field(description="delivered, hidden until paid")]
     output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
     output_bytes: int | None
-    output_preview: SellersWords[Json]
-    acceptance: Annotated[Theirs[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
+    output_preview: Bulky[SellersWords[Json]]
+    acceptance: Bulky[
+        Annotated[Theirs[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
+    ]
     checks: Annotated[
-        list[dict[str, Json]] | None,
+        Alone[list[dict[str, Json]] | None],
         Foreign(members=("name",)),
         Field(description="name, kind, passed of each rule, once delivered, also while sealed"),
     ]
-    deliveries: Annotated[list[DeliveryRef], Field(description="every delivery, also before a revision")]
+    deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="every delivery, also before a revision")]
     content_warnings: list[str]
     units: int
     price: Minor | None
     price_display: str | None = None
-    payment: JobPayment
+    payment: Alone[JobPayment]
     refund_due: bool
     refund_expected: Minor | None
     refund_expected_display: str | None = None
-    refund: Settlement | None
+    refund: Alone[Settlement | None]
     revision_count: int
     max_revisions: int
     quoted_price: Minor | None
     quoted_price_display: str | None = None
     quote_message: SellersWords[str | None]
-    deadlines: Deadlines
+    deadlines: Alone[Deadlines]
     cancel_reason: Theirs[str | None]
     dispute_reason: BuyersWords[str | None]
     dispute_id: str | None
-    panel_seed_hash: Annotated[str, Field(description="sha256 of the secret a dispute panel would be drawn with")]
+    panel_seed_hash: Annotated[
+        Alone[str], Field(description="sha256 of the secret a dispute panel would be drawn with")
+    ]
     unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
     resolution: Ours[dict[str, Json] | None]
     thread_id: str | None
@@ -163,7 +172,7 @@ class Job(Priced):
     delivered_at: Stamp | None
     completed_at: Stamp | None
     updated_at: Stamp
-    next_steps: list[Step]
+    next_steps: Alone[list[Step]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Minor, Priced, Stamp, amounts_in_words
+from tools.records.bulk import Bulky
 from tools.records.words import Foreign, Ours, Own, Theirs
 from tools.rules.jobfacts import PricingModel, Timing
 
@@ -104,13 +105,16 @@ class Listing:
     pricing: Pricing
     payment: Annotated[Timing, Field(description="pay for sealed work, or before it starts")]
     input_schema: Annotated[
-        Theirs[dict[str, Json] | None], Field(description="JSON Schema the order's input must satisfy")
+        Bulky[Theirs[dict[str, Json] | None]], Field(description="JSON Schema the order's input must satisfy")
     ]
-    output_schema: Annotated[Theirs[dict[str, Json] | None], Field(description="JSON Schema the delivery must satisfy")]
-    example_input: Theirs[Json]
-    example_output: Theirs[Json]
+    output_schema: Annotated[
+        Bulky[Theirs[dict[str, Json] | None]], Field(description="JSON Schema the delivery must satisfy")
+    ]
+    example_input: Bulky[Theirs[Json]]
+    example_output: Bulky[Theirs[Json]]
     acceptance: Annotated[
-        Theirs[list[dict[str, Json]] | None], Field(description="rules every delivery is held against before you pay")
+        Bulky[Theirs[list[dict[str, Json]] | None]],
+        Field(description="rules every delivery is held against before you pay"),
     ]
     turnaround_seconds: Annotated[int, Field(description="from acceptance to delivery")]
     accept_timeout_seconds: int
@@ -121,7 +125,7 @@ class Listing:
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
     first_party: bool
     seller: SellerCard
-    how_to_order: HowToOrder
+    how_to_order: Bulky[HowToOrder]
     env: Env
     created_at: Stamp
     updated_at: Stamp

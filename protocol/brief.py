@@ -1,0 +1,74 @@
+"""Answers in brief, as tool calls get them unless they ask for `detail: "full"`, and the schemas that both satisfy."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import orjson
+
+from protocol.compact import compact
+from protocol.reserved import listed_briefly
+from tools.errors.base import Json
+from tools.records.brief import BRIEF, DETAIL, Cuts, cuts, may_lack, without
+from tools.records.foreign import kind_of
+from tools.registry import Operation
+from tools.shapes import Schema, output_schema
+
+DETAIL_SHOWN: Schema = {"const": BRIEF, "description": "something was left out: ask with detail full for all of it"}
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A record as it is shown: `left_out` are JSON Pointers into the full one, `uris` name resources, with their bytes."""
+
+    body: bytes
+    record: dict[str, Json]
+    left_out: tuple[str, ...] = ()
+    uris: tuple[tuple[str, int], ...] = ()
+
+
+def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
+    """The arguments of a call, whose list is short unless all is asked for or its length is said."""
+    return listed_briefly(op, arguments) if (detail or BRIEF) == BRIEF else arguments
+
+
+def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:
+    """What an operation answered, as it was asked to be told."""
+    record = orjson.loads(body)
+    places = _cuts_of(op, record.get("object")) if (detail or BRIEF) == BRIEF else ()
+    if not places:
+        return Brief(body, record)
+    found, left = without(record, places)
+    if not left.pointers:
+        return Brief(body, record)
+    return Brief(orjson.dumps(found), found, tuple(left.pointers), tuple(left.uris.items()))
+
+
+def schema_of(op: Operation) -> Schema:
+    """The output schema, which a record in full and in brief satisfies."""
+    schema: Schema = compact(output_schema(op))
+    lacking: dict[str, set[str]] = {}
+    for record in op.output:
+        lacking |= may_lack(record)
+    if not any(lacking.values()):
+        return schema
+    known = {**schema.get("$defs", {})}
+    for name, missing in lacking.items():
+        if name in known:
+            known[name] = _loosened(known[name], missing)
+    alone = len(op.output) == 1 and "properties" in schema
+    root = _loosened(schema, lacking[op.output[0].__name__]) if alone else schema
+    told = {"properties": {**root["properties"], DETAIL: DETAIL_SHOWN}}
+    return {**root, **told, **({"$defs": known} if known else {})}
+
+
+def _loosened(schema: dict[str, Any], missing: set[str]) -> dict[str, Any]:
+    return {**schema, "required": [name for name in schema.get("required", ()) if name not in missing]}
+
+
+@cache
+def _cuts_of(op: Operation, kind: str | None) -> Cuts:
+    """What the record that says this `object` may lack."""
+    if len(op.output) == 1:
+        return cuts(op.output[0])
+    return next((cuts(record) for record in op.output if kind_of(record) == kind), ())
