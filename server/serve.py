@@ -17,6 +17,7 @@ from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings
 from storage.unit import Unavailable
 
+IDLE_SECONDS = 75  # of a connection: clients and proxies keep one for 60, and who closes last never meets a request
 GRACE_SECONDS = 10
 UNREAD_SECONDS = 20  # then the kernel drops a connection whose other side takes nothing
 COLLECT_AFTER = (50_000, 20, 10)  # objects made and kept, then collections of each generation before the next
@@ -124,6 +125,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
         ws="none",
     )
 
