@@ -8,16 +8,18 @@ from a2a.server.events import Event
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.constants import PROTOCOL_VERSION_0_3
-from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, PushNotificationNotSupportedError
+from a2a.utils.errors import ExtendedAgentCardNotConfiguredError
 from a2a.utils.input_mode_validator import validate_input_modes
 from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
 from a2a.utils.task import validate_history_length, validate_page_size
 
+from protocol.a2a_pushes import Pushes
 from protocol.a2a_refusals import card_refused, guarded, reached
 from protocol.a2a_replies import Replies
 from protocol.a2a_sending import Sending
 from protocol.a2a_streams import Streams
 from protocol.a2a_tasks import Tasks
+from protocol.a2a_wire import Call
 from protocol.card import extended_card, public_card, signed
 from tools.context import Approach
 from tools.dispatch import Market
@@ -33,7 +35,8 @@ class Desk(RequestHandler):
         self.market = market
         self.tasks = Tasks(market, operations)
         self.streams = Streams(self.tasks)
-        self.sending = Sending(self.tasks, Replies(market, operations))
+        self.pushes = Pushes(self.tasks)
+        self.sending = Sending(self.tasks, Replies(market, operations), self.pushes)
         self.card = _proto(public_card(market.house, operations))
         extended = extended_card(market.house, operations)
         self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
@@ -81,26 +84,32 @@ class Desk(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
     ) -> pb.TaskPushNotificationConfig:
-        reached(context)
-        raise PushNotificationNotSupportedError
+        call = reached(context)
+        validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.set(params, call))
 
     async def on_get_task_push_notification_config(
         self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> pb.TaskPushNotificationConfig:
-        reached(context)
-        raise PushNotificationNotSupportedError
+        """0.3 need not name the config."""
+        call = reached(context)
+        if not call.old:
+            validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.get(params, call))
 
     async def on_list_task_push_notification_configs(
         self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> pb.ListTaskPushNotificationConfigsResponse:
-        reached(context)
-        raise PushNotificationNotSupportedError
+        call = reached(context)
+        validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.page(params, call))
 
     async def on_delete_task_push_notification_config(
         self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        reached(context)
-        raise PushNotificationNotSupportedError
+        call = reached(context)
+        validate_proto_required_fields(params)
+        await guarded(call, self.pushes.end(params, call))
 
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
@@ -126,15 +135,15 @@ class Desk(RequestHandler):
         self, asked: pb.SendMessageRequest, context: ServerCallContext, wait: bool = True
     ) -> pb.Task | pb.Message:
         call = reached(context)
-        self._check(asked)
+        self._check(asked, call)
         return await guarded(call, self.sending.send(asked, call, wait))
 
-    def _check(self, asked: pb.SendMessageRequest) -> None:
+    def _check(self, asked: pb.SendMessageRequest, call: Call) -> None:
         validate_proto_required_fields(asked)
         validate_history_length(asked.configuration)
         validate_input_modes(asked.message, self.card)
         if asked.configuration.HasField("task_push_notification_config"):
-            raise PushNotificationNotSupportedError
+            self.pushes.check(asked.configuration.task_push_notification_config, call)
 
 
 def _proto(card: dict[str, Any]) -> pb.AgentCard:

@@ -13,6 +13,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotCancelableError, UnsupportedOperationError
 
 from protocol import a2a_x402 as x402
+from protocol.a2a_pushes import Pushes
 from protocol.a2a_refusals import invalid, not_shown
 from protocol.a2a_replies import Replies
 from protocol.a2a_shops import Shops
@@ -63,8 +64,8 @@ class Step:
 class Sending:
     """What messages about jobs come to."""
 
-    def __init__(self, tasks: Tasks, replies: Replies, waited_seconds: int = WAITED_SECONDS) -> None:
-        self.shops = Shops(tasks.market)
+    def __init__(self, tasks: Tasks, replies: Replies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS) -> None:
+        self.shops, self.pushes = Shops(tasks.market), pushes
         self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
@@ -124,7 +125,9 @@ class Sending:
             )
         if answer.rehearsed:
             return self.replies.record(message, call, CATALOGUE["create_job"], answer)
-        return await self._task(orjson.loads(answer.body)["id"], asked, call, wait)
+        job_id = orjson.loads(answer.body)["id"]
+        await self.pushes.begin(job_id, asked, call)
+        return await self._task(job_id, asked, call, wait)
 
     async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
@@ -135,6 +138,7 @@ class Sending:
         if call.wanted or call.refusal:
             return await self.replies.answer(message, call)
         step = self._step(message, call, record)
+        await self.pushes.begin(message.task_id, asked, call)
         approach = replace(call.approach, payment_header=True) if step.relayed else call.approach
         answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
         if step.pays and answer.refusal is not None:

@@ -14,6 +14,7 @@ from protocol.a2a_view import FINAL, STATES, artifacts
 from protocol.a2a_wire import Call, held
 from tools.errors.base import Json
 from tools.registry import CATALOGUE
+from tools.steps.webhooks import TASK_KINDS
 
 WAITED_SECONDS = 25  # for the next event, before the key is asked about again
 MESSAGE = "message.received"
@@ -44,7 +45,11 @@ class Streams:
             if page is None:
                 return
             since = page["next_since"]
-            told = [event for event in page["data"] if event["data"].get("job_id") == job["id"] and _is_told(event)]
+            told = [
+                event
+                for event in page["data"]
+                if event["data"].get("job_id") == job["id"] and event["type"] in TASK_KINDS
+            ]
             if not told:
                 continue
             task = await self.tasks.read(job["id"], call.further())
@@ -77,10 +82,6 @@ class Streams:
         if newest and event["type"] != MESSAGE and event["data"]["status"] == task["job"]["status"]:
             told = self.tasks.view.status(task)
         return parse_lenient(held({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
-
-
-def _is_told(event: dict[str, Json]) -> bool:
-    return event["type"] == MESSAGE or (event["type"].startswith("job.") and "status" in event["data"])
 
 
 def _must_act(job: dict[str, Json]) -> bool:

@@ -269,7 +269,7 @@ class Reply:
         status = self.head["status"]
         if not self.call.reached:
             status, body = corrected(self.call, status, body, self.unreadable)
-        body = MARK.sub(self._document, body)
+        body = filled(body, self.call)
         headers = [(name, value) for name, value in self.head["headers"] if name != b"content-length"]
         headers.append((b"content-length", b"%d" % len(body)))
         await self._start({**self.head, "status": status, "headers": headers})
@@ -277,13 +277,15 @@ class Reply:
 
     def _event(self, chunk: bytes) -> bytes:
         """Lines end in LF, and nothing inside one is a line break to readers that know all of Unicode's."""
-        chunk = MARK.sub(lambda mark: self._document(mark).translate(None, b"\r\n"), chunk.replace(b"\r\n", b"\n"))
+        chunk = filled(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
         for raw, escaped in LINE_BREAKS:
             chunk = chunk.replace(raw, escaped)
         return chunk
 
-    def _document(self, mark: re.Match[bytes]) -> bytes:
-        return self.call.documents[int(mark[1])]
+
+def filled(body: bytes, call: Call, without: bytes = b"") -> bytes:
+    """With the documents that were held, in their places; `without` these bytes."""
+    return MARK.sub(lambda mark: call.documents[int(mark[1])].translate(None, without), body)
 
 
 def corrected(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:

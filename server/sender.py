@@ -2,14 +2,17 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import structlog
 
+from protocol.a2a_pushed import PushBodies
 from server.workers import context_of
 from storage.unit import StorageError, Tx
 from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
+from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
-from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post
+from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post, task_to_push
 from tools.steps.webhooks import BATCH as FANNED
 from tools.steps.webhooks import fan_out
 
@@ -25,6 +28,7 @@ class Sender:
 
     def __init__(self, market: Market) -> None:
         self.market = market
+        self.pushes = PushBodies(market.house.brand, CATALOGUE.values())
         self.flying: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
 
@@ -69,10 +73,17 @@ class Sender:
 
     async def deliver(self, posting: Posting) -> None:
         """Make a claimed attempt and write down how it ended."""
-        attempted = await post(self.market.world, self.market.house, posting)
+        attempted = await post(self.market.world, self.market.house, await self._written(posting))
         await self.market.store.write(
             lambda tx: finish(context_of(self.market, tx), posting, attempted), "finish_delivery"
         )
+
+    async def _written(self, posting: Posting) -> Posting:
+        """With its body: a task is written when it is sent, from its job as it then is."""
+        if posting.task is None:
+            return posting
+        record = await self.market.store.look(lambda tx: task_to_push(context_of(self.market, tx), posting))
+        return replace(posting, body=self.pushes(record, posting.agent_id, posting.task.form))
 
     async def _turn(self) -> None:
         try:

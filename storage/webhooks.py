@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, literal, select
+from sqlalchemy import bindparam, delete, exists, func, literal, select
 
 from storage.among import among
 from storage.query import Query, deleting
@@ -39,9 +39,20 @@ events_to_fan_out: Query[Any] = Query(
     .order_by(EventRow.id)
     .limit(bindparam("limit"))
 )
-webhooks_of_agents = Query(select(WebhookRow).where(among(WebhookRow.agent_id, "agent_ids")))
+webhooks_of_agents = Query(
+    select(WebhookRow).where(among(WebhookRow.agent_id, "agent_ids"), WebhookRow.job_id.is_(None))
+)
+_PUSHES = exists().where(WebhookRow.agent_id == AgentRow.id, WebhookRow.job_id.is_not(None))
 endpoints_of_agents: Query[Any] = Query(
-    select(AgentRow.id, AgentRow.status, AgentRow.endpoints).where(among(AgentRow.id, "agent_ids"))
+    select(AgentRow.id, AgentRow.status, AgentRow.endpoints, _PUSHES).where(among(AgentRow.id, "agent_ids"))
+)  # and whether it has webhooks of tasks: there may be many, few of which are told anything
+pushes_of_job = Query(
+    select(WebhookRow)
+    .where(WebhookRow.agent_id == bindparam("agent_id"), WebhookRow.job_id == bindparam("job_id"))
+    .order_by(WebhookRow.id)
+)
+pushes_of_jobs = Query(
+    select(WebhookRow).where(WebhookRow.agent_id == bindparam("agent_id"), among(WebhookRow.job_id, "job_ids"))
 )
 
 _MATE = WebhookRow.__table__.alias("mate")  # another webhook of the same agent
@@ -74,5 +85,6 @@ oldest_deliveries = Query(
 )
 soonest_delivery = Query(select(DeliveryRow.due_at).where(*_PENDING).order_by(DeliveryRow.due_at).limit(literal(1)))
 
+forget_pushes = deleting(WebhookRow, WebhookRow.kept_until)
 forget_deliveries = deleting(DeliveryRow, DeliveryRow.created_at)
 forget_hosts = deleting(HostRow, HostRow.used_at)

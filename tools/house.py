@@ -47,6 +47,7 @@ class Limits:
     streams_per_key: int = 5
     streams_per_agent: int = 20
     webhooks: int = 10
+    webhooks_per_task: int = 5  # of each party
     usable_keys: int = 100
     former_handles: int = 10
     enforced: bool = True

@@ -12,6 +12,14 @@ from storage.rows import Row
 class WebhookSource(StrEnum):
     REGISTERED = "registered"
     PROFILE = "profile"  # the agent's endpoints.webhook_url
+    TASK = "task"  # push notifications of one job over A2A
+
+
+class PushForm(StrEnum):
+    """The version of A2A that a task is written in."""
+
+    NEW = "1.0"
+    OLD = "0.3"
 
 
 class WebhookStatus(StrEnum):
@@ -25,7 +33,11 @@ class DeliveryStatus(StrEnum):
     FAILED = "failed"
 
 
-class WebhookRow(Row, name="webhooks", parts=[Index(None, "agent_id", "env", "id"), Index(None, "due_at")]):
+class WebhookRow(
+    Row,
+    name="webhooks",
+    parts=[Index(None, "agent_id", "env", "id"), Index(None, "due_at"), Index(None, "agent_id", "job_id")],
+):
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     agent_id: Mapped[str]
@@ -44,6 +56,12 @@ class WebhookRow(Row, name="webhooks", parts=[Index(None, "agent_id", "env", "id
     sending: Mapped[str | None] = mapped_column(default=None)  # the delivery in flight
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    job_id: Mapped[str | None] = mapped_column(default=None)  # of source task: the job whose changes it is told
+    config_id: Mapped[str | None] = mapped_column(default=None)  # ... what its agent calls it, ...
+    form: Mapped[PushForm | None] = mapped_column(default=None)
+    scheme: Mapped[str | None] = mapped_column(default=None)  # ... how it lets the market in, ...
+    headers: Mapped[bytes | None] = mapped_column(default=None)  # ... encrypted: JSON, what each delivery carries
+    kept_until: Mapped[datetime | None] = mapped_column(default=None, index=True)
 
 
 class DeliveryRow(

@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 from a2a.client import Client
+from a2a.compat.v0_3.conversions import to_core_task
+from a2a.compat.v0_3.types import Task as OldTask
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 
 from protocol.a2a_x402 import PAYLOAD, REQUIRED, STATUS
 from tests.operations.test_a2a_sending import INPUT
+from tests.pushing import pushing
+from tests.receiver import Receiver
 from tests.surfaces.test_a2a_clients import message, readers, served
 from tests.tasking import until_waiting
 from tests.trading import Trade
@@ -82,3 +86,44 @@ async def test_the_sdk_s_client_subscribes_to_a_task_and_cancels_it(trade: Trade
         events = await stream
     assert task.status.state == events[-1].status_update.status.state == pb.TaskState.TASK_STATE_CANCELED
     assert events[0].task.id == job["id"]
+
+
+@readers
+async def test_the_sdk_s_client_has_its_task_posted_to_its_own_url(
+    trade: Trade, receiver: Receiver, binding: str, version: str
+) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    async with pushing(trade) as sender, served(trade.market.market) as place, asyncio.timeout(30):
+        place.http.headers["x-api-key"] = buyer.keys["test"]
+        client = place.client(binding, version)
+        asked = message({"listing_id": listing["id"], "input": INPUT}, messageId="m-order")
+        asked.configuration.return_immediately = True
+        asked.configuration.task_push_notification_config.url = receiver.url
+        asked.configuration.task_push_notification_config.token = "of-mine"
+        (hired,) = await heard(client, asked)
+        job = hired.task.id
+        other = pb.TaskPushNotificationConfig(task_id=job, id="two", url=f"{receiver.url}/two")
+        made = await client.create_task_push_notification_config(other)
+        read = await client.get_task_push_notification_config(
+            pb.GetTaskPushNotificationConfigRequest(task_id=job, id="two")
+        )
+        found = await client.list_task_push_notification_configs(pb.ListTaskPushNotificationConfigsRequest(task_id=job))
+        await client.delete_task_push_notification_config(
+            pb.DeleteTaskPushNotificationConfigRequest(task_id=job, id="two")
+        )
+        await trade.market.call("accept_job", by=seller, job_id=job)
+        assert await sender.step() == 1
+        (posted,) = receiver.got
+        task = await client.get_task(pb.GetTaskRequest(id=job))
+    assert made == read == other
+    assert {one.url for one in found.configs} == {receiver.url, f"{receiver.url}/two"}
+    assert (posted.path, posted.headers["x-a2a-notification-token"]) == ("/hook", "of-mine")
+    told = (
+        to_core_task(OldTask.model_validate(posted.body))
+        if version == "0.3"
+        else ParseDict(posted.body, pb.StreamResponse()).task
+    )
+    facts = told.metadata["service"]
+    assert facts.fields.pop("agentId").string_value == buyer.id
+    assert told == task

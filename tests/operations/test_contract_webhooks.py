@@ -46,6 +46,7 @@ async def test_a_webhook_is_registered_with_a_secret_that_is_shown_once(market: 
         "disabled_reason": None,
         "consecutive_failures": 0,
         "previous_secret_until": None,
+        "job_id": None,
         "env": "test",
         "created_at": stamp(market.clock.now()),
         "updated_at": stamp(market.clock.now()),

@@ -13,7 +13,6 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import (
     ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
-    PushNotificationNotSupportedError,
     TaskNotFoundError,
 )
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -125,7 +124,7 @@ async def test_the_sdk_s_client_reads_refusals_and_explanations(
 
 
 @readers
-async def test_the_sdk_s_client_is_told_that_there_are_no_tasks_and_no_push(
+async def test_the_sdk_s_client_is_told_that_there_are_no_such_tasks(
     market: Market, binding: str, version: str
 ) -> None:
     async with served(market) as place:
@@ -135,7 +134,7 @@ async def test_the_sdk_s_client_is_told_that_there_are_no_tasks_and_no_push(
         with pytest.raises(TaskNotFoundError):
             await client.cancel_task(pb.CancelTaskRequest(id="t-1"))
         config = pb.TaskPushNotificationConfig(task_id="t-1", url="https://example.com/hook")
-        with pytest.raises(PushNotificationNotSupportedError):
+        with pytest.raises(TaskNotFoundError):
             await client.create_task_push_notification_config(config)
         if version == "1.0":
             assert (await client.list_tasks(pb.ListTasksRequest())).total_size == 0

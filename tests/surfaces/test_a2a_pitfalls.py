@@ -246,7 +246,7 @@ async def test_the_list_of_tasks_is_empty(market: Market) -> None:
     assert wrong.status == 400
 
 
-async def test_push_notifications_are_not_supported(market: Market) -> None:
+async def test_a_stranger_finds_no_task_to_be_told_of_and_sets_nothing(market: Market) -> None:
     config = {"taskId": "t-1", "url": "https://example.com/hook"}
     old = {"taskId": "t-1", "pushNotificationConfig": {"url": "https://example.com/hook"}}
     name = "TaskPushNotificationConfig"
@@ -256,7 +256,6 @@ async def test_push_notifications_are_not_supported(market: Market) -> None:
             await a2a.ask(RPC_1, f"Get{name}", {"taskId": "t-1", "id": "c-1"}),
             await a2a.ask(RPC_1, f"List{name}s", {"taskId": "t-1"}),
             await a2a.ask(RPC_1, f"Delete{name}", {"taskId": "t-1", "id": "c-1"}),
-            await a2a.ask(RPC_1, "SendMessage", {**SEND, "configuration": {"taskPushNotificationConfig": config}}),
             await a2a.ask(RPC_03, "tasks/pushNotificationConfig/set", old),
             await a2a.ask(RPC_03, "tasks/pushNotificationConfig/get", {"id": "t-1"}),
             await a2a.ask(RPC_03, "tasks/pushNotificationConfig/list", {"id": "t-1"}),
@@ -267,8 +266,8 @@ async def test_push_notifications_are_not_supported(market: Market) -> None:
             await a2a.fetch(HTTP_1, f"{CONFIGS}/c-1"),
             await a2a.fetch(HTTP_1, f"{CONFIGS}/c-1", "DELETE"),
         ]
-    assert {heard.error for heard in new} == {(-32003, "Push Notification is not supported")}
-    assert {heard.body["error"]["details"][0]["reason"] for heard in http} == {"PUSH_NOTIFICATION_NOT_SUPPORTED"}
+    assert {heard.error for heard in new} == {(-32001, "Task not found")}
+    assert {heard.body["error"]["details"][0]["reason"] for heard in http} == {"TASK_NOT_FOUND"}
     assert SAID == []
 
 

@@ -31,7 +31,7 @@ from tools.rules.webhooks import SECRET_ENTROPY_BYTES, new_secret
 from tools.steps.links import step, steps
 from tools.steps.outgoing import callable_url
 from tools.steps.paging import cursor_to, place_of
-from tools.steps.webhooks import TEST, delivery_record, revived, seal_secret, webhook_fields, with_secret
+from tools.steps.webhooks import FOLLOWS, TEST, delivery_record, revived, seal_secret, webhook_fields, with_secret
 
 LAST = 2**63 - 1
 TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'
@@ -119,7 +119,10 @@ class ListWebhooks(Listed):
 
 @operation("GET /v1/webhooks", errors=(InvalidCursor,), toolset="webhooks")
 def list_webhooks(ctx: Context, asked: ListWebhooks) -> WebhookPage:
-    """List your webhooks, newest first, without their secrets. The one of source profile follows endpoints.webhook_url."""
+    """List your webhooks, newest first, without their secrets.
+
+    The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
+    """
     before = place_of(ctx, "list_webhooks", asked, asked.cursor, ctx.agent) or "whk_~"
     rows = ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit
@@ -166,12 +169,9 @@ def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
         wanted["event_types"] = orjson.dumps(change.event_types).decode()
     if change.secret is not None:
         wanted |= with_secret(ctx, row, change.secret)
-    if wanted and row.source is WebhookSource.PROFILE:
-        raise InvalidRequest(
-            f"{next(iter(wanted))}: this webhook follows your profile",
-            param=next(iter(wanted)),
-            hint="Change endpoints.webhook_url of your profile, or register another with create_webhook.",
-        )
+    if wanted and row.source in FOLLOWS:
+        what, hint = FOLLOWS[row.source]
+        raise InvalidRequest(f"{next(iter(wanted))}: this webhook follows {what}", param=next(iter(wanted)), hint=hint)
     if change.status == "active":
         since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
         return Webhook(**webhook_fields(revived(ctx, row, since=since, **wanted)))

@@ -32,6 +32,34 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfig:
+    """A URL that a task is posted to whenever it changes. What the posts carry for it to let them in is shown to nobody."""
+
+    object: Literal["push_config"] = "push_config"
+    id: str
+    job_id: str
+    url: str
+    scheme: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfigPage:
+    """All push configs of the caller for one task."""
+
+    object: Literal["list"] = "list"
+    data: list[PushConfig]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushConfigDeleted:
+    """Nothing more is posted to it."""
+
+    object: Literal["push_config"] = "push_config"
+    id: str
+    deleted: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPage:
     """One page of tasks, without their messages."""
 

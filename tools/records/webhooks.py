@@ -18,8 +18,11 @@ class Webhook:
     object: Literal["webhook"] = "webhook"
     id: str
     source: Annotated[
-        Literal["registered", "profile"],
-        Field(description="profile: follows endpoints.webhook_url; gets jobs, messages and payments"),
+        Literal["registered", "profile", "task"],
+        Field(
+            description="profile: follows endpoints.webhook_url; gets jobs, messages and payments. task: push notifications of "
+            "an A2A task; gets that task"
+        ),
     ]
     url: str
     event_types: list[str]
@@ -32,6 +35,7 @@ class Webhook:
     previous_secret_until: Annotated[
         Stamp | None, Field(description="until then the secret before the last change signs beside the new one")
     ]
+    job_id: Annotated[str | None, Field(description="of source task: the job that the task is")]
     env: Env
     created_at: Stamp
     updated_at: Stamp

@@ -30,7 +30,7 @@ def card_of(
             {"url": house.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
             for binding in ("JSONRPC", "HTTP+JSON")
         ],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True} | capabilities,
+        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True} | capabilities,
         "securitySchemes": {
             "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
             "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},

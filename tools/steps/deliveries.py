@@ -5,7 +5,7 @@ claimed again then. So an event arrives at least once, and in order as long as t
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 
 import orjson
@@ -18,6 +18,7 @@ from storage.tables import (
     DeliveryStatus,
     EventRow,
     HostRow,
+    PushForm,
     WebhookRow,
     WebhookSource,
     WebhookStatus,
@@ -27,7 +28,7 @@ from tools.context import Context
 from tools.house import House
 from tools.ports import Env, World
 from tools.rates import Allowance, Rate, take_shared
-from tools.records.base import EPOCH
+from tools.records.base import EPOCH, encode
 from tools.records.events import written
 from tools.records.webhooks import WebhookDisabledData
 from tools.rules.ids import event_id
@@ -44,15 +45,27 @@ from tools.rules.webhooks import (
     v1a,
 )
 from tools.steps.outgoing import own_places
+from tools.steps.tasks import task_of
 from tools.steps.webhooks import DISABLED, followed, next_turn, open_secret, profile_url, secrets_of
 
 LEASE = timedelta(seconds=30)  # an attempt takes 11 at most
 LATER = timedelta(hours=1)  # to look again at what cannot be sent now
 BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks looked at for them
 MOST_OF_ONE_AGENT = 4  # attempts in flight: whose receivers are slow must leave room for all others
+PUSHED_MESSAGES = 10  # the newest of the thread; GetTask has the rest
 PER_MINUTE = Allowance(60, 60, shared=True)  # from one agent to one host
 
 log = structlog.get_logger("emporion.deliveries")
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The task that a webhook of one is sent, and what it is sent with."""
+
+    job_id: str
+    env: Env
+    form: PushForm
+    headers: bytes | None = field(repr=False)  # encrypted
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,8 @@ class Posting:
     secrets: tuple[bytes, ...]  # encrypted, the newest first
     event_id: str
     kind: str
-    body: bytes
+    body: bytes  # of a task's webhook empty: the task is written when it is sent
+    task: Pushed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +146,8 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
     }
     if secrets:
         headers["X-Webhook-Signature"] = plain_signature(secrets[0], timestamp, posting.body)
+    if posting.task is not None and posting.task.headers is not None:
+        headers |= orjson.loads(open_secret(house, posting.webhook_id, posting.task.headers))
     signatures = [*(v1(one, content) for one in secrets), v1a(world.signer.sign(content))]
     return headers | {"webhook-signature": " ".join(signatures)}
 
@@ -180,6 +196,7 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
         return
     begun = ctx.tx.change(delivery, attempt=delivery.attempt + 1)
     ctx.tx.change(current, sending=begun.id, due_at=until)
+    task = pushed(current)
     yield Posting(
         agent_id=current.agent_id,
         webhook_id=current.id,
@@ -191,7 +208,8 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
         secrets=secrets_of(current, ctx.now),
         event_id=event_id(event.id),
         kind=event.kind,
-        body=_body(event, current),
+        body=b"" if task else _body(event, current),
+        task=task,
     )
 
 
@@ -207,7 +225,21 @@ def _current(ctx: Context, row: WebhookRow) -> WebhookRow | None:
     if agent.status is not AgentStatus.ACTIVE:
         ctx.tx.change(row, sending=None, due_at=ctx.now + LATER)
         return None
-    return row if row.source is WebhookSource.REGISTERED else followed(ctx, row, profile_url(agent.endpoints))
+    return followed(ctx, row, profile_url(agent.endpoints)) if row.source is WebhookSource.PROFILE else row
+
+
+def pushed(row: WebhookRow) -> Pushed | None:
+    """What the webhook of a task is sent; None for any other."""
+    if row.job_id is None or row.form is None:
+        return None
+    return Pushed(row.job_id, Env(row.env), row.form, row.headers)
+
+
+def task_to_push(ctx: Context, posting: Posting) -> bytes:
+    """The job behind a task as the webhook's agent sees it now."""
+    assert posting.task is not None
+    owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
+    return encode(task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES))
 
 
 def _body(event: EventRow, row: WebhookRow) -> bytes:

@@ -6,7 +6,7 @@ from storage.discovery import forget_searches
 from storage.door import forget_answers, forget_bodies, forget_signatures, forget_windows
 from storage.events import forget_events
 from storage.memory import forget_expired
-from storage.webhooks import forget_deliveries, forget_hosts
+from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
 from tools.context import Context
 from tools.rates import ALLOWANCES
 from tools.rules.demand import SEARCH_DAYS, first_day
@@ -21,7 +21,7 @@ BATCH = 500
 
 
 def forget_old(ctx: Context) -> bool:
-    """Delete a batch of what is older than it is kept: answers, windows, hosts, signatures, deliveries, events, searches, memory; whether more wait."""
+    """Delete a batch of what is older than it is kept: answers, windows, hosts, signatures, deliveries, webhooks of tasks, events, searches, memory; whether more wait."""
     kept = {
         forget_answers: ANSWERS_KEPT,
         forget_bodies: ANSWERS_KEPT,
@@ -31,6 +31,6 @@ def forget_old(ctx: Context) -> bool:
         forget_deliveries: DELIVERIES_KEPT,
         forget_events: EVENTS_KEPT,
     }
-    forget = {query: ctx.now - time for query, time in kept.items()} | {forget_expired: ctx.now}
+    forget = {query: ctx.now - time for query, time in kept.items()} | {forget_expired: ctx.now, forget_pushes: ctx.now}
     searches = ctx.tx.run(forget_searches, day=first_day(ctx.now.date(), SEARCH_DAYS), limit=BATCH)
     return max(searches, *(ctx.tx.run(query, before=before, limit=BATCH) for query, before in forget.items())) == BATCH

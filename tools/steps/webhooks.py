@@ -2,6 +2,7 @@
 
 import hmac
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -30,6 +31,7 @@ from storage.webhooks import (
     fanned_out,
     fanout_if_free,
     oldest_deliveries,
+    pushes_of_jobs,
     soonest_delivery,
     waiting_deliveries,
     webhooks_of_agents,
@@ -40,7 +42,7 @@ from tools.ports import Env
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.webhooks import WebhookDelivery
 from tools.rules.eventkinds import expand
-from tools.rules.ids import event_id
+from tools.rules.ids import Prefix, event_id
 
 BATCH = 64
 MOST_WAITING = 1000  # deliveries of one webhook
@@ -48,6 +50,19 @@ BOTH_SIGN = timedelta(days=1)  # the secret before a change, beside the new one
 TEST, DISABLED = "webhook.test", "webhook.disabled"
 PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
 PROFILE_KINDS = expand(PROFILE_TYPES)
+TASK_KINDS = expand(("job.*", "message.received"))  # what changes a task over A2A
+PUSHED_KINDS = TASK_KINDS - {"job.payment_due", "job.refund_due"}  # each of which comes with what made it due
+TASK_KEPT = timedelta(days=90)  # after the last change of its job that it was told
+FOLLOWS = {  # what a webhook that nobody registered is set by, and how it is changed
+    WebhookSource.PROFILE: (
+        "your profile",
+        "Change endpoints.webhook_url of your profile, or register another with create_webhook.",
+    ),
+    WebhookSource.TASK: (
+        "a push notification config",
+        "Set the config again over A2A, with the same id; or register another with create_webhook.",
+    ),
+}
 
 log = structlog.get_logger("emporion.webhooks")
 Owner = tuple[str, str]  # agent id and environment
@@ -67,6 +82,7 @@ class Audience(NamedTuple):
 
     rows: list[WebhookRow]
     endpoints: str  # JSON
+    has_tasks: bool  # whether it has webhooks of tasks, which are not among these rows
     events: list[Said]
 
     @property
@@ -108,6 +124,7 @@ def webhook_fields(row: WebhookRow) -> dict[str, Json]:
         "disabled_reason": row.disabled_reason,
         "consecutive_failures": row.failures,
         "previous_secret_until": stamp_or_none(row.previous_until),
+        "job_id": row.job_id,
         "env": row.env,
         "created_at": stamp(row.created_at),
         "updated_at": stamp(row.updated_at),
@@ -192,13 +209,15 @@ def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]
     for row in ctx.tx.all(webhooks_of_agents, agent_ids=agent_ids):
         rows[row.agent_id, row.env].append(row)
     found = list[tuple[Owner, Audience]]()
-    for agent_id, status, endpoints in ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids):
+    for agent_id, status, endpoints, has_tasks in ctx.tx.all(endpoints_of_agents, agent_ids=agent_ids):
         if status is AgentStatus.DELETED:
             end_webhooks_of(ctx.tx, agent_id)
         if status is AgentStatus.ACTIVE:
             owners = [(agent_id, env.value) for env in Env]
-            found += [(one, Audience(rows[one], endpoints, told[one])) for one in owners if one in told]
-    return [(owner, one) for owner, one in found if one.rows or "webhook_url" in one.endpoints]
+            found += [
+                (one, Audience(rows[one], endpoints, bool(has_tasks), told[one])) for one in owners if one in told
+            ]
+    return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
 def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None:
@@ -206,6 +225,10 @@ def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None
     for row in _with_profile(ctx, owner, told):
         with ctx.tx.alone() as kept:
             _queue(ctx, row, _matching(ctx.tx, row, told.events), at)
+        _log(kept.error, webhook_id=row.id)
+    for row, events in _of_tasks(ctx.tx, owner, told.events) if told.has_tasks else ():
+        with ctx.tx.alone() as kept:
+            _queue(ctx, row, events, at)
         _log(kept.error, webhook_id=row.id)
 
 
@@ -254,9 +277,30 @@ def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
     ]
 
 
-def _tests(tx: Tx, one: Said, row: WebhookRow) -> bool:
+def _of_tasks(tx: Tx, owner: Owner, events: list[Said]) -> Iterator[tuple[WebhookRow, list[Said]]]:
+    """The webhooks of the tasks that these events changed, and those that are tested; each with its own of the events."""
+    told = defaultdict[str, list[Said]](list)
+    for one in events:
+        if one.kind in PUSHED_KINDS or one.kind == TEST:
+            data = _data_of(tx, one)
+            told[data.get("job_id") or data.get("webhook_id") or ""].append(one)
+    rows = {row.id: row for row in tx.all(pushes_of_jobs, agent_id=owner[0], job_ids=orjson.dumps([*told]).decode())}
+    tested = [tx.get(WebhookRow, name) for name in told if name.startswith(Prefix.WEBHOOK)]
+    rows |= {row.id: row for row in tested if row is not None and row.source is WebhookSource.TASK}
+    for row in rows.values():
+        mine = [one for one in (*told.get(row.job_id or "", ()), *told.get(row.id, ())) if one.number > row.since]
+        if row.env == owner[1]:
+            yield row, sorted(mine)
+
+
+def _data_of(tx: Tx, one: Said) -> dict[str, Json]:
     event = tx.get(EventRow, one.number)
-    return event is not None and orjson.loads(event.data)["webhook_id"] == row.id
+    found: dict[str, Json] = {} if event is None else orjson.loads(event.data)
+    return found
+
+
+def _tests(tx: Tx, one: Said, row: WebhookRow) -> bool:
+    return _data_of(tx, one).get("webhook_id") == row.id
 
 
 @lru_cache(4096)
@@ -269,6 +313,8 @@ def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> 
     row = ctx.tx.get(WebhookRow, seen.id, lock=True) if events else None
     if row is None or row.status is not WebhookStatus.ACTIVE:
         return
+    if row.source is WebhookSource.TASK:
+        row = ctx.tx.change(row, kept_until=ctx.now + TASK_KEPT)
     for one in events:
         ctx.tx.add(
             DeliveryRow(

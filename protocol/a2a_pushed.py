@@ -1,0 +1,36 @@
+"""What a push notification over A2A says: the task, as the version of the protocol writes it that its config was set in."""
+
+from collections.abc import Iterable
+
+import orjson
+from a2a.compat.v0_3.conversions import to_compat_task
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.constants import PROTOCOL_VERSION_0_3
+from a2a.utils.proto_utils import parse_lenient
+from google.protobuf.json_format import MessageToDict
+
+from protocol.a2a_view import View, forms_of
+from protocol.a2a_wire import Call, filled, held
+from tools.context import Approach, Surface
+from tools.registry import Operation
+
+NO_APPROACH = Approach(Surface.A2A, "sender", "req_sender")
+
+
+class PushBodies:
+    """Makes bodies of the records of tasks. One key of the market signs them all, so each says which agent it is for."""
+
+    def __init__(self, brand: str, operations: Iterable[Operation]) -> None:
+        self.view = View(brand, forms_of(operations))
+
+    def __call__(self, record: bytes, agent_id: str, form: str) -> bytes:
+        """The task: in 1.0 inside a StreamResponse, in 0.3 by itself."""
+        task = self.view.task(orjson.loads(record))
+        task["metadata"][self.view.brand]["agentId"] = agent_id
+        call = Call(NO_APPROACH, old=form == PROTOCOL_VERSION_0_3)
+        made = parse_lenient(held(task, call), pb.Task())
+        if call.old:
+            body = to_compat_task(made).model_dump(mode="json", by_alias=True, exclude_none=True)
+        else:
+            body = MessageToDict(pb.StreamResponse(task=made))
+        return filled(orjson.dumps(body), call)

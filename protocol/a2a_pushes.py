@@ -1,0 +1,103 @@
+"""Push notification configs over A2A: each is one call through the door, about a job of the caller's."""
+
+from typing import Any
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0
+from a2a.utils.errors import A2AError, TaskNotFoundError
+
+from protocol.a2a_refusals import invalid, said
+from protocol.a2a_tasks import Tasks
+from protocol.a2a_wire import Call
+from tools.arguments import read_arguments
+from tools.errors import InvalidRequest, MarketError, NotFound
+from tools.errors.base import Json
+from tools.operations.pushes import end_push, read_push, read_pushes, set_push
+from tools.registry import Operation
+from tools.steps.outgoing import callable_url
+
+
+class Pushes:
+    """The configs of tasks. One without an id has the task's, as the SDK's own handlers have it."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks, self.market = tasks, tasks.market
+
+    def check(self, config: pb.TaskPushNotificationConfig, call: Call) -> None:
+        """Refuse what could not be set, before anything is done of what came with it."""
+        try:
+            read_arguments(set_push.input, _given(config, "job_", call))
+            callable_url(self.market.house, config.url, "url")
+        except InvalidRequest as error:
+            raise _refused(error) from None
+
+    async def set(self, config: pb.TaskPushNotificationConfig, call: Call) -> pb.TaskPushNotificationConfig:
+        """Set a config of a task that may be seen here; the same id again replaces it."""
+        return _shown(await self._ask(set_push, _given(config, config.task_id, call), call))
+
+    async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: Call) -> None:
+        """Set the config that a message came with, where it came with one."""
+        if asked.configuration.HasField("task_push_notification_config"):
+            config = asked.configuration.task_push_notification_config
+            await self._call(set_push, _given(config, task_id, call), call)
+
+    async def get(self, params: pb.GetTaskPushNotificationConfigRequest, call: Call) -> pb.TaskPushNotificationConfig:
+        """TaskNotFoundError where there is none."""
+        return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))
+
+    async def page(
+        self, params: pb.ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> pb.ListTaskPushNotificationConfigsResponse:
+        """All of them on one page: they are few."""
+        if params.page_token:
+            raise invalid("there is no such page", "pageToken")
+        found = await self._ask(read_pushes, {"job_id": params.task_id}, call)
+        return pb.ListTaskPushNotificationConfigsResponse(configs=[_shown(one) for one in found["data"]])
+
+    async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: Call) -> None:
+        """End a config; one that is not there is ended already."""
+        await self._ask(end_push, _named(params.task_id, params.id), call)
+
+    async def _ask(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
+        await self.tasks.read(given["job_id"], call, 0)
+        return await self._call(op, given, call)
+
+    async def _call(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
+        answer = await self.market.call(op, given, call.further().approach)
+        if answer.refusal is not None:
+            raise _refused(answer.refusal)
+        record: dict[str, Json] = orjson.loads(answer.body)
+        return record
+
+
+def _given(config: pb.TaskPushNotificationConfig, task_id: str, call: Call) -> dict[str, Any]:
+    entry = config.authentication
+    beside = {"token": config.token, "scheme": entry.scheme, "credentials": entry.credentials}
+    said_too = {name: value for name, value in beside.items() if value}
+    return {
+        **_named(task_id, config.id),
+        "url": config.url,
+        "form": PROTOCOL_VERSION_0_3 if call.old else PROTOCOL_VERSION_1_0,
+        **said_too,
+    }
+
+
+def _named(task_id: str, config_id: str) -> dict[str, Any]:
+    return {"job_id": task_id, "id": config_id or task_id}
+
+
+def _shown(record: dict[str, Json]) -> pb.TaskPushNotificationConfig:
+    """A config as it is answered: without what its posts carry."""
+    entry = None if record["scheme"] is None else pb.AuthenticationInfo(scheme=record["scheme"])
+    return pb.TaskPushNotificationConfig(
+        task_id=record["job_id"], id=record["id"], url=record["url"], authentication=entry
+    )
+
+
+def _refused(error: MarketError) -> A2AError:
+    if isinstance(error, NotFound):
+        return TaskNotFoundError()
+    if isinstance(error, InvalidRequest):
+        return invalid(error.message, error.param or "", error.hint)
+    return said(error)
