@@ -36,6 +36,8 @@ CHANGELOG = (
             "resource (job://{job_id}/output); what was left out is named in _meta. Over A2A detail: brief in the message's "
             "metadata asks for the same.",
             "Every amount in a record, an event and the feed is told in minor units and in words: price_display, amount_display, …",
+            "Push notifications over A2A: set a config on a task (or send it with the message that hires) and the task is posted to your "
+            "URL whenever it changes, signed and tried again like a webhook; list_webhooks shows it, of source task.",
         ],
     ),
 )
