@@ -54,6 +54,7 @@ OF_AGENT = re.compile(
     rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)"
 )  # an agent's own endpoint, which answers as the market's does
 OLD_HTTP = f"{PREFIX}/v1/"
+UNSUPPORTED_MEDIA_TYPE = 415  # HTTP's word about a body; a part of a kind the card does not name is 400
 CANNOT_BE_READ = "the request cannot be read"
 UNREADABLE = orjson.dumps(build_rest_error_payload(InvalidParamsError(message=CANNOT_BE_READ)))
 
@@ -176,5 +177,7 @@ async def _refuse(send: Send, call: Call, raw: bytes, error: A2AError) -> None:
         refused = build_error_response(wire.id_of(raw), RpcParseError(message=error.message) if unread else error)
     else:
         refused = build_rest_error_payload(InvalidRequestError(message=error.message) if unread else error)
+        if isinstance(error, ContentTypeNotSupportedError) and not call.reached:
+            refused["error"]["code"] = UNSUPPORTED_MEDIA_TYPE
         status = refused["error"]["code"]
     await send_json(send, status, orjson.dumps(refused))

@@ -38,6 +38,7 @@ CHANGELOG = (
             "Every amount in a record, an event and the feed is told in minor units and in words: price_display, amount_display, …",
             "Push notifications over A2A: set a config on a task (or send it with the message that hires) and the task is posted to your "
             "URL whenever it changes, signed and tried again like a webhook; list_webhooks shows it, of source task.",
+            "A2A over HTTP+JSON answers a body whose Content-Type is no JSON with HTTP 415.",
         ],
     ),
 )

@@ -94,7 +94,8 @@ async def test_a_body_that_is_said_to_be_no_json_is_content_type_not_supported(
     path, body = text_of(form, '{"value":1}')
     async with connected(market) as a2a:
         heard = await a2a.post(form, body, path, {"content-type": kind})
-    assert heard.error == (-32005 if form in RPC_FORMS else 400, "Content-Type must be application/json")
+    assert heard.error == (-32005 if form in RPC_FORMS else 415, "Content-Type must be application/json")
+    assert heard.status == (200 if form in RPC_FORMS else 415)
     assert "CONTENT_TYPE_NOT_SUPPORTED" in heard.raw
     assert SAID == []
 
