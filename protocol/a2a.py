@@ -32,6 +32,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol import a2a_wire as wire
 from protocol.a2a_desk import Desk
+from protocol.a2a_front import Front
 from protocol.a2a_refusals import invalid
 from protocol.a2a_replies import KEY_ADVICE
 from protocol.a2a_shops import CARD, Shops
@@ -69,6 +70,7 @@ class A2aSurface:
         self.market, self.approach_of = market, approach_of
         self.shops = Shops(market)
         desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
+        self.front = Front(desk.sending.replies)
         rpc = [
             route for path in ENDPOINTS for route in create_jsonrpc_routes(desk, path, reads, enable_v0_3_compat=True)
         ]
@@ -111,6 +113,8 @@ class A2aSurface:
             body = _judged(scope, raw, call)
             if not call.wanted and (refused := await self.market.knock(call.approach)):
                 await send_refusal(send, refused)
+                return
+            if await self.front.serve(scope, call, send):
                 return
             await self._handled(route, scope, replayed(body, receive), reply)
         except A2AError as error:

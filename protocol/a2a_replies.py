@@ -41,27 +41,33 @@ class Replies:
             raise invalid("one message makes one call: send one data part {tool, arguments}", "parts")
         if call.refusal is not None:
             return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
-        op, arguments = self._call_of(wanted[0])
-        arguments = briefly(op, arguments, call.detail)
-        answer = await self.market.call(op, arguments, call.approach, call.idempotency_key)
-        return self.record(message, call, op, answer)
+        document, told = await self.called(*self.call_of(wanted[0]), call)
+        made = self.message(message, call, document)
+        made.metadata.update(told)
+        return made
+
+    async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> tuple[bytes, dict[str, Json]]:
+        """What a call answers, a record or an error, and what stands beside it in the metadata."""
+        given = briefly(op, arguments, call.detail)
+        return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
 
     def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
         """The door's answer as a message, after words that explain it."""
-        shown = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
-        made = self.message(asked, call, shown, text)
-        made.metadata.update(self._told(op, answer, call))
+        document, told = self._shown(op, answer, call)
+        made = self.message(asked, call, document, text)
+        made.metadata.update(told)
         return made
 
-    def _told(self, op: Operation, answer: Answer, call: Call) -> dict[str, Json]:
-        """What stands beside a record, under names of ours."""
+    def _shown(self, op: Operation, answer: Answer, call: Call) -> tuple[bytes, dict[str, Json]]:
+        """A record as it was asked to be told, and what stands beside it, under names of ours."""
+        document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         keyless = call.approach.keyless and not answer.refused
         advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
         marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
-        return {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
+        return document, {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
 
-    def _call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+    def call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         unknown = sorted(wanted.keys() - {"tool", "arguments"})
         if unknown:
             raise invalid(f"unknown member {unknown[0][:64]} beside tool and arguments", "parts")

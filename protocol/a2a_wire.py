@@ -44,6 +44,7 @@ class Call:
     seller: str | None = None  # the agent whose own endpoint was called, by id
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
     metadata: dict[str, Json] = field(default_factory=dict)  # the message's, without the reserved keys
+    envelope: Json = None  # the body, without what was taken out
     refusal: MarketError | None = None  # what was wrong with what was taken out
     documents: list[bytes] = field(default_factory=list)
     shown: dict[str, Json] | None = None  # the record behind the task that was answered last
@@ -136,6 +137,7 @@ def taken(raw: bytes, call: Call) -> bytes:
     _take_keys([params, message], call)
     call.metadata = message["metadata"] if isinstance(message, dict) and _has_metadata(message) else {}
     _bound(body)
+    call.envelope = body
     return orjson.dumps(body)
 
 

@@ -48,7 +48,7 @@ def challenged(answer: Answer, house: House, sent: Sequence[Header], path: str, 
     return [(b"www-authenticate", challenge(house.urls, sent, path, tried=tried))] if answer.status == 401 else []
 
 
-async def send_json(send: Send, status: int, body: bytes, *headers: Header) -> None:
-    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+async def send_json(send: Send, status: int, body: bytes, *headers: Header, kind: bytes = b"application/json") -> None:
+    described = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
     await send({"type": "http.response.body", "body": body})

@@ -243,7 +243,9 @@ def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:
     service = Service(settings)
     config = uvicorn_config(service, settings)
     assert (config.loop, config.http, config.access_log, config.proxy_headers) == ("uvloop", "httptools", False, False)
-    assert config.timeout_keep_alive > 60  # proxies keep an idle connection for so long: a request must not meet its end
+    assert (
+        config.timeout_keep_alive > 60
+    )  # proxies keep an idle connection for so long: a request must not meet its end
     served_by = Server(config, service).config.http
     assert isinstance(served_by, type)
     assert issubclass(served_by, BoundedHttp)

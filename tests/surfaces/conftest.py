@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from nacl.signing import SigningKey
 import tools.catalogue  # noqa: F401 - fills it
 from server.edge import Edge
 from server.identify import approach_reader
-from tests.databases import Opening
+from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
 from tools.dispatch import Market
 from tools.house import House, Limits, Network, Windows
@@ -147,3 +148,15 @@ async def _serving(app_of: Callable[[str], App]) -> AsyncIterator[str]:
         server.should_exit = True
         await running
         listening.close()
+
+
+@pytest.fixture
+def markets(sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening) -> Callable[[str], Market]:
+    """Makes markets that live through the same with the same ids and secrets, each in a folder of that name."""
+
+    def made(name: str) -> Market:
+        (tmp_path / name).mkdir()
+        world = World(FixedClock(), SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
+        return Market(opening(sqlite_template.copy(tmp_path / name)), world, house(Limits(enforced=False)))
+
+    return made

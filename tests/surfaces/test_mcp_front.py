@@ -4,22 +4,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.types import Receive, Scope, Send
 
 from protocol.mcp import McpSurface
-from tests.databases import Opening, SQLiteTemplate
-from tests.market import CHECKS, NoNames, NoWeb
 from tests.surfaces.conftest import (
     HOST,
-    FixedClock,
-    FixedSigner,
     FixedTexts,
-    NoSanctions,
-    SeededDice,
     approach_of,
     house,
 )
@@ -28,7 +21,6 @@ from tests.surfaces.mcp_requests import FRONTED, LOCAL, VERSIONS, Posted, call, 
 from tests.surfaces.mcp_wire import MODERN
 from tools.dispatch import Market
 from tools.house import Limits
-from tools.ports import World
 from tools.rates import ALLOWANCES, Rate
 
 IP = "203.0.113.7"
@@ -38,18 +30,6 @@ IP = "203.0.113.7"
 def _echoes() -> Iterator[None]:
     with echoing():
         yield
-
-
-@pytest.fixture
-def markets(sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening) -> Callable[[str], Market]:
-    """Makes markets that live through the same with the same ids and secrets, each in a folder of that name."""
-
-    def made(name: str) -> Market:
-        (tmp_path / name).mkdir()
-        world = World(FixedClock(), SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
-        return Market(opening(sqlite_template.copy(tmp_path / name)), world, house(Limits(enforced=False)))
-
-    return made
 
 
 class Wire:

@@ -1,0 +1,127 @@
+"""In front of the a2a-sdk: a message that calls one tool is answered here, for a small part of what its protobuf costs.
+
+It only accepts. What is answered here the SDK's path would answer with the same JSON; whatever leaves a doubt is the SDK's to
+answer, so what is refused is refused in one place.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.types import Scope, Send
+
+from protocol import a2a_wire as wire
+from protocol.a2a_refusals import guarded
+from protocol.a2a_replies import Replies
+from protocol.a2a_wire import Call
+from protocol.http import send_json
+from tools.errors.base import Json
+
+SENDING = "/a2a/message:send"
+VERSION, EXTENSIONS = b"a2a-version", b"a2a-extensions"
+ENVELOPE = {"jsonrpc", "id", "method", "params"}
+PARAMS = {"message", "configuration", "metadata"}
+MESSAGE = {"messageId", "role", "parts", "contextId", "metadata"}
+LONGEST_WORD = 1_000  # of an id or a context
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one version of the protocol writes a message that calls a tool, its data taken out.
+
+    `fixed`: members of the message with one possible value. `switch`: of the configuration, whether to wait; a call does not.
+    """
+
+    versions: tuple[str, ...]
+    method: str
+    fixed: dict[str, str]
+    parts: tuple[list[dict[str, Json]], ...]
+    switch: str
+
+
+NEW = Form(
+    ("1.0",),
+    "SendMessage",
+    {"role": "ROLE_USER"},
+    ([{"data": {}}], [{"data": {}, "mediaType": "application/json"}]),
+    "returnImmediately",
+)
+OLD = Form(
+    ("", "0.3"), "message/send", {"role": "user", "kind": "message"}, ([{"kind": "data", "data": {}}],), "blocking"
+)
+
+
+class Front:
+    """Answers calls of tools as `replies` does for the SDK's handler."""
+
+    def __init__(self, replies: Replies) -> None:
+        self.replies, self.dice = replies, replies.market.world.dice
+
+    async def serve(self, scope: Scope, call: Call, send: Send) -> bool:
+        """Whether it answered; `call` is a request whose data parts and keys were taken out."""
+        if not self._calls(call) or not _plainly_sent(scope, call):
+            return False
+        call.reached, body = True, call.envelope
+        document, told = await guarded(call, self.replies.called(*self.replies.call_of(call.wanted[0]), call))
+        asked = (body["params"] if call.over_rpc else body)["message"]
+        message = self._message(asked.get("contextId"), document, told, call.old)
+        if call.over_rpc:
+            result = message if call.old else {"message": message}
+            await send_json(send, 200, orjson.dumps({"result": result, "id": body["id"], "jsonrpc": "2.0"}))
+        else:
+            await send_json(send, 200, orjson.dumps({"message": message}), kind=b"application/a2a+json")
+        return True
+
+    def _calls(self, call: Call) -> bool:
+        """Whether the market itself is asked to call one tool that there is, and nothing else."""
+        if call.seller is not None or call.refusal is not None or len(call.data) != 1:
+            return False
+        (wanted,) = call.data
+        name, arguments = wanted.get("tool"), wanted.get("arguments")
+        known = isinstance(name, str) and name in self.replies.operations
+        return known and isinstance(arguments, dict | None) and wanted.keys() <= {"tool", "arguments"}
+
+    def _message(self, context: str | None, document: bytes, told: dict[str, Json], old: bool) -> dict[str, Json]:
+        identity, record = self.dice.roll(16).hex(), orjson.Fragment(document)
+        beside = {**({"contextId": context} if context else {}), **({"metadata": told} if told else {})}
+        if old:
+            parts = [{"data": record, "kind": "data"}]
+            return {**beside, "kind": "message", "messageId": identity, "parts": parts, "role": "agent"}
+        parts = [{"data": record, "mediaType": "application/json"}]
+        return {"messageId": identity, **beside, "role": "ROLE_AGENT", "parts": parts}
+
+
+def _plainly_sent(scope: Scope, call: Call) -> bool:
+    """Whether a request has the usual headers and members only."""
+    form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
+    if EXTENSIONS in sent or sent.count(VERSION) > 1 or (wire.header(scope, VERSION) or "") not in form.versions:
+        return False
+    if not call.over_rpc:
+        return scope["path"] == SENDING and not call.old and _plain(call.envelope, form)
+    body: Any = call.envelope
+    if not isinstance(body, dict) or body.keys() != ENVELOPE or type(body["id"]) not in (str, int):
+        return False
+    return (body["jsonrpc"], body["method"]) == ("2.0", form.method) and _plain(body["params"], form)
+
+
+def _plain(params: Json, form: Form) -> bool:
+    """Whether what stands beside the call makes no difference to it."""
+    if not isinstance(params, dict) or not params.keys() <= PARAMS or params.get("metadata", {}) != {}:
+        return False
+    message, settings = params.get("message"), params.get("configuration", {})
+    if not isinstance(message, dict) or not message.keys() <= MESSAGE | form.fixed.keys():
+        return False
+    words = (message.get("messageId"), message.get("contextId", "none"))
+    if not all(isinstance(word, str) and 0 < len(word) <= LONGEST_WORD for word in words):
+        return False
+    usual = all(message.get(name) == value for name, value in form.fixed.items()) and message.get("metadata", {}) == {}
+    return usual and message.get("parts") in form.parts and _immaterial(settings, form)
+
+
+def _immaterial(settings: Json, form: Form) -> bool:
+    """Whether a configuration says nothing a call could heed."""
+    if not isinstance(settings, dict) or not settings.keys() <= {"acceptedOutputModes", form.switch}:
+        return False
+    modes = settings.get("acceptedOutputModes", [])
+    named = isinstance(modes, list) and all(isinstance(mode, str) for mode in modes)
+    return named and isinstance(settings.get(form.switch, True), bool)
