@@ -9,9 +9,10 @@ from structlog.testing import capture_logs
 
 from server.sender import Sender
 from storage.tables import WebhookRow
-from tests.market import Agent
+from tests.market import BASE_URL, Agent
 from tests.pushing import OLD_FORMS, SECRET, TOKEN, Pushes, config_in, configs_in, pushing
 from tests.receiver import Receiver, status
+from tests.signing import Signing
 from tests.surfaces.a2a_app import FORMS, HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, Heard, message_of, request
 from tests.tasking import Desk, desk_of, task_in
 from tests.trading import Trade
@@ -225,6 +226,22 @@ async def test_a_key_needs_to_read_and_to_trade(trade: Trade) -> None:
             heard = await Pushes(desk, RPC_1).set(job, URL)
             found["+".join(scopes)] = "error" not in heard.body
     assert found == {"read": False, "buy": False, "read+buy": True, "read+admin:self": True}
+
+
+async def test_a_signed_request_sets_one_without_a_key(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = (await trade.job_at("open", seller, buyer))["id"]
+    params = {"taskId": job, "url": URL}
+    raw = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig", "params": params}
+    ).encode()
+    at = int(trade.market.clock.now().timestamp())
+    signed = Signing("POST", f"{BASE_URL}/a2a", raw, buyer.id, at, nonce="n-1").headers(buyer.seed)
+    async with desk_of(trade) as desk:
+        heard = [await desk.a2a.post(RPC_1, raw, headers=signed) for _ in range(2)]
+    assert heard[0].body["result"] == {"id": job, **params}
+    assert "error" in heard[1].body  # a signature is good for one request
+    assert [one["url"] for one in await hooks_of(trade, buyer)] == [URL]
 
 
 async def test_no_secret_is_stored_plainly_or_logged(trade: Trade, sender: Sender, receiver: Receiver) -> None:

@@ -36,10 +36,11 @@ class SetPush(PushRef):
 
 
 @unlisted(
-    "PUT /v1/jobs/{job_id}/pushes/{id}",
+    "POST /v1/webhooks",
     scope=SCOPES,
     scopes_beside=("read",),
     errors=(NotFound, WebhookLimit),
+    idempotent=True,
     toolset="jobs",
 )
 def set_push(ctx: Context, wanted: SetPush) -> PushConfig:
@@ -64,7 +65,7 @@ def set_push(ctx: Context, wanted: SetPush) -> PushConfig:
     return _config(_added(ctx, wanted))
 
 
-@unlisted("GET /v1/jobs/{job_id}/pushes/{id}", errors=(NotFound,), toolset="jobs")
+@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_push(ctx: Context, ref: PushRef) -> PushConfig:
     """One push config of the caller's."""
     found = [row for row in _mine(ctx, ref.job_id) if row.config_id == ref.id]
@@ -73,13 +74,13 @@ def read_push(ctx: Context, ref: PushRef) -> PushConfig:
     return _config(found[0])
 
 
-@unlisted("GET /v1/jobs/{job_id}/pushes", errors=(NotFound,), toolset="jobs")
+@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_pushes(ctx: Context, ref: JobRef) -> PushConfigPage:
     """The caller's push configs for one task, oldest first."""
     return PushConfigPage(data=[_config(row) for row in _mine(ctx, ref.job_id)])
 
 
-@unlisted("DELETE /v1/jobs/{job_id}/pushes/{id}", scope=SCOPES, errors=(NotFound,), destructive=True, toolset="jobs")
+@unlisted("POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs")
 def end_push(ctx: Context, ref: PushRef) -> PushConfigDeleted:
     """Nothing more is posted to it, what was queued included. One that is not there is ended already."""
     for row in _mine(ctx, ref.job_id):
