@@ -69,12 +69,14 @@ class A2aSurface:
     def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], Approach]) -> None:
         self.market, self.approach_of = market, approach_of
         self.shops = Shops(market)
-        desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
-        self.front = Front(desk.sending.replies)
+        self.desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
+        self.front = Front(self.desk.sending.replies)
         rpc = [
-            route for path in ENDPOINTS for route in create_jsonrpc_routes(desk, path, reads, enable_v0_3_compat=True)
+            route
+            for path in ENDPOINTS
+            for route in create_jsonrpc_routes(self.desk, path, reads, enable_v0_3_compat=True)
         ]
-        http = create_rest_routes(desk, reads, enable_v0_3_compat=True, path_prefix=PREFIX)
+        http = create_rest_routes(self.desk, reads, enable_v0_3_compat=True, path_prefix=PREFIX)
         self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

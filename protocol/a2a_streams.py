@@ -10,7 +10,7 @@ from a2a.utils.errors import UnsupportedOperationError
 from a2a.utils.proto_utils import parse_lenient
 
 from protocol.a2a_tasks import Tasks
-from protocol.a2a_view import FINAL, STATES, artifacts
+from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call, held
 from tools.errors.base import Json
 from tools.registry import CATALOGUE
@@ -70,7 +70,7 @@ class Streams:
         return page
 
     def _artifact(self, task: dict[str, Json], call: Call) -> pb.TaskArtifactUpdateEvent:
-        (artifact,) = artifacts(task["job"])
+        (artifact,) = self.tasks.view.artifacts(task["job"])
         update = {**_ids(task), "artifact": artifact, "lastChunk": True}
         return parse_lenient(held(update, call), pb.TaskArtifactUpdateEvent())
 

@@ -43,10 +43,20 @@ class View:
             "id": job["id"],
             "contextId": task["context_id"],
             "status": self.status(task),
-            "artifacts": artifacts(job),
+            "artifacts": self.artifacts(job),
             "history": history(task),
             "metadata": {self.brand: _present(_facts(job))},
         }
+
+    def artifacts(self, job: dict[str, Json]) -> list[Json]:
+        """The output as the one artifact, once it can be read."""
+        if job["output_sealed"] or job["output_hash"] is None:
+            return []
+        return [{"artifactId": f"{job['id']}-output", "name": "output", "parts": self.parts(job["output"])}]
+
+    def parts(self, output: Json) -> list[Json]:
+        """An output as parts: a text as text, anything else as data."""
+        return [{"text": output} if isinstance(output, str) else _data(output)]
 
     def status(
         self, task: dict[str, Json], payment: dict[str, Json] | None = None, why: Sequence[Json] = ()
@@ -76,7 +86,7 @@ class View:
         job = task["job"]
         waits, status = job["waiting_on"], f"The job is {job['status'].replace('_', ' ')}."
         if waits is None:
-            done = "Its output is the artifact. " if artifacts(job) else ""
+            done = "Its output is the artifact. " if self.artifacts(job) else ""
             return f"{status} {done}{self._asked(job)}".strip()
         if waits["who"] == job["role"] and task["due"] is not None:
             return f"{status} {_owed(task)} Otherwise: {waits['then']}"
@@ -95,15 +105,6 @@ class View:
 def forms_of(operations: Iterable[Operation]) -> dict[str, str]:
     """The data part that asks for each action, with what it needs beside the job."""
     return {op.action: _form(op) for op in operations if op.action and "job_id" in op.input.model_fields}
-
-
-def artifacts(job: dict[str, Json]) -> list[Json]:
-    """The output as the one artifact, once it can be read."""
-    if job["output_sealed"] or job["output_hash"] is None:
-        return []
-    output = job["output"]
-    part = {"text": output} if isinstance(output, str) else _data(output)
-    return [{"artifactId": f"{job['id']}-output", "name": "output", "parts": [part]}]
 
 
 def history(task: dict[str, Json]) -> list[Json]:
