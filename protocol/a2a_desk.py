@@ -110,6 +110,7 @@ class Desk(RequestHandler):
         call = reached(context)
         validate_proto_required_fields(params)
         await guarded(call, self.pushes.end(params, call))
+        call.resultless = True
 
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext

@@ -68,6 +68,7 @@ async def test_a_config_is_set_read_listed_and_ended(trade: Trade, form: str) ->
         for _ in range(2):
             ended = await ending.end(job, "mine")
             assert (ended.status, "error" in ended.body) == (200, False)
+            assert form != RPC_03 or ended.body == {"jsonrpc": "2.0", "id": 7, "result": None}
         assert is_not_found(await pushes.get(job, "mine"))
         assert configs_in(form, await pushes.all(job)) == []
     assert await hooks_of(trade, buyer) == []
