@@ -14,10 +14,11 @@ from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call, held
 from tools.errors.base import Json
 from tools.registry import CATALOGUE
-from tools.steps.webhooks import TASK_KINDS
+from tools.steps.webhooks import PUSHED_KINDS, TASK_KINDS
 
 WAITED_SECONDS = 25  # for the next event, before the key is asked about again
 MESSAGE = "message.received"
+MADE_DUE = TASK_KINDS - PUSHED_KINDS  # said with the move that made it due
 
 
 class Streams:
@@ -38,6 +39,7 @@ class Streams:
         task = call.shown
         assert task is not None
         job, since, revealed = task["job"], task["newest_event"], _revealed(task["job"])
+        status = job["status"]
         if STATES[job["status"]] in FINAL or (not on and _must_act(job)):
             return
         while not self.market.bell.closed:
@@ -45,21 +47,24 @@ class Streams:
             if page is None:
                 return
             since = page["next_since"]
-            told = [
-                event
-                for event in page["data"]
-                if event["data"].get("job_id") == job["id"] and event["type"] in TASK_KINDS
-            ]
+            mine = [one for one in page["data"] if one["data"].get("job_id") == job["id"]]
+            told = _told_once([event for event in mine if event["type"] in TASK_KINDS])
             if not told:
                 continue
             task = await self.tasks.read(job["id"], call.further())
             if _revealed(task["job"]) not in (None, revealed):
                 revealed = _revealed(task["job"])
                 yield self._artifact(task, call)
+            rests = _is_move(told[-1]) and told[-1]["data"]["status"] == task["job"]["status"] and _rests(task["job"])
             for event in told:
-                yield self._update(task, event, call, newest=event is told[-1])
-            moves = [event for event in told if event["type"] != MESSAGE]
-            if moves and moves[-1]["data"]["status"] == task["job"]["status"] and _rests(task["job"]):
+                status = event["data"].get("status", status)
+                call.closes = rests and event is told[-1]
+                yield self._update(task, event, status, call, newest=event is told[-1])
+                if (
+                    STATES[status] in FINAL
+                ):  # also where a payment has revived it since: that is a subscription of its own
+                    return
+            if rests:
                 return
 
     async def _page(self, since: str | None, call: Call) -> dict[str, Any] | None:
@@ -75,13 +80,29 @@ class Streams:
         return parse_lenient(held(update, call), pb.TaskArtifactUpdateEvent())
 
     def _update(
-        self, task: dict[str, Json], event: dict[str, Json], call: Call, *, newest: bool
+        self, task: dict[str, Json], event: dict[str, Json], status: str, call: Call, *, newest: bool
     ) -> pb.TaskStatusUpdateEvent:
         """Only the newest event speaks of what is due now; each other says what it said."""
-        told = self.tasks.view.happened(task, event)
-        if newest and event["type"] != MESSAGE and event["data"]["status"] == task["job"]["status"]:
+        told = self.tasks.view.happened(task, event, status)
+        if newest and _is_move(event) and status == task["job"]["status"]:
             told = self.tasks.view.status(task)
         return parse_lenient(held({**_ids(task), "status": told}, call), pb.TaskStatusUpdateEvent())
+
+
+def _is_move(event: dict[str, Json]) -> bool:
+    found: bool = event["type"] != MESSAGE
+    return found
+
+
+def _told_once(events: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """One update for each move, with what it made due; words that came with the last move, before it: it may end the stream."""
+    told, moves = [], list[dict[str, Json]]()
+    for event in events:
+        if event["type"] in MADE_DUE and moves and moves[-1]["data"]["status"] == event["data"]["status"]:
+            continue
+        told.append(event)
+        moves += [event] if _is_move(event) else []
+    return [event for event in told if event not in moves[-1:]] + moves[-1:]
 
 
 def _must_act(job: dict[str, Json]) -> bool:

@@ -73,14 +73,13 @@ class View:
         message |= {"metadata": due, "extensions": [x402.URI]} if due else {}
         return {"state": STATES[job["status"]], "timestamp": job["updated_at"], "message": message}
 
-    def happened(self, task: dict[str, Json], event: dict[str, Json]) -> dict[str, Json]:
-        """The status an event led to; of a message that came, the message."""
-        state = STATES[event["data"].get("status", task["job"]["status"])]
+    def happened(self, task: dict[str, Json], event: dict[str, Json], status: str) -> dict[str, Json]:
+        """The status an event led to, or found; of a message that came, the message."""
         said = [one for one in task["messages"] if one["id"] == event["data"].get("message_id")]
-        text = f"{event['type']}: the job is {event['data'].get('status', task['job']['status']).replace('_', ' ')}."
+        text = f"{event['type']}: the job is {status.replace('_', ' ')}."
         told = {"messageId": event["id"], "role": "ROLE_AGENT", "parts": [{"text": text}], **_ids(task)}
         message = _message(task, said[0]) if said else told
-        return {"state": state, "timestamp": event["created_at"], "message": message}
+        return {"state": STATES[status], "timestamp": event["created_at"], "message": message}
 
     def _said(self, task: dict[str, Json]) -> str:
         job = task["job"]

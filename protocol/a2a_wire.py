@@ -25,6 +25,7 @@ JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
 HIDDEN_HEADERS = (b"authorization", b"x-api-key", b"signature", b"signature-input", b"idempotency-key")
 HELD = "held"
 MARK = re.compile(rb'\{"held": ?"(\d+)"\}')
+NOT_FINAL = re.compile(rb'"final": ?false')
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
 OTHER_VERSION = b"Expected version '1.0'."  # what the SDK says to a request without the header
@@ -48,6 +49,7 @@ class Call:
     refusal: MarketError | None = None  # what was wrong with what was taken out
     documents: list[bytes] = field(default_factory=list)
     shown: dict[str, Json] | None = None  # the record behind the task that was answered last
+    closes: bool = False  # the event of a stream that is answered now is its last
     reached: bool = False  # the SDK could read the request and has asked our handler
     resultless: bool = False  # it was done, and there is nothing to say of it
 
@@ -281,7 +283,11 @@ class Reply:
         await self.send({"type": "http.response.body", "body": body})
 
     def _event(self, chunk: bytes) -> bytes:
-        """Lines end in LF, and nothing inside one is a line break to readers that know all of Unicode's."""
+        """Lines end in LF, and nothing inside one is a line break to readers that know all of Unicode's.
+
+        To 0.3 `final` is the last event of a stream; the SDK says it of ended tasks only.
+        """
+        chunk = NOT_FINAL.sub(b'"final":true', chunk) if self.call.closes else chunk
         chunk = filled(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
         for raw, escaped in LINE_BREAKS:
             chunk = chunk.replace(raw, escaped)

@@ -39,6 +39,7 @@ CHANGELOG = (
             "Push notifications over A2A: set a config on a task (or send it with the message that hires) and the task is posted to your "
             "URL whenever it changes, signed and tried again like a webhook; list_webhooks shows it, of source task.",
             "A2A over HTTP+JSON answers a body whose Content-Type is no JSON with HTTP 415.",
+            "SubscribeToTask tells every move of a job once, with what it made due; to protocol 0.3 the last update of a stream is final.",
         ],
     ),
 )
