@@ -1,0 +1,55 @@
+"""Every move of the lifecycle table, made over REST, is an update of the task; and in every state a task can be asked everything.
+
+What stands in the table and in no journey fails here.
+"""
+
+from datetime import datetime
+
+import pytest
+
+from protocol.a2a_view import FINAL, STATES
+from tests.a2a_states.journeys import JOURNEYS, ROWS, first_seen
+from tests.a2a_states.walking import A2A, REST, Walk
+from tests.processes.pair import Wired
+from tests.surfaces.wires import served
+from tests.trading import Trade
+from tools.rules.jobfacts import FINAL as ENDED
+from tools.rules.jobfacts import JobStatus
+
+CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]
+
+
+def test_the_journeys_make_every_move_of_the_table_and_stand_in_every_state() -> None:
+    made = {key for journey in JOURNEYS.values() for key in journey.keys}
+    assert made == set(ROWS)
+    assert {key.to for key in made} == set(JobStatus)
+    assert {status for status, state in STATES.items() if state in FINAL} == ENDED
+
+
+async def walk(trade: Trade, name: str, hand: str, asked_after: set[int]) -> None:
+    inside = trade.market
+
+    async def passes(until: datetime) -> None:
+        seconds = (until - inside.clock.now()).total_seconds()
+        inside.pass_seconds(seconds)
+        trade.evm.warp(int(seconds))
+        await inside.workers.sweep()
+        await inside.workers.tell()
+
+    async with served(inside) as url:
+        outside = Wired([url])
+        wired = Trade(outside, trade.evm)  # type: ignore[arg-type] - it calls and registers as TestMarket does
+        try:
+            await Walk(wired, JOURNEYS[name], outside.http, passes, hand).go(asked_after)
+        finally:
+            await outside.close()
+
+
+@pytest.mark.parametrize("name", JOURNEYS)
+async def test_a_job_is_followed_all_the_way_and_asked_in_every_state(trade: Trade, name: str) -> None:
+    await walk(trade, name, REST, first_seen()[name])
+
+
+@pytest.mark.parametrize("name", CANCELS)
+async def test_what_the_table_lets_cancel_is_cancelled_as_a_task(trade: Trade, name: str) -> None:
+    await walk(trade, name, A2A, set())

@@ -1,0 +1,31 @@
+"""Tasks through all their states with two processes: what is done in one is heard in both, and asked in either."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.a2a_states.journeys import JOURNEYS, first_seen
+from tests.a2a_states.walking import A2A, REST, Walk
+from tests.databases import PostgresServer
+from tests.market import OPERATOR_SECRET
+from tests.processes.pair import Pair
+from tests.trading import Trade
+
+pytestmark = pytest.mark.xdist_group("processes-tasks")
+AT_ONCE = [name for name, journey in JOURNEYS.items() if not journey.waits]  # nobody can make these servers wait
+
+
+@pytest.fixture(scope="module")
+def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
+    """Both processes, serving one database of their own."""
+    forged.serve(postgres.create("task_states"), operator_secret=OPERATOR_SECRET)
+    yield forged
+    forged.kill()
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+async def test_a_job_goes_its_way_through_one_process_and_the_other(trade: Trade, name: str) -> None:
+    wired: Any = trade.market
+    journey = JOURNEYS[name]
+    await Walk(trade, journey, wired.http, hand=A2A if journey.cancels else REST).go(first_seen()[name])
