@@ -1,7 +1,7 @@
-"""A model at an MCP connection: it has a wallet, a task in its own words, and knows only tools/list and what it has read.
+"""A stranger with a model behind it: it has a wallet, a task in its own words, and knows only what the market has told it.
 
-Every argument it sends is one of these: a value of a result it has read, a word of the tool's schema, its own words, or what
-its wallet made of a text it has read. Anything else is an AssertionError, so a test of it cannot help it along.
+Every argument it sends is one of these: a value of a result it has read, a word of the tool's schema or of the card, its own
+words, or what its wallet made of a text it has read. Anything else is an AssertionError, so a test of it cannot help it along.
 """
 
 import re
@@ -12,7 +12,6 @@ from typing import Any
 from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
-from mcp.client import Client
 
 SIGN = re.compile(r"<personal_sign by it of (.*)>")
 HOLE = re.compile(r"<.*>", re.DOTALL)
@@ -33,45 +32,23 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 @dataclass
-class ModelUser:
-    """What the model has at hand. `words` is what it would write itself, by argument."""
+class Stranger:
+    """What the model has at hand, over whatever wire. `words` is what it would write itself, by argument."""
 
-    client: Client
+    client: Any
     wallet: LocalAccount
     send: Send
     words: dict[str, Any]
-    tools: dict[str, Any] = field(default_factory=dict)
     read: list[Any] = field(default_factory=list)  # every result, in order
     called: list[str] = field(default_factory=list)
     made: set[str] = field(default_factory=set)  # by the wallet
     key: str | None = None
 
-    async def look_around(self) -> None:
-        """Read the tools: no call of one."""
-        listed = await self.client.list_tools()
-        self.tools = {tool.name: tool for tool in listed.tools}
-
-    async def call(self, tool: str, given: Mapping[str, Any]) -> Any:
-        """One tool call; its record."""
-        arguments = {**given, **({"api_key": self.key} if self.key else {})}
-        self._account_for(tool, arguments)
-        self.called.append(tool)
-        answer = await self.client.call_tool(tool, arguments)
-        assert not answer.is_error, (tool, answer.content)
-        self.read.append(answer.structured_content)
-        if tool == "register_agent":
-            self.key = answer.structured_content["api_keys"]["test"]
-        return answer.structured_content
-
-    async def follow(self, record: Any, action: str) -> Any:
-        """Do the next step of this action that a record names, filling in what only the model can know."""
+    def next_step(self, record: Any, action: str) -> tuple[str, dict[str, Any]]:
+        """The call that a record names for this action, with what only the model can know filled in."""
         steps = [one for one in record["next_steps"] if one["action"] == action]
         assert steps, f"{action} is none of {[one['action'] for one in record['next_steps']]}"
-        tool = steps[0]["tool"]
-        given = {name: self._filled(name, one) for name, one in steps[0]["arguments"].items()}
-        if tool not in self.tools:  # as the description of call_tool tells
-            tool, given = "call_tool", {"name": tool, "arguments": given}
-        return await self.call(tool, given)
+        return steps[0]["tool"], {name: self._filled(name, one) for name, one in steps[0]["arguments"].items()}
 
     def _filled(self, name: str, value: Any) -> Any:
         if not (isinstance(value, str) and HOLE.fullmatch(value)):
@@ -92,7 +69,10 @@ class ModelUser:
     def _paid(self) -> str:
         """Send what the last terms it has read ask for."""
         terms = next(one for one in self._terms() if one["pay_to"])
-        self.made.add(sent := self.send(self.wallet, terms["pay_to"], terms["amount"]))
+        return self._sent(terms["pay_to"], terms["amount"])
+
+    def _sent(self, pay_to: str, amount_minor: int) -> str:
+        self.made.add(sent := self.send(self.wallet, pay_to, amount_minor))
         return sent
 
     def _terms(self) -> Iterator[Any]:
@@ -101,9 +81,41 @@ class ModelUser:
             if found.get("object") == "payment_terms":
                 yield found
 
-    def _account_for(self, tool: str, arguments: Mapping[str, Any]) -> None:
+    def _account_for(self, what: str, given: Any, *told: Any) -> None:
+        """Every scalar and name is one that was read, told, written by itself, or made by its wallet."""
+        known = {*map(repr, leaves(self.read)), *map(repr, leaves([*told, self.words]))}
+        known |= {*map(repr, self.made), repr(self.wallet.address)}
+        strange = [one for one in leaves(given) if repr(one) not in known]
+        assert not strange, f"{what}: where does it have {strange} from?"
+
+
+@dataclass
+class ModelUser(Stranger):
+    """The model at an MCP connection: it knows tools/list."""
+
+    tools: dict[str, Any] = field(default_factory=dict)
+
+    async def look_around(self) -> None:
+        """Read the tools: no call of one."""
+        listed = await self.client.list_tools()
+        self.tools = {tool.name: tool for tool in listed.tools}
+
+    async def call(self, tool: str, given: Mapping[str, Any]) -> Any:
+        """One tool call; its record."""
+        arguments = {**given, **({"api_key": self.key} if self.key else {})}
         assert tool in self.tools, f"{tool} is not listed"
-        known = {*map(repr, leaves(self.read)), *map(repr, leaves(self.tools[tool].input_schema))}
-        known |= {*map(repr, leaves(self.words)), *map(repr, self.made), repr(self.wallet.address)}
-        strange = [one for one in leaves(dict(arguments)) if repr(one) not in known]
-        assert not strange, f"{tool}: where does it have {strange} from?"
+        self._account_for(tool, arguments, self.tools[tool].input_schema)
+        self.called.append(tool)
+        answer = await self.client.call_tool(tool, arguments)
+        assert not answer.is_error, (tool, answer.content)
+        self.read.append(answer.structured_content)
+        if tool == "register_agent":
+            self.key = answer.structured_content["api_keys"]["test"]
+        return answer.structured_content
+
+    async def follow(self, record: Any, action: str) -> Any:
+        """Do the next step of this action that a record names."""
+        tool, given = self.next_step(record, action)
+        if tool not in self.tools:  # as the description of call_tool tells
+            tool, given = "call_tool", {"name": tool, "arguments": given}
+        return await self.call(tool, given)

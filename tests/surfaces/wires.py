@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -25,12 +26,14 @@ WIRES = ("rest", "mcp-legacy", "mcp-modern", "a2a-rpc-1.0", "a2a-http-1.0", "a2a
 
 
 @asynccontextmanager
-async def served(market: TestMarket) -> AsyncIterator[str]:
-    """The market's surfaces behind the real edge and the real server, on a free port."""
+async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[str]:
+    """The market's surfaces behind the real edge and the real server, on a free port; `named`: its documents say so."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     place = f"127.0.0.1:{listening.getsockname()[1]}"
     hosts = hosts_of([f"http://{place}"])
+    if named:
+        market.market.house = replace(market.market.house, base_url=f"http://{place}")
     surfaces = assemble(market.market, Settings(_env_file=None), hosts)
     edge = Edge(surfaces, hosts, market.market.house.docs_url, SystemDice())
     http = bounded_http(market.market.house.docs_url)
