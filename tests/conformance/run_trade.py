@@ -38,6 +38,13 @@ def main(folder: Path) -> int:
 
 
 async def trades(bench: Bench) -> list[Outcome]:
+    async with trading() as (url, wallet):
+        return [await _trade(bench, f"{url}/mcp", wallet, client) for client in CLIENTS]
+
+
+@asynccontextmanager
+async def trading() -> AsyncIterator[tuple[str, str]]:
+    """The sandbox's URL, with a seller at work there, and the URL of wallets."""
     async with sandbox() as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
         network = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
         chain = Chain(http, network["rpc_hint"], network["asset"]["address"], network["chain_id"])
@@ -46,7 +53,7 @@ async def trades(bench: Bench) -> list[Outcome]:
         working = asyncio.create_task(_work(seller))
         try:
             async with wallets(chain) as wallet:
-                return [await _trade(bench, f"{url}/mcp", wallet, client) for client in CLIENTS]
+                yield url, wallet
         finally:
             working.cancel()
 

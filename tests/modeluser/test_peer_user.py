@@ -10,7 +10,7 @@ from google.protobuf.json_format import MessageToDict
 
 from tests.modeluser.a2a_user import PeerUser, arrived
 from tests.modeluser.test_model_user import WORDS, a_seller
-from tests.surfaces.test_a2a_clients import readers, streams
+from tests.surfaces.test_a2a_clients import forms, streams
 from tests.surfaces.wires import served
 from tests.trading import PRICE, Trade
 
@@ -25,7 +25,7 @@ def task_in(events: list[Any]) -> Any:
 
 
 @streams
-@readers
+@forms
 async def test_a_stranger_reads_the_artifact_after_five_messages(
     trade: Trade, binding: str, version: str, stream: bool
 ) -> None:
