@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from protocol import a2a_x402 as x402
+from protocol.job_texts import how_it_is, what_is_due, where_it_stands
 from tools.errors.base import Json
 from tools.registry import Operation
 
@@ -83,15 +84,13 @@ class View:
 
     def _said(self, task: dict[str, Json]) -> str:
         job = task["job"]
-        waits, status = job["waiting_on"], f"The job is {job['status'].replace('_', ' ')}."
+        waits, status = job["waiting_on"], how_it_is(job)
         if waits is None:
             done = "Its output is the artifact. " if self.artifacts(job) else ""
             return f"{status} {done}{self._asked(job)}".strip()
         if waits["who"] == job["role"] and task["due"] is not None:
             return f"{status} {_owed(task)} Otherwise: {waits['then']}"
-        by = f" until {waits['until']}" if waits["until"] else ""
-        what = f"It waits for the {waits['who']} to {waits['action'].replace('_', ' ')}{by}. Otherwise: {waits['then']}"
-        return f"{status} {what} {self._asked(job)}".strip()
+        return f"{where_it_stands(job)} {self._asked(job)}".strip()
 
     def _asked(self, job: dict[str, Json]) -> str:
         forms = [self.forms[action] for action in job["available_actions"] if action in self.forms]
@@ -137,11 +136,9 @@ def _message(task: dict[str, Json], one: dict[str, Json]) -> dict[str, Json]:
 
 
 def _owed(task: dict[str, Json]) -> str:
-    payment, due = task["job"]["payment"], task["due"]
-    payer = payment["pay_from"] or "a wallet you have bound with set_wallet_address"
     return (
-        f"Payment is due: send exactly {due['amount']} minor units of USDC ({payment['asset']} on {payment['network']}) "
-        f"to {payment['pay_to']}, from {payer}. Once it is mined, send a message with taskId {task['job']['id']} and the "
+        f"{what_is_due(task['job']['payment'], task['due']['amount'])} "
+        f"Once it is mined, send a message with taskId {task['job']['id']} and the "
         f'data part {{"transaction": "0x…"}}, or with that hash in the metadata {x402.PAYLOAD}.'
     )
 

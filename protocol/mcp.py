@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import mcp_types as t
 from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -20,7 +19,10 @@ from starlette.types import Receive, Scope, Send
 from protocol import mcp_wire as wire
 from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp_front import Front
+from protocol.mcp_hires import Hires
+from protocol.mcp_request import Request, approach_in, view_in
 from protocol.mcp_resources import TEMPLATES, read_record
+from protocol.mcp_tasks import Asking, Source, declares, install
 from protocol.mcp_texts import (
     GUIDES,
     Texts,
@@ -31,7 +33,7 @@ from protocol.mcp_texts import (
     resources,
 )
 from protocol.mcp_tools import Called, Tools
-from protocol.toolsets import View, view_of
+from protocol.toolsets import view_of
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
@@ -41,12 +43,10 @@ from tools.rules.jsontext import BadJson
 from tools.rules.oauth import CLOSED_MCP, OPEN_MCP
 from tools.tokens import is_token
 
-Request = ServerRequestContext[Any, Any]
 Listing = t.PaginatedRequestParams | None
-Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.CallToolResult]]
+Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
 Item = TypeVar("Item")
 
-IN_PROCESS = Approach(Surface.MCP, ip="unknown", request_id="req_in_process")  # no HTTP, no headers
 LIST_SECONDS, TEXT_SECONDS = 60, 300
 PUBLIC = CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="public")
 CACHING: Mapping[Any, CacheHint] = {
@@ -70,6 +70,7 @@ class Extra:
     documents: Callable[[str], t.ReadResourceResult | None] = lambda uri: None
     prompts: tuple[t.Prompt, ...] = ()
     messages: Callable[[str, Mapping[str, str]], t.GetPromptResult | None] = lambda name, given: None
+    tasks: tuple[Source, ...] = ()
 
 
 class McpSurface:
@@ -88,6 +89,7 @@ class McpSurface:
     ) -> None:
         self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
+        self.hires = Hires(self.tools)
         self.server = self._server()
         self.security = wire.security(allowed_hosts)
         self.front = Front(self.tools, self.security, self.server.server_info_stamp)
@@ -171,7 +173,6 @@ class McpSurface:
             cache_hints=CACHING,
             get_tool_input_schema=self.tools.schemas.get,
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
@@ -179,19 +180,25 @@ class McpSurface:
             on_get_prompt=self._get_prompt,
             on_completion=self._complete,
         )
+        server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
+        install(server, (*self.extra.tasks, self.hires))
         server.middleware.clear()  # OpenTelemetry, which is on by default
         return server
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=whole(self.tools.listed(_approach(request), _view(request)), asked))
+        return t.ListToolsResult(tools=whole(self.tools.listed(approach_in(request), view_in(request)), asked))
 
-    async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.CallToolResult:
+    async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         if asked.name in self.extra.calls:
             return await self.extra.calls[asked.name](request, asked)
         bad = None if request.request is None else request.request.scope["state"]["bad_json"]
         repeat = None if request.request is None else request.request.headers.get("idempotency-key")
-        call = Called(asked.name, asked.arguments or {}, repeat, _view(request).readonly)
-        approach = replace(_approach(request), progress=request.session.report_progress)
+        call = Called(asked.name, asked.arguments or {}, repeat, view_in(request).readonly)
+        if bad is None and declares(request):
+            begun = await self.hires.begin(call, Asking(request))
+            if begun is not None:
+                return begun
+        approach = replace(approach_in(request), progress=request.session.report_progress)
         return await self.tools.call(call, approach, bad)
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
@@ -204,7 +211,9 @@ class McpSurface:
 
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
-        found = self.extra.documents(uri) or await read_record(uri, self.market, _approach(request), self.tools.fences)
+        found = self.extra.documents(uri) or await read_record(
+            uri, self.market, approach_in(request), self.tools.fences
+        )
         return found or read_resource(uri, self.texts)
 
     async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
@@ -228,17 +237,3 @@ def whole(items: list[Item], asked: Listing) -> list[Item]:
     if asked is not None and asked.cursor is not None:
         raise MCPError(t.INVALID_PARAMS, "Invalid cursor")
     return items
-
-
-def _view(request: Request) -> View:
-    if request.request is None:
-        return View()
-    view: View = request.request.scope["state"]["view"]
-    return view
-
-
-def _approach(request: Request) -> Approach:
-    if request.request is None:
-        return IN_PROCESS
-    approach: Approach = request.request.scope["state"]["approach"]
-    return approach

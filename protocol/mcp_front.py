@@ -72,7 +72,8 @@ class Front:
         if known is None or not isinstance(params, dict) or not params.keys() <= known:
             return False
         if method == CALL:
-            return wire.called_tool(request) in self.names and state["bad_json"] is None and not wire.waits(request)
+            late = wire.waits(request) or wire.may_be_task(request)
+            return wire.called_tool(request) in self.names and state["bad_json"] is None and not late
         return len(state["view"].toolsets) == 1  # so that few lists are kept
 
     async def _admitted(self, request: dict[str, Any], seen: Request, version: str) -> bool:

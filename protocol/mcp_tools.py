@@ -71,11 +71,11 @@ class Tools:
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self._result(op, self.market.refuse_stranger(error, approach), approach)
+            return self.result(op, self.market.refuse_stranger(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
-        return self._result(op, answer, approach, reserved.detail)
+        return self.result(op, answer, approach, reserved.detail)
 
     def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """The operation that call_tool names, and its arguments; a reserved one may stand beside or among them."""
@@ -106,13 +106,13 @@ class Tools:
             raise InvalidRequest("name: there is no tool of that name", param="name", hint=hint)
         return op
 
-    def _result(
+    def result(
         self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None
     ) -> t.CallToolResult:
         """Errors carry no structuredContent: published clients hold it against the output schema and throw."""
         if answer.refusal is not None or op is None:
             shown = self.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
-            wrong = self._named({"error": answer.error} | _pointers(shown))
+            wrong = self.named({"error": answer.error} | _pointers(shown))
             return t.CallToolResult(content=[t.TextContent(text=shown.text)], is_error=True, _meta=wrong)
         brief = in_brief(op, answer.body, detail)
         shown = self.fences.show(brief.body, brief.record, places_in(op, brief.record))
@@ -122,10 +122,10 @@ class Tools:
             said["api_key"] = KEY_ADVICE
         if approach.keyless and op.shows_secrets:
             content.append(t.TextContent(text=KEY_ADVICE))
-        told = self._named(said) if said else None
+        told = self.named(said) if said else None
         return t.CallToolResult(content=content, structured_content=brief.record, _meta=told)
 
-    def _named(self, told: dict[str, Any]) -> dict[str, Any]:
+    def named(self, told: dict[str, Any]) -> dict[str, Any]:
         """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""
         return {f"{self.brand}/{name}": value for name, value in told.items()}
 

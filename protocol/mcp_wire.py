@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_REQUEST, PARSE_ERROR
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
@@ -20,6 +20,7 @@ from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_len
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 ARGUMENTS = "params.arguments"
+TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the one tool whose calls become tasks
 ENVELOPE_DEPTH = 2  # arguments stand two levels inside a JSON-RPC request
 
 
@@ -106,6 +107,19 @@ def waits(request: Json) -> bool:
         name, given = given.get("name"), given.get("arguments")
     usual = isinstance(name, str) and name in CATALOGUE and _waits_unless_told(name)
     return bool(given["wait_seconds"] if isinstance(given, dict) and "wait_seconds" in given else usual)
+
+
+def may_be_task(request: Json) -> bool:
+    """Whether a call may be answered with a task: hiring, by a client that says it takes tasks."""
+    name, found = called_tool(request), request
+    if name == CALL:
+        given = request["params"].get("arguments")
+        name = given.get("name") if isinstance(given, dict) else None
+    if name != HIRE:
+        return False
+    for name in ("params", "_meta", CLIENT_CAPABILITIES_META_KEY, "extensions"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return isinstance(found, dict) and TASKS in found
 
 
 @cache

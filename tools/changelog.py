@@ -40,6 +40,8 @@ CHANGELOG = (
             "URL whenever it changes, signed and tried again like a webhook; list_webhooks shows it, of source task.",
             "A2A over HTTP+JSON answers a body whose Content-Type is no JSON with HTTP 415.",
             "SubscribeToTask tells every move of a job once, with what it made due; to protocol 0.3 the last update of a stream is final.",
+            "Over MCP, hire is a task for clients that declare io.modelcontextprotocol/tasks: polled with tasks/get under the job's id, "
+            "paid with tasks/update, completed once its output can be read. For other clients hire is as it was.",
         ],
     ),
 )

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as t
-from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from protocol.mcp import Call, Extra
+from protocol.mcp_request import Request
+from tests.conformance import tasks
 
-Request = ServerRequestContext[Any, Any]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
@@ -103,6 +103,7 @@ CALLS: dict[str, Call] = {
     "test_logging_tool": answering(text("no logs unless asked")),
     "test_headers": answering(text("ok")),
     "json_schema_2020_12_tool": answering(text("ok")),
+    **tasks.CALLS,
 }
 SCHEMAS = {"json_schema_2020_12_tool": EVERY_KEYWORD, "test_headers": HEADERS}
 
@@ -168,4 +169,5 @@ EXTRA = Extra(
         prompt("test_prompt_with_image"),
     ),
     messages=messages,
+    tasks=(tasks.TASKS,),
 )

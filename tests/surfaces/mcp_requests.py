@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.surfaces.conftest import HOST
-from tests.surfaces.mcp_wire import MODERN, NAMED, request
+from tests.surfaces.mcp_wire import MODERN, NAMED, TASK_METHODS, request
 
 LOCAL = "127.0.0.1:8000"
 FRONTED = ("2025-06-18", "2025-11-25", MODERN)
 VERSIONS = (*FRONTED, "2025-03-26", "2030-01-01", "")
 WRONG = "as_test_" + "0" * 40
 PREFIX = "io.modelcontextprotocol/"
+TAKES_TASKS = {"elicitation": {}, "extensions": {f"{PREFIX}tasks": {}}}
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover")
 Headers = tuple[tuple[str, str], ...]
 
@@ -68,7 +69,19 @@ def call(version: str, tool: Any, arguments: Any = None, /, **more: Any) -> Post
 
 def everything(version: str, key: str) -> Iterator[Posted]:
     """All of them; `key` opens an account of the market they go to."""
-    for some in (successes, with_keys, repeats, refusals, odd_calls, notes, lists, others, raw_bodies, odd_headers):
+    for some in (
+        successes,
+        with_keys,
+        repeats,
+        refusals,
+        odd_calls,
+        notes,
+        lists,
+        others,
+        raw_bodies,
+        odd_headers,
+        tasks,
+    ):
         yield from some(version, key)
     if version == MODERN:
         yield from envelopes(version)
@@ -315,9 +328,26 @@ def odd_headers(version: str, key: str) -> Iterator[Posted]:
     yield plain.beside("wrong key", ("x-api-key", key[:-1]), good=plain.good)
 
 
+def tasks(version: str, key: str) -> Iterator[Posted]:
+    keyed, can = [("x-api-key", key)], {"_meta": {f"{PREFIX}clientCapabilities": TAKES_TASKS}}
+    order = {"listing_id": "lst_0", "input": {}, "wait_seconds": 0}
+    yield call(version, "hire", order, params=can, headers=keyed, good=False)
+    yield call(version, "hire", order, headers=keyed)
+    yield call(version, "call_tool", {"name": "hire", "arguments": order}, params=can, headers=keyed, good=False)
+    yield call(
+        version, "call_tool", {"name": "get_me"}, params=can, headers=keyed, good=False
+    )  # it might have been hire
+    yield call(version, "get_me", params=can, headers=keyed)
+    for method in TASK_METHODS:
+        for params in ({"taskId": "job_0"}, {"taskId": "job_0", "inputResponses": {}}, {"taskId": 5}, {}):
+            yield posted(version, method, params | can, f"{method} {params}", headers=keyed)
+        yield posted(version, method, {"taskId": "job_0", "inputResponses": {}}, f"{method} undeclared", headers=keyed)
+
+
 def envelopes(version: str) -> Iterator[Posted]:
     good: tuple[dict[str, Any], ...] = (
         {"clientCapabilities": {"sampling": {}, "elicitation": {}, "extensions": {"x/y": {}}}},
+        {"clientCapabilities": TAKES_TASKS},
         {"clientInfo": {"name": "n", "version": "1", "title": "t", "icons": []}},
         {"clientInfo": None},
     )

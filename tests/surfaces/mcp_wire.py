@@ -14,7 +14,8 @@ from tools.dispatch import Market
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 ERAS = (HANDSHAKE, MODERN)
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+TASK_METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **dict.fromkeys(TASK_METHODS, "taskId")}
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def headers_of(era: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
         return headers
     headers.append(("mcp-method", body["method"]))
     named = NAMED.get(body["method"])
-    return [*headers, ("mcp-name", body["params"][named])] if named else headers
+    value = body["params"].get(named) if named else None
+    return [*headers, ("mcp-name", value)] if isinstance(value, str) else headers
 
 
 def heard(answer: httpx.Response) -> Heard:

@@ -227,6 +227,7 @@ async def test_discovery_names_the_server_and_may_be_shared(market: Market) -> N
         "supportedVersions": [MODERN],
         "capabilities": {
             "completions": {},
+            "extensions": {"io.modelcontextprotocol/tasks": {}},
             "prompts": {"listChanged": False},
             "resources": {"listChanged": False, "subscribe": False},
             "tools": {"listChanged": False},

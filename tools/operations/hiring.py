@@ -4,12 +4,15 @@ from pydantic import Field
 
 from tools.arguments import MOST_WAITED
 from tools.context import Context
+from tools.errors import NotFound
 from tools.records.base import Json
 from tools.records.jobs import Hired
-from tools.registry import operation
+from tools.records.tasks import HireTask
+from tools.registry import operation, unlisted
 from tools.rules.jobfacts import PaymentStatus, payment_status
-from tools.rules.lifecycle import clocked
-from tools.steps.jobs import SeenJob, find_mine
+from tools.rules.lifecycle import Actor, clocked, waiting_on
+from tools.rules.tasks import TaskStatus, has_output, task_status
+from tools.steps.jobs import JobRef, SeenJob, find_mine, foretold
 from tools.steps.ordering import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
 from tools.steps.terms import payment_terms
 from tools.steps.views import created_record
@@ -53,6 +56,22 @@ def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
     With an Idempotency-Key a repeated call answers the same job as it then stands.
     """
     return _hired(ctx, *place_order(ctx, order, judged))
+
+
+@unlisted("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
+def read_hire(ctx: Context, ref: JobRef) -> HireTask:
+    """What hiring has come to, read by whoever hired: the task it is over MCP, and what hire would answer now."""
+    seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
+    if seen.role_of(ctx.agent) is not Actor.BUYER:
+        raise NotFound("you have ordered no such job", param="job_id")
+    facts = foretold(seen, ctx.now).facts
+    status, waits = task_status(facts, ctx.now), waiting_on(facts, ctx.now)
+    return HireTask(
+        status=status.value,
+        in_vain=status is TaskStatus.COMPLETED and not has_output(facts),
+        your_turn=waits.action if waits is not None and status is TaskStatus.INPUT_REQUIRED else None,
+        hired=_hired(ctx, seen, []),
+    )
 
 
 def _hired(ctx: Context, seen: SeenJob, warned: Warnings) -> Hired:

@@ -1,9 +1,9 @@
-"""Tasks: a job with what A2A says of it beside its record."""
+"""Tasks: a job with what A2A or MCP says of it beside its record."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from tools.records.jobs import Job
+from tools.records.jobs import Hired, Job
 from tools.records.payments import Settlement
 from tools.records.threads import Message
 
@@ -68,3 +68,14 @@ class TaskPage:
     has_more: bool
     next_cursor: str | None
     total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HireTask:
+    """A job as the task over MCP of whoever ordered it."""
+
+    object: Literal["hire_task"] = "hire_task"
+    status: Literal["working", "input_required", "completed", "cancelled"]
+    in_vain: bool  # it has ended, and left its buyer no output
+    your_turn: str | None  # the action that is the buyer's to take
+    hired: Hired

@@ -1,0 +1,127 @@
+"""The tasks that the conformance suite expects of any server: tools whose work takes a while, fails, or asks something.
+
+How such a task stands is a function of the clock and of what came for it, so nothing runs in the background.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+import mcp_types as t
+from mcp.shared.exceptions import MCPError
+
+from protocol.mcp import Call
+from protocol.mcp_request import Request
+from protocol.mcp_tasks import Asking, Task, created, declares, missing
+from server.world.clock import SystemClock
+
+POLL_MS = 200
+CLOCK, NUMBERS = SystemClock(), count(1)
+NAME: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+def said(words: str, *, fails: bool = False) -> t.CallToolResult:
+    return t.CallToolResult(content=[t.TextContent(text=words)], is_error=fails)
+
+
+def form(message: str) -> t.ElicitRequest:
+    return t.ElicitRequest(params=t.ElicitRequestFormParams(message=message, requested_schema=NAME))
+
+
+@dataclass
+class Work:
+    """One task of the suite: it ends after `seconds`, unless it asks something, with a result or an error of the protocol."""
+
+    ends: t.CallToolResult | t.ErrorData
+    seconds: float = 0.0
+    asks: dict[str, t.ElicitRequest] = field(default_factory=dict)
+    task_id: str = field(default_factory=lambda: f"suite_{next(NUMBERS)}")
+    began: datetime = field(default_factory=CLOCK.now)
+    cancelled: bool = False
+
+    def task(self) -> Task:
+        status, inside = self._state()
+        at = self.began.isoformat()
+        return Task(self.task_id, status, at, at, inside=inside, poll_ms=POLL_MS)  # type: ignore[arg-type] - one of the five
+
+    def _state(self) -> tuple[str, Mapping[str, Any]]:
+        if self.cancelled:
+            return "cancelled", {}
+        if self.asks:
+            return "input_required", {"inputRequests": {key: _dumped(ask) for key, ask in self.asks.items()}}
+        if (CLOCK.now() - self.began).total_seconds() < self.seconds:
+            return "working", {}
+        ends = _dumped(self.ends)
+        return ("failed", {"error": ends}) if isinstance(self.ends, t.ErrorData) else ("completed", {"result": ends})
+
+
+class SuiteTasks:
+    """The suite's tasks, in memory. They belong to nobody."""
+
+    def __init__(self) -> None:
+        self.works: dict[str, Work] = {}
+
+    def begin(self, work: Work) -> dict[str, Any]:
+        self.works[work.task_id] = work
+        return created(work.task())
+
+    async def read(self, task_id: str, asking: Asking) -> Task | None:
+        work = self.works.get(task_id)
+        return None if work is None else work.task()
+
+    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
+        work = self.works[task.task_id]
+        work.asks = {key: ask for key, ask in work.asks.items() if key not in responses}
+
+    async def cancel(self, task: Task, asking: Asking) -> None:
+        self.works[task.task_id].cancelled = True
+
+
+TASKS = SuiteTasks()
+
+
+def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False) -> Call:
+    """A tool that becomes a task for whoever takes tasks, unless it is done at once; `required`: others are refused."""
+
+    async def call(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
+        made = work(asked.arguments or {})
+        if declares(request) and asked.arguments != {"seconds": 0}:
+            return TASKS.begin(made)
+        if required:
+            raise missing()
+        if isinstance(made.ends, t.ErrorData):
+            raise MCPError.from_error_data(made.ends)
+        return made.ends
+
+    return call
+
+
+async def greet(request: Request, asked: t.CallToolRequestParams) -> t.CallToolResult:
+    return said(f"Hello, {(asked.arguments or {}).get('name')}!")
+
+
+async def name_first(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
+    """Asks before there is a task, and is one then."""
+    if not declares(request):
+        raise missing()
+    given = (asked.input_responses or {}).get("user_name")
+    if not isinstance(given, t.ElicitResult):
+        return t.InputRequiredResult(input_requests={"user_name": form("Your name?")}, request_state="asked")
+    return TASKS.begin(Work(said(f"Hello, {(given.content or {}).get('name')}!")))
+
+
+CALLS: dict[str, Call] = {
+    "greet": greet,
+    "slow_compute": working(lambda given: Work(said("computed"), seconds=float(given.get("seconds", 0)))),
+    "failing_job": working(lambda given: Work(said("it failed, as asked", fails=True), seconds=0.2), required=True),
+    "protocol_error_job": working(lambda given: Work(t.ErrorData(code=t.INTERNAL_ERROR, message="Internal error"))),
+    "confirm_delete": working(lambda given: Work(said("deleted"), asks={"confirm": form("Delete it?")})),
+    "multi_input": working(lambda given: Work(said("both came"), asks={"one": form("One?"), "two": form("Two?")})),
+    "test_tool_with_task": name_first,
+}
+
+
+def _dumped(model: Any) -> Any:
+    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
