@@ -1,82 +1,73 @@
-"""server.json keeps the rules that the official registry of MCP servers states for its format and for what it takes."""
+"""server.json holds to the schema the official registry of MCP servers publishes, and to what it asks beyond that."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from jsonschema import Draft7Validator
+from jsonschema import Draft7Validator, FormatChecker
 
 from protocol.server_json import PUBLISHER, SCHEMA, namespace, server_json
 from tests.naming import HOUSE, OPERATIONS, TEXTS, pages, served
 from tools.context import Surface
 
-# The rules of 2025-12-11 for what we say, in our words: nothing else may stand there, so nothing unknown to them does.
-INPUT: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["name"],
-    "properties": {
-        "name": {"type": "string"},
-        "description": {"type": "string"},
-        "isRequired": {"type": "boolean"},
-        "isSecret": {"type": "boolean"},
-    },
-}
-REMOTE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["type", "url"],
-    "properties": {
-        "type": {"enum": ["streamable-http", "sse"]},
-        "url": {"type": "string", "pattern": r"^https?://\S+$"},
-        "headers": {"type": "array", "items": INPUT},
-    },
-}
-RULES: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["$schema", "name", "description", "version", "remotes"],
-    "properties": {
-        "$schema": {"const": SCHEMA},
-        "name": {"type": "string", "minLength": 3, "maxLength": 200, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
-        "title": {"type": "string", "minLength": 1, "maxLength": 100},
-        "description": {"type": "string", "minLength": 1, "maxLength": 100},
-        "version": {"type": "string", "minLength": 1, "maxLength": 255, "not": {"const": "latest"}},
-        "websiteUrl": {"type": "string", "pattern": r"^https?://\S+$"},
-        "remotes": {"type": "array", "minItems": 1, "items": REMOTE},
-        "_meta": {"type": "object", "additionalProperties": False, "properties": {PUBLISHER: {"type": "object"}}},
-    },
-}
+PUBLISHED = json.loads(
+    (Path(__file__).parents[1] / "vectors/server_json/server.schema.json").read_text(encoding="utf-8")
+)
+JUDGE = Draft7Validator(PUBLISHED, format_checker=FormatChecker())
 RANGE = re.compile(r"[\^~<>=*|]|\bx\b|\s-\s")  # versions that are refused: ranges
 MADE = TEXTS.server_json
 
 
 def faults(document: Any) -> list[str]:
-    return [error.json_path for error in Draft7Validator(RULES).iter_errors(document)]
+    return ["/".join(map(str, error.absolute_path)) for error in JUDGE.iter_errors(document)]
 
 
-def test_it_keeps_the_rules_of_the_registry() -> None:
-    Draft7Validator.check_schema(RULES)
+def known(*kinds: str) -> set[str]:
+    """The members the schema has a word for in objects of these kinds: it takes others, and registries pass over them."""
+    return {name for kind in kinds for part in _parts(kind) for name in part.get("properties", ())}
+
+
+def _parts(kind: str) -> list[Any]:
+    definition = PUBLISHED["definitions"][kind]
+    held = [one["$ref"].rpartition("/")[2] for one in definition.get("allOf", ()) if "$ref" in one]
+    return [definition, *definition.get("allOf", ()), *(part for name in held for part in _parts(name))]
+
+
+def test_it_holds_to_the_published_schema_and_says_nothing_unknown_to_it() -> None:
+    Draft7Validator.check_schema(PUBLISHED)
+    assert MADE["$schema"] == SCHEMA == PUBLISHED["$id"]
     assert faults(MADE) == []
+    (remote,) = MADE["remotes"]
+    assert MADE.keys() <= known("ServerDetail")
+    assert remote.keys() <= known("StreamableHttpTransport", "RemoteTransport")
+    assert all(header.keys() <= known("KeyValueInput") for header in remote["headers"])
+    assert MADE["_meta"].keys() == PUBLISHED["definitions"]["ServerDetail"]["properties"]["_meta"]["properties"].keys()
+
+
+def test_it_keeps_what_the_registry_asks_beyond_its_schema() -> None:
     assert MADE["name"].count("/") == 1
     assert not RANGE.search(MADE["version"])
+    assert MADE["version"] != "latest"
     assert "/server.json" in pages()
 
 
 @pytest.mark.parametrize(
     "change, place",
     [
-        ({"name": "emporion"}, "$.name"),
-        ({"description": "x" * 101}, "$.description"),
-        ({"version": "latest"}, "$.version"),
-        ({"remotes": []}, "$.remotes"),
-        ({"remotes": [{"type": "stdio", "url": "https://market.example/mcp"}]}, "$.remotes[0].type"),
-        ({"tools": 97}, "$"),
+        ({"name": "emporion"}, "name"),
+        ({"description": "x" * 101}, "description"),
+        ({"version": 1}, "version"),
+        ({"title": ""}, "title"),
+        ({"remotes": [{"type": "stdio", "url": "https://market.example/mcp"}]}, "remotes/0"),
+        ({"remotes": [{"type": "streamable-http", "url": "market.example/mcp"}]}, "remotes/0"),
+        ({"_meta": {PUBLISHER: 97}}, f"_meta/{PUBLISHER}"),
     ],
 )
-def test_what_breaks_a_rule_is_found(change: dict[str, Any], place: str) -> None:
+def test_what_breaks_the_schema_is_found(change: dict[str, Any], place: str) -> None:
     assert faults(MADE | change) == [place]
 
 
