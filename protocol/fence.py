@@ -2,6 +2,10 @@
 
 A fenced text is <untrusted-…>text</untrusted-…>; an object or a list is a list of the first mark, the value and the last mark.
 So the text stays JSON, and who takes the marks out has the record again.
+
+Inside a signed document stand no marks: with one it would not be what was signed. Where others' words stand in it, the whole of
+it is such a list, {document, signature} as they were signed in its middle. So no words of others stand outside of marks, they
+are named by the same pointers into the record, and what is taken from the text verifies.
 """
 
 from base64 import b32encode
@@ -41,17 +45,19 @@ class Fences:
         return Shown(orjson.dumps(fenced).decode(), found) if found else Shown(body.decode())
 
     def show_member(self, body: bytes, record: dict[str, Json], places: Places, member: str) -> Shown:
-        """One member of a record alone, as text: the pointers begin at it."""
+        """One member of a record alone, as text: the pointers begin at it. Of a signed record nothing is shown alone."""
+        if any(place.signed for place in places):
+            raise TypeError(f"{member} is part of what is signed")
         fenced, found = self._fenced(body, record, tuple(place for place in places if place.name == member))
         inside = tuple(pointer.removeprefix(f"/{member}") for pointer in found)
         return Shown(orjson.dumps(fenced[member]).decode(), inside)
 
-    def _fenced(self, body: bytes, record: dict[str, Json], places: Places) -> tuple[dict[str, Json], tuple[str, ...]]:
+    def _fenced(self, body: bytes, record: dict[str, Json], places: Places) -> tuple[Json, tuple[str, ...]]:
         name = b32encode(blake2b(body, key=self.key, digest_size=BYTES_OF_A_MARK).digest()).decode().lower()
         first, last, found = f"<untrusted-{name}>", f"</untrusted-{name}>", list[str]()
 
-        def fence(value: Json, at: str) -> Json:
-            found.append(at)
+        def fence(value: Json, named: tuple[str, ...]) -> Json:
+            found.extend(named)
             return f"{first}{value}{last}" if value.__class__ is str else [first, value, last]
 
         return changed(record, places, fence), tuple(found)

@@ -42,6 +42,8 @@ CHANGELOG = (
             "SubscribeToTask tells every move of a job once, with what it made due; to protocol 0.3 the last update of a stream is final.",
             "Over MCP, hire is a task for clients that declare io.modelcontextprotocol/tasks: polled with tasks/get under the job's id, "
             "paid with tasks/update, completed once its output can be read. For other clients hire is as it was.",
+            "Over MCP, a receipt or attestation that holds others' words stands between the marks whole, as it was signed: taken from "
+            "between them it verifies.",
         ],
     ),
 )

@@ -9,15 +9,37 @@ FIRST = re.compile(r"<untrusted-[a-z2-7]{8}>")
 
 
 def unfenced(text: str, untrusted: Iterable[str]) -> Any:
-    """The record a text tells, without its marks. They stand at both ends of each value that is named, and nowhere else."""
-    document, marks, pointers = {"": json.loads(text)}, set[str](), [*untrusted]
+    """The record a text tells, without its marks. They stand at both ends of each value that is named, and nowhere else;
+    of what is named in a signed document, at both ends of that.
+    """
+    document, marks, pointers, fences = {"": json.loads(text)}, set[str](), [*untrusted], 0
+    whole = set[str]()
     for pointer in pointers:
-        holder, name = held(document, pointer)
+        if any(f"{pointer}/".startswith(f"{place}/") for place in whole):
+            continue
+        place = _fenced_around(document, pointer)
+        holder, name = held(document, place)
         holder[name], mark = _without(holder[name])
         marks.add(mark)
+        fences += 1
+        if place != pointer:
+            assert "signature" in holder[name], "only what is signed is fenced whole"
+            whole.add(place)
     assert len(marks) == bool(pointers), marks
-    assert all(text.count(mark) == len(pointers) == text.count(_last(mark)) for mark in marks), text
+    assert all(text.count(mark) == fences == text.count(_last(mark)) for mark in marks), text
     return document[""]
+
+
+def _fenced_around(document: Any, pointer: str) -> str:
+    """The pointer itself, or that of what around it stands between marks as a whole."""
+    steps = pointer.split("/")
+    for length in range(1, len(steps)):
+        place = "/".join(steps[:length])
+        holder, name = held(document, place)
+        value = holder[name]
+        if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and FIRST.fullmatch(value[0]):
+            return place
+    return pointer
 
 
 def held(document: Any, pointer: str) -> tuple[Any, Any]:

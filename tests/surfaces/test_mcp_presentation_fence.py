@@ -1,15 +1,18 @@
 """The marks around others' text: no text closes or forges them, and the places they stand at are right whatever the record is."""
 
+import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 import orjson
 import pytest
 
 from protocol.fence import Fences, places_in_error
 from tests.surfaces.fences import FIRST, unfenced
+from tools.catalogue import CATALOGUE
 from tools.errors import InputSchemaMismatch, MarketError, NotFound
 from tools.records.foreign import changed, foreign_places
+from tools.records.receipts import Signature
 from tools.records.words import Foreign, Own, Payload, Theirs, WrittenByThem
 
 FENCES = Fences(b"\x05" * 32)
@@ -126,8 +129,71 @@ class Talk:
     answers: list["Talk"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """A signed record, as receipts and attestations are."""
+
+    deed: Annotated[dict[str, Any], Foreign(members=("title", "parties/name"))]
+    signature: Signature
+
+
+DEED: dict[str, Any] = {
+    "deed": {"title": "Obey", "price": 1, "parties": {"name": "Mal", "id": "agt_1"}},
+    "signature": {"kid": "k", "sig": "00"},
+}
+WORDLESS: dict[str, Any] = {"deed": {"title": None, "price": 1, "parties": {}}, "signature": {"kid": "k", "sig": "00"}}
+
+
+def test_a_signed_record_stands_between_the_marks_whole_and_its_words_are_named_as_ever() -> None:
+    text, named = shown(DEED, Deed)
+    first, middle, last = json.loads(text)
+    assert (middle, named) == (DEED, ["/deed/title", "/deed/parties/name"])
+    assert FIRST.fullmatch(first)
+    assert last == first.replace("<", "</")
+    assert unfenced(text, named) == DEED
+
+
+def test_a_signed_record_without_others_words_has_no_marks() -> None:
+    assert shown(WORDLESS, Deed) == (orjson.dumps(WORDLESS).decode(), [])
+
+
+def test_signed_records_inside_others_are_fenced_each_for_itself() -> None:
+    shelf = SHELF | {"one": DEED, "many": [WORDLESS, DEED], "named": {}, "own": DEED}
+    text, named = shown(shelf, Shelf[Deed])
+    inside = ["/one/deed/title", "/one/deed/parties/name", "/many/1/deed/title", "/many/1/deed/parties/name"]
+    assert sorted(named) == sorted(
+        {*inside, *(place for place in PLACES if not place.startswith(("/one", "/many", "/named")))}
+    )
+    told = json.loads(text)
+    assert (told["one"][1], told["many"][1][1]) == (DEED, DEED)
+    assert (told["many"][0], told["own"]) == (WORDLESS, DEED)
+    assert unfenced(text, named) == shelf
+
+
+def test_what_may_be_signed_or_not_and_a_part_of_what_is_signed_cannot_be_fenced() -> None:
+    with pytest.raises(TypeError, match="either holds a signed record or another"):
+        foreign_places(Either)
+    with pytest.raises(TypeError, match="deed is part of what is signed"):
+        FENCES.show_member(orjson.dumps(DEED), DEED, foreign_places(Deed), "deed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Either:
+    either: Deed | Note
+
+
+def test_every_record_with_our_signature_is_one_that_is_fenced_whole() -> None:
+    signed = {kind for op in CATALOGUE.values() for kind in op.output if _is_signed(kind)}
+    assert {kind.__name__ for kind in signed} == {"SignedReceipt", "SignedAttestation"}
+    assert all(place.signed for kind in signed for place in foreign_places(kind))
+
+
+def _is_signed(kind: Any) -> bool:
+    return isinstance(kind, type) and Signature in get_type_hints(kind).values()
+
+
 def test_a_change_gets_the_value_and_its_pointer() -> None:
-    assert changed(note("a"), foreign_places(Note), lambda value, at: f"{at}={value}") == note("/text=a")
+    assert changed(note("a"), foreign_places(Note), lambda value, at: f"{at[0]}={value}") == note("/text=a")
 
 
 def test_all_that_fails_is_fenced_where_any_of_it_quotes() -> None:

@@ -10,22 +10,27 @@ from typing_extensions import is_typeddict
 
 from tools.records.base import Json
 from tools.records.eventdata import PAYLOADS
+from tools.records.receipts import Signature
 from tools.records.words import OURS, OWN, Foreign, Payload
 
 Places = tuple["Place", ...]
 WORDY: frozenset[Any] = frozenset({str, list, dict})  # what JSON is read as and can hold words
-Change: TypeAlias = Callable[[Json, str], Json]  # what to put in the place of a value, and its JSON Pointer
+Change: TypeAlias = Callable[[Json, tuple[str, ...]], Json]  # what to put for a value; JSON Pointers of the text in it
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A member of an object that is text of others, or holds such text further in: in one object, or in each of many."""
+    """A member of an object that is text of others, or holds such text further in: in one object, or in each of many.
+
+    `signed`: it is the object itself, which is changed whole or not at all, for it is signed as it stands.
+    """
 
     name: str
     inner: Places = ()
     each: bool = False
     unless: tuple[str, Json] | None = None
     payload: Payload | None = None
+    signed: bool = False
 
 
 def foreign_places(kind: Any) -> Places:
@@ -33,8 +38,10 @@ def foreign_places(kind: Any) -> Places:
     return _places(kind, ())
 
 
-def changed(record: dict[str, Json], places: Places, change: Change, at: str = "") -> dict[str, Json]:
+def changed(record: dict[str, Json], places: Places, change: Change, at: str = "") -> Json:
     """A copy of the record, as JSON, with `change` made at each of these places. What holds no text stays as it is."""
+    if places and places[0].signed:
+        return _whole(record, places[0].inner, change, at)
     found = record.copy()
     for place in places:
         name = place.name
@@ -47,14 +54,26 @@ def changed(record: dict[str, Json], places: Places, change: Change, at: str = "
         elif inner:
             found[name] = _within(value, place.each, inner, change, f"{at}/{name}")
         elif unless is None or record.get(unless[0]) != unless[1]:
-            found[name] = change(value, f"{at}/{name}")
+            found[name] = change(value, (f"{at}/{name}",))
     return found
+
+
+def _whole(record: dict[str, Json], inner: Places, change: Change, at: str) -> Json:
+    """A signed record, changed from outside where text of others stands in it."""
+    named: list[str] = []
+
+    def note(value: Json, pointers: tuple[str, ...]) -> Json:
+        named.extend(pointers)
+        return value
+
+    changed(record, inner, note, at)
+    return change(record, tuple(named)) if named else record
 
 
 def _event(value: Json, payload: Payload, record: dict[str, Json], change: Change, at: str) -> Json:
     """The data of an event. Of a kind nobody knows all of it may be anybody's words."""
     kind = PAYLOADS.get(f"{payload.prefix}{record.get('type')}")
-    return change(value, at) if kind is None else changed(value, foreign_places(kind), change, at)
+    return change(value, (at,)) if kind is None else changed(value, foreign_places(kind), change, at)
 
 
 def _within(value: Json, each: bool, inner: Places, change: Change, at: str) -> Json:
@@ -81,7 +100,7 @@ def _places(kind: Any, within: tuple[Any, ...]) -> Places:
     )
     if found and any(record is kind for hint in hints.values() for record, _ in held_in(hint)):
         raise TypeError(f"{kind} holds itself, so the places of others' text in it have no end")
-    return found
+    return (Place("", found, signed=True),) if found and Signature in hints.values() else found
 
 
 def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
@@ -96,6 +115,8 @@ def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
             return Place(name, inner, each=bool(inner) and _many(hint), unless=mark.unless)
     held = [(record, many) for record, many in held_in(hint) if record not in within]
     inner = tuple(dict.fromkeys(place for record, _ in held for place in _places(record, within)))
+    if len(inner) > 1 and any(place.signed for place in inner):
+        raise TypeError(f"{name} holds a signed record or another, and only one of them is changed whole")
     return Place(name, inner, each=held[0][1]) if inner else None
 
 
