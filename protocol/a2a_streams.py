@@ -9,9 +9,11 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import UnsupportedOperationError
 from a2a.utils.proto_utils import parse_lenient
 
+from protocol.a2a_refusals import said
 from protocol.a2a_tasks import Tasks
 from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call, held
+from tools.errors import RateLimited
 from tools.errors.base import Json
 from tools.registry import CATALOGUE
 from tools.steps.webhooks import PUSHED_KINDS, TASK_KINDS
@@ -60,17 +62,18 @@ class Streams:
                 status = event["data"].get("status", status)
                 call.closes = rests and event is told[-1]
                 yield self._update(task, event, status, call, newest=event is told[-1])
-                if (
-                    STATES[status] in FINAL
-                ):  # also where a payment has revived it since: that is a subscription of its own
+                if STATES[status] in FINAL:  # a payment may have revived it since: who comes back hears of that
                     return
             if rests:
                 return
 
     async def _page(self, since: str | None, call: Call) -> dict[str, Any] | None:
-        """The next events; None when the caller may hear no more of them."""
+        """The next events; None when the caller may hear no more of them. InvalidRequestError: no place to wait is left."""
         asked = {"wait_seconds": WAITED_SECONDS, "limit": 100} | ({} if since is None else {"since": since})
         answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
+        breaks = call.old and not call.over_rpc  # the SDK has no event for an error there, and drops the connection
+        if isinstance(answer.refusal, RateLimited) and not breaks:
+            raise said(answer.refusal)
         page: dict[str, Any] | None = None if answer.refused else orjson.loads(answer.body)
         return page
 

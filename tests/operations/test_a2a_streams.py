@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.a2a_app import FORMS, HTTP_1, RPC_1, RPC_FORMS
+from tests.surfaces.a2a_app import FORMS, HTTP_03, HTTP_1, RPC_1, RPC_FORMS
 from tests.tasking import data_in, desk_of, states_in, until_waiting
 from tests.trading import Trade
 
@@ -176,3 +176,22 @@ async def test_what_other_jobs_do_is_no_update(trade: Trade) -> None:
         await trade.market.call("decline_job", by=seller, job_id=one["id"])
         events = await ended(stream)
     assert states_in(events) == ["SUBMITTED", "REJECTED"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_who_follows_too_much_at_once_is_told_so_and_not_left_without_a_word(trade: Trade, form: str) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    async with desk_of(trade, buyer) as desk:
+        places = trade.market.market.house.limits.streams_per_key
+        streams = [desk.following(RPC_1, job["id"]) for _ in range(places)]
+        await until_waiting(trade, places)
+        snapshot, *refused = await ended(desk.following(form, job["id"]))
+        await trade.market.call("decline_job", by=seller, job_id=job["id"])
+        for stream in streams:
+            assert states_in(await ended(stream)) == ["SUBMITTED", "REJECTED"]
+    assert states_in([snapshot]) == ["SUBMITTED"]
+    said = [one["error"]["message"] for one in refused]
+    assert said == ([] if form == HTTP_03 else [f"this key has {places} streams open"]), (
+        "there is no event for it in one form"
+    )
