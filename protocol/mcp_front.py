@@ -8,27 +8,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from mcp.server.streamable_http import check_accept_headers
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from mcp.shared.inbound import (
-    InboundModernRoute,
-    classify_inbound_request,
-    find_duplicated_routing_header,
-    x_mcp_header_map,
-)
-from mcp_types import SERVER_INFO_META_KEY, CallToolResult
-from mcp_types.methods import parse_client_request, serialize_server_result
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.inbound import x_mcp_header_map
+from mcp_types import CallToolResult
 from starlette.requests import Request
 from starlette.types import Message, Scope, Send
 
 from protocol import mcp_wire as wire
 from protocol.http import send_json
+from protocol.mcp_frames import framed
+from protocol.mcp_judges import Judges
 from protocol.mcp_tools import Called, Tools
 from protocol.toolsets import View
 from tools.errors.base import Json
 
-VERSIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
 CALL, TOOLS = "tools/call", "tools/list"
 LISTS = (TOOLS, "prompts/list", "resources/list", "resources/templates/list", "server/discover")
 MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
@@ -41,7 +34,7 @@ class Front:
     """Answers calls and lists of `tools` in front of the server that shows this `identity`."""
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
-        self.tools, self.identity, self.guard = tools, identity, TransportSecurityMiddleware(security)
+        self.tools, self.identity, self.judges = tools, identity, Judges(security)
         own = tools.keyed.keys() - {tool.name for tool in tools.more}
         self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
         self.lists: dict[ListKey, bytes] = {}
@@ -50,7 +43,7 @@ class Front:
         """None when it answered. Else it is the SDK's turn, to send its answer by what is returned."""
         seen = Request(scope)
         version = seen.headers.get("mcp-protocol-version", "")
-        if not self._ordinary(request, scope["state"]) or not await self._admitted(request, seen, version):
+        if not self._ordinary(request, scope["state"]) or not await self.judges.admit(request, seen, version):
             return send
         if request["method"] == CALL:
             result = await self._called(request["params"], seen, version)
@@ -76,34 +69,12 @@ class Front:
             return wire.called_tool(request) in self.names and state["bad_json"] is None and not late
         return len(state["view"].toolsets) == 1  # so that few lists are kept
 
-    async def _admitted(self, request: dict[str, Any], seen: Request, version: str) -> bool:
-        """Whether the SDK's judges find nothing in a request, its headers and its shape."""
-        if version not in VERSIONS or request.get("jsonrpc") != "2.0" or not check_accept_headers(seen)[0]:
-            return False
-        if await self.guard.validate_request(seen, is_post=True) is not None:
-            return False
-        if version in MODERN_PROTOCOL_VERSIONS:
-            routed = classify_inbound_request(request, headers=seen.headers)
-            if find_duplicated_routing_header(seen.headers.items()) or not isinstance(routed, InboundModernRoute):
-                return False
-        try:
-            parse_client_request(request["method"], version, request.get("params"))
-        except (KeyError, ValueError):  # a method of another version; pydantic's errors are ValueErrors
-            return False
-        return True
-
     async def _called(self, params: dict[str, Any], seen: Request, version: str) -> bytes:
         """The result of a call as the SDK's runner frames it. The record in it, which is JSON already, is not walked again."""
         repeat, view = seen.headers.get("idempotency-key"), seen.scope["state"]["view"]
         call = Called(params["name"], params.get("arguments") or {}, repeat, view.readonly)
         result: CallToolResult = await self.tools.call(call, seen.scope["state"]["approach"])
-        frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
-        frame = serialize_server_result(CALL, version, frame)
-        if result.structured_content is not None:
-            frame["structuredContent"] = result.structured_content
-        if version in MODERN_PROTOCOL_VERSIONS:
-            frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: self.identity}
-        return orjson.dumps(frame)
+        return framed(result, version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
         """Keeps the result that the SDK answers with."""
