@@ -199,7 +199,7 @@ class McpSurface:
             if begun is not None:
                 return begun
         approach = replace(approach_in(request), progress=request.session.report_progress)
-        return await self.tools.call(call, approach, bad)
+        return (await self.tools.call(call, approach, bad)).result()
 
     async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
         return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
@@ -212,7 +212,7 @@ class McpSurface:
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
         found = self.extra.documents(uri) or await read_record(
-            uri, self.market, approach_in(request), self.tools.fences
+            uri, self.market, approach_in(request), self.tools.telling.fences
         )
         return found or read_resource(uri, self.texts)
 

@@ -10,13 +10,11 @@ from typing import Any
 import orjson
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import x_mcp_header_map
-from mcp_types import CallToolResult
 from starlette.requests import Request
 from starlette.types import Message, Scope, Send
 
 from protocol import mcp_wire as wire
 from protocol.http import send_json
-from protocol.mcp_frames import framed
 from protocol.mcp_judges import Judges
 from protocol.mcp_tools import Called, Tools
 from protocol.toolsets import View
@@ -73,8 +71,8 @@ class Front:
         """The result of a call as the SDK's runner frames it. The record in it, which is JSON already, is not walked again."""
         repeat, view = seen.headers.get("idempotency-key"), seen.scope["state"]["view"]
         call = Called(params["name"], params.get("arguments") or {}, repeat, view.readonly)
-        result: CallToolResult = await self.tools.call(call, seen.scope["state"]["approach"])
-        return framed(result, version, self.identity)
+        said = await self.tools.call(call, seen.scope["state"]["approach"])
+        return said.framed(version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
         """Keeps the result that the SDK answers with."""

@@ -61,7 +61,7 @@ class Hires:
         at_once, approach = _at_once(called), asking.approach
         if at_once is None or approach.keyless:
             return None
-        result = await self.tools.call(at_once, approach)
+        result = (await self.tools.call(at_once, approach)).result()
         replayed, rehearsed = (f"{self.tools.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run"))
         if result.is_error or rehearsed:
             return result
@@ -131,7 +131,7 @@ class Hires:
     def _result(self, record: dict[str, Json], approach: Approach, detail: str | None) -> Json:
         """What hire would answer now. A job that came to nothing is an error of the tool, and has no structuredContent."""
         answer = Answer(200, orjson.dumps(record["hired"]))
-        result = self.tools.result(self.tools.operations[HIRE], answer, approach, detail)
+        result = self.tools.said(self.tools.operations[HIRE], answer, approach, detail).result()
         if record["in_vain"]:
             result = result.model_copy(update={"is_error": True, "structured_content": None})
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})

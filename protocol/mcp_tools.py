@@ -9,9 +9,9 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
-from protocol.brief import briefly, in_brief, schema_of
-from protocol.fence import Fences, Shown, places_in, places_in_error
-from protocol.mcp_resources import link_to
+from protocol.brief import briefly, schema_of
+from protocol.fence import Fences, places_in_error
+from protocol.mcp_said import Said, Telling
 from protocol.reserved import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
 from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
@@ -40,7 +40,7 @@ class Tools:
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
         self.market, self.brand, self.more = market, market.house.brand, more
-        self.fences = Fences(market.house.pepper)
+        self.telling = Telling(Fences(market.house.pepper))
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
         self.keyed, self.keyless = (
@@ -54,7 +54,7 @@ class Tools:
         tools = self.keyless if approach.keyless else self.keyed
         return [*(tools[name] for name in shown(view, self.operations.values())), *self.more]
 
-    async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> t.CallToolResult:
+    async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> Said:
         """Call through the door. An unknown name is a fault of the protocol; every other refusal is a result."""
         if called.name not in self.keyed:
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}")
@@ -71,11 +71,11 @@ class Tools:
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self.result(op, self.market.refuse_stranger(error, approach), approach)
+            return self.said(op, self.market.refuse_stranger(error, approach), approach)
         approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
-        return self.result(op, answer, approach, reserved.detail)
+        return self.said(op, answer, approach, reserved.detail)
 
     def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         """The operation that call_tool names, and its arguments; a reserved one may stand beside or among them."""
@@ -106,33 +106,26 @@ class Tools:
             raise InvalidRequest("name: there is no tool of that name", param="name", hint=hint)
         return op
 
-    def result(
-        self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None
-    ) -> t.CallToolResult:
-        """Errors carry no structuredContent: published clients hold it against the output schema and throw."""
+    def said(self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None) -> Said:
+        """The door's answer as a result."""
         if answer.refusal is not None or op is None:
-            shown = self.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
-            wrong = self.named({"error": answer.error} | _pointers(shown))
-            return t.CallToolResult(content=[t.TextContent(text=shown.text)], is_error=True, _meta=wrong)
-        brief = in_brief(op, answer.body, detail)
-        shown = self.fences.show(brief.body, brief.record, places_in(op, brief.record))
-        content: list[t.ContentBlock] = [t.TextContent(text=shown.text), *map(link_to, brief.uris)]
-        said = _pointers(shown) | _done(answer) | ({"left_out": [*brief.left_out]} if brief.left_out else {})
+            shown = self.telling.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
+            return Said((shown.text,), self.named({"error": answer.error} | _named_in(untrusted=shown.untrusted)))
+        told = self.telling.tell(op, answer.body, detail)
+        beside = _named_in(untrusted=told.untrusted, left_out=told.left_out) | _done(answer)
         if approach.keyless and (op.shows_secrets or approach.argument_key):
-            said["api_key"] = KEY_ADVICE
-        if approach.keyless and op.shows_secrets:
-            content.append(t.TextContent(text=KEY_ADVICE))
-        told = self.named(said) if said else None
-        return t.CallToolResult(content=content, structured_content=brief.record, _meta=told)
+            beside["api_key"] = KEY_ADVICE
+        more = (KEY_ADVICE,) if approach.keyless and op.shows_secrets else ()
+        return Said((told.text, *more), self.named(beside) if beside else None, told)
 
     def named(self, told: dict[str, Any]) -> dict[str, Any]:
         """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""
         return {f"{self.brand}/{name}": value for name, value in told.items()}
 
 
-def _pointers(shown: Shown) -> dict[str, Any]:
-    """What a result says of its record beside it: the places of others' text, as JSON Pointers."""
-    return {"untrusted": [*shown.untrusted]} if shown.untrusted else {}
+def _named_in(**places: tuple[str, ...]) -> dict[str, Any]:
+    """What a result says of its record beside it: places in it, as JSON Pointers."""
+    return {name: [*pointers] for name, pointers in places.items() if pointers}
 
 
 def _done(answer: Answer) -> dict[str, Any]:

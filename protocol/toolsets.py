@@ -32,9 +32,15 @@ class View:
     readonly: bool = False
 
 
+_USUAL = View()
+
+
 def view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
     """What the address shows. RouteNotFound for a path of none, InvalidRequest for an unknown toolset."""
-    path = path.rstrip("/")
+    return _USUAL if path == OPEN_MCP and not query else _view_of(path.rstrip("/"), query, toolsets)
+
+
+def _view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
     given = [name for text in parse_qs(query.decode("latin-1")).get("toolsets", ()) for name in text.split(",") if name]
     if path.startswith(ONE):
         given = [path.removeprefix(ONE)]
