@@ -18,7 +18,7 @@ from tools.errors.base import Json
 from tools.registry import Operation
 
 METHOD, COMPLETE = "tools/call", "complete"
-KEPT, MOST_BYTES = 512, 4 * 1024  # records that are kept as they were told, and of each so much
+KEPT, MOST_BYTES = 2_048, 4 * 1024  # records that are kept as they were told, and of each so much
 
 
 @dataclass(frozen=True, slots=True)
