@@ -44,6 +44,7 @@ CHANGELOG = (
             "paid with tasks/update, completed once its output can be read. For other clients hire is as it was.",
             "Over MCP, a receipt or attestation that holds others' words stands between the marks whole, as it was signed: taken from "
             "between them it verifies.",
+            "While it is the other party's turn, the first of a job's next_steps is get_job with wait_seconds.",
         ],
     ),
 )

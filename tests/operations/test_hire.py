@@ -33,6 +33,20 @@ async def test_hiring_orders_and_answers_at_once_where_no_wait_is_asked(trade: T
     assert [one["status"] for one in await jobs_of(trade, seller)] == ["open", "open"]
 
 
+async def test_the_first_step_is_to_wait_while_it_is_the_other_partys_turn_and_only_then(trade: Trade) -> None:
+    seller, buyer, order = await hired(trade)
+    made = await trade.market.call("hire", by=buyer, **order, wait_seconds=0)
+    job_id = made["job"]["id"]
+    first = made["next_steps"][0]
+    assert (first["tool"], first["arguments"]) == ("get_job", {"job_id": job_id, "wait_seconds": 20})
+    taken = await trade.market.call("accept_job", by=seller, job_id=job_id)
+    assert [one["tool"] for one in taken["next_steps"]] == ["deliver_job", "cancel_job", "post_message"]
+    sealed = await trade.deliver(seller, made["job"])
+    assert [one["tool"] for one in sealed["next_steps"]] == ["get_job", "post_message"]
+    due = await trade.market.call("get_job", by=buyer, job_id=job_id)
+    assert due["next_steps"][0]["tool"] == "pay_job"
+
+
 async def test_an_upfront_job_is_answered_with_its_terms_once_it_is_accepted(trade: Trade) -> None:
     seller, buyer, order = await hired(trade, payment="upfront")
     async with waiting(trade, "hire", buyer, **order) as task:

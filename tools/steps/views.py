@@ -188,6 +188,9 @@ _WHY = {
 }
 
 
+_LONG_LOOK = 20  # seconds that waiting for the other party is worth in one call, as `hire` does
+
+
 def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
     waiting = waiting_on(facts, ctx.now)
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
@@ -198,8 +201,10 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     ]
     if facts.status is JobStatus.DISPUTED and seen.row.dispute_id:
         found.append(step("get_dispute", "See how the panel stands.", dispute_id=seen.row.dispute_id))
-    elif not actions and facts.status not in (JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED):
-        found.append(step("get_job", "See whether the other party has acted.", job_id=seen.row.id))
+    elif waiting and waiting.who != Waiter(role.value):
+        found.insert(
+            0, step("get_job", "Wait for the other party to act.", job_id=seen.row.id, wait_seconds=_LONG_LOOK)
+        )
     if facts.is_paid:
         found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
     return steps(*found)
