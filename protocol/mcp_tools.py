@@ -12,7 +12,16 @@ from mcp.shared.exceptions import MCPError
 from protocol.brief import briefly, schema_of
 from protocol.fence import Fences, places_in_error
 from protocol.mcp_said import Said, Telling
-from protocol.reserved import API_KEY, DRY_RUN, IDEMPOTENCY_KEY, KEY_ADVICE, listed_schema, reserved_properties, take
+from protocol.reserved import (
+    API_KEY,
+    DRY_RUN,
+    DRY_RUN_TOLD,
+    IDEMPOTENCY_KEY,
+    KEY_ADVICE,
+    listed_schema,
+    reserved_properties,
+    take,
+)
 from protocol.toolsets import CALL, View, shown
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -115,8 +124,12 @@ class Tools:
         beside = _named_in(untrusted=told.untrusted, left_out=told.left_out) | _done(answer)
         if approach.keyless and (op.shows_secrets or approach.argument_key):
             beside["api_key"] = KEY_ADVICE
-        more = (KEY_ADVICE,) if approach.keyless and op.shows_secrets else ()
-        return Said((told.text, *more), self.named(beside) if beside else None, told)
+        more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: approach.keyless and op.shows_secrets}
+        texts = (
+            told.text,
+            *(text for text, holds in more.items() if holds),
+        )  # a model seldom reads what stands in `_meta`
+        return Said(texts, self.named(beside) if beside else None, told)
 
     def named(self, told: dict[str, Any]) -> dict[str, Any]:
         """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""

@@ -21,6 +21,7 @@ KEY_ADVICE = (
     "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the "
     "argument api_key, and only there: a transcript may keep arguments, so a test key or a key of few scopes belongs there."
 )
+DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
 API_KEY_PROPERTY: Schema = {
     "type": "string",
     "format": "password",

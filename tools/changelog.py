@@ -45,6 +45,7 @@ CHANGELOG = (
             "Over MCP, a receipt or attestation that holds others' words stands between the marks whole, as it was signed: taken from "
             "between them it verifies.",
             "While it is the other party's turn, the first of a job's next_steps is get_job with wait_seconds.",
+            "Over MCP, the answer of a dry run says in its content, not only in _meta, that nothing was done.",
         ],
     ),
 )

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from mcp.client import Client
 
+from protocol.reserved import DRY_RUN_TOLD
 from tests.faults.standing import standing
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
@@ -100,6 +101,7 @@ async def test_over_each_surface_it_is_asked_for_and_marked(trade: Trade) -> Non
             direct = await client.call_tool("create_listing", OFFER | {"dry_run": True, "api_key": key})
             through = {"name": "create_listing", "arguments": OFFER | {"api_key": key}, "dry_run": True}
             wrapped = await client.call_tool("call_tool", through)
+            made = await client.call_tool("update_me", {"name": "Sela", "api_key": key})
         async with httpx.AsyncClient(base_url=url, headers={"x-api-key": key}) as http:
             over_rest = await http.post("/v1/listings?dry_run=true", json=OFFER)
             wrong = await http.post("/v1/listings?dry_run=maybe", json=OFFER)
@@ -110,6 +112,8 @@ async def test_over_each_surface_it_is_asked_for_and_marked(trade: Trade) -> Non
         assert result.structured_content is not None
         assert result.structured_content["object"] == "listing"
         assert (result.meta or {})[f"{brand}/dry_run"] is True
+        assert [part.text for part in result.content[1:]] == [DRY_RUN_TOLD]  # type: ignore[union-attr]
+    assert len(made.content) == 1
     assert (over_rest.status_code, over_rest.headers["dry-run"], over_rest.json()["object"]) == (201, "true", "listing")
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "dry_run")
     told = over_a2a.json()["message"]
