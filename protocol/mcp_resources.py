@@ -14,6 +14,7 @@ from tools.dispatch import Market
 from tools.registry import CATALOGUE
 
 JSON = "application/json"
+OTHERWISE = "A resource takes the connection's own key; {operation} with detail full tells the same, and takes the argument api_key too."
 ID, NUMBER = r"[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}", r"[0-9]{1,9}"
 
 
@@ -64,10 +65,14 @@ TEMPLATES = (
 
 
 def link_to(place: tuple[str, int]) -> t.ResourceLink:
-    """What a result says of a value that is too large for it: where it is, and its bytes."""
+    """What a result says of a value that is too large for it: where it is, and its bytes.
+
+    Many hosts read no resources, and a key that came as an argument opens none: the call that tells the same is named too.
+    """
     uri, size = place
     kind = next(template for template in TEMPLATES if template.arguments(uri))
-    return t.ResourceLink(uri=uri, name=kind.name, description=kind.description, mime_type=JSON, size=size)
+    told = f"{kind.description} Or call {kind.operation} with detail full."
+    return t.ResourceLink(uri=uri, name=kind.name, description=told, mime_type=JSON, size=size)
 
 
 async def read_record(uri: str, market: Market, approach: Approach, fences: Fences) -> t.ReadResourceResult | None:
@@ -81,8 +86,9 @@ async def read_record(uri: str, market: Market, approach: Approach, fences: Fenc
             continue
         op = CATALOGUE[template.operation]
         answer = await market.call(op, arguments, approach)
-        if answer.refused:
-            raise MCPError(t.INVALID_PARAMS, "Resource not found", data={"uri": uri, "error": answer.error})
+        if answer.refusal is not None:
+            reason = f"Resource not found: {answer.refusal.message}. {OTHERWISE.format(operation=op.name)}"
+            raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, "error": answer.error})
         record = orjson.loads(answer.body)
         places = places_in(op, record)
         if template.member is None:

@@ -46,6 +46,7 @@ CHANGELOG = (
             "between them it verifies.",
             "While it is the other party's turn, the first of a job's next_steps is get_job with wait_seconds.",
             "Over MCP, the answer of a dry run says in its content, not only in _meta, that nothing was done.",
+            "Over MCP, a link to a large value, and a resource that is refused, name the call that tells the same (detail: full).",
         ],
     ),
 )

@@ -55,6 +55,22 @@ async def test_an_output_over_16_kb_is_a_link_that_reads_it(trade: Trade, mode: 
     assert "x" * 100 not in brief.content[0].text
 
 
+async def test_a_link_names_the_call_that_tells_the_same_and_a_key_in_an_argument_opens_it(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    output = {"english": "x" * MOST_BYTES}
+    job = await trade.order(buyer, await trade.listing(seller, price=0))
+    await trade.market.call("accept_job", by=seller, job_id=job["id"])
+    await trade.deliver(seller, job, output)
+    given = {"job_id": job["id"], "api_key": buyer.keys["test"]}
+    async with served(trade.market) as url, reader(url, "auto", None) as client:
+        link = (await told(client, "get_job", **given)).content[-1]
+        with pytest.raises(Exception, match="get_job with detail full tells the same"):
+            await client.read_resource(link.uri)
+        full = await told(client, "get_job", **given, detail="full")
+    assert link.description == "What a job delivered, once it is yours to read. Or call get_job with detail full."
+    assert full.structured_content["output"] == output
+
+
 async def test_an_output_of_16_kb_is_shown(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.order(buyer, await trade.listing(seller, price=0))

@@ -51,10 +51,13 @@ async def test_another_agents_job_and_a_job_without_a_key_are_not_found(trade: T
     seller, buyer = await trade.parties()
     job, other = await trade.job_at("completed", seller, buyer), await trade.agent("Nosy")
     async with served(trade.market) as url:
-        for key, code in ((other.keys["test"], "not_found"), (None, "unauthenticated")):
+        for key, code, why in (
+            (other.keys["test"], "not_found", "you have no such job"),
+            (None, "unauthenticated", "this call needs an API key"),
+        ):
             async with reader(url, mode, key) as client:
                 for uri in (f"job://{job['id']}", f"job://{job['id']}/output", f"receipt://{job['id']}"):
-                    with pytest.raises(MCPError, match="Resource not found") as refused:
+                    with pytest.raises(MCPError, match=f"Resource not found: {why}.*with detail full") as refused:
                         await client.read_resource(uri)
                     assert (refused.value.error.data["uri"], refused.value.error.data["error"]["code"]) == (uri, code)
 
