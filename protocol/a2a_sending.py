@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import orjson
 from a2a.types import a2a_pb2 as pb
-from a2a.utils.errors import TaskNotCancelableError, UnsupportedOperationError
+from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperationError
 
 from protocol import a2a_x402 as x402
 from protocol.a2a_pushes import Pushes
@@ -126,8 +126,12 @@ class Sending:
         if answer.rehearsed:
             return self.replies.record(message, call, CATALOGUE["create_job"], answer)
         job_id = orjson.loads(answer.body)["id"]
-        await self.pushes.begin(job_id, asked, call)
-        return await self._task(job_id, asked, call, wait)
+        try:
+            await self.pushes.begin(job_id, asked, call)
+            return await self._task(job_id, asked, call, wait)
+        except A2AError as unseen:  # it is ordered: who is told only this would order again
+            told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
+            return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
     async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
@@ -232,6 +236,10 @@ def _input_in(words: str) -> Json:
         if isinstance(found, dict):
             return found
     return {"text": words.strip(" \t\r\n:,;.-–—")}
+
+
+def _hint(error: A2AError) -> str:
+    return str((error.data or {}).get("hint", ""))
 
 
 def said_of(error: MarketError) -> str:

@@ -47,6 +47,8 @@ CHANGELOG = (
             "While it is the other party's turn, the first of a job's next_steps is get_job with wait_seconds.",
             "Over MCP, the answer of a dry run says in its content, not only in _meta, that nothing was done.",
             "Over MCP, a link to a large value, and a resource that is refused, name the call that tells the same (detail: full).",
+            "Over A2A an order that was placed is always answered with its job, also where the task cannot be shown: to a key without "
+            "the scope read the answer was an error alone.",
         ],
     ),
 )

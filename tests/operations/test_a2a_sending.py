@@ -331,6 +331,21 @@ async def test_the_whole_trade_is_one_task(trade: Trade) -> None:
     assert (task["status"]["state"], len(task["artifacts"])) == ("TASK_STATE_COMPLETED", 1)
 
 
+@pytest.mark.parametrize("form", FORMS)
+async def test_who_may_order_but_not_read_is_answered_with_the_job_that_was_ordered(trade: Trade, form: str) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    made = await trade.market.call("create_api_key", by=buyer, env="test", name="shopper", scopes=["buy"])
+    order = {"listing_id": listing["id"], "input": INPUT}
+    async with desk_of(trade, buyer) as desk:
+        desk.headers = {"x-api-key": made["key"]}
+        heard, again = [await desk.say(form, order, messageId="m-order") for _ in range(2)]
+    (job,) = await jobs_of(trade, buyer)
+    assert (heard.data["id"], again.data["id"]) == (job["id"], job["id"])
+    assert "was ordered" in said_in(heard)
+    assert "lacks the scope read" in said_in(heard)
+
+
 async def test_a_signature_is_good_for_all_a_message_takes_and_for_no_second_one(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
