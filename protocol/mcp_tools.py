@@ -124,11 +124,9 @@ class Tools:
         beside = _named_in(untrusted=told.untrusted, left_out=told.left_out) | _done(answer)
         if approach.keyless and (op.shows_secrets or approach.argument_key):
             beside["api_key"] = KEY_ADVICE
+        # a model seldom reads what stands in `_meta`
         more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: approach.keyless and op.shows_secrets}
-        texts = (
-            told.text,
-            *(text for text, holds in more.items() if holds),
-        )  # a model seldom reads what stands in `_meta`
+        texts = (told.text, *(text for text, holds in more.items() if holds))
         return Said(texts, self.named(beside) if beside else None, told)
 
     def named(self, told: dict[str, Any]) -> dict[str, Any]:
