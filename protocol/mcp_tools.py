@@ -50,7 +50,9 @@ class Tools:
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
         self.market, self.brand, self.more = market, market.house.brand, more
         self.telling = Telling(Fences(market.house.pepper))
+        operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
+        self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
         self.keyed, self.keyless = (
             {CALL: call_tool(keyless)} | {op.name: tool_of(op, keyless) for op in self.operations.values()}
@@ -66,7 +68,7 @@ class Tools:
     async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> Said:
         """Call through the door. An unknown name is a fault of the protocol; every other refusal is a result."""
         if called.name not in self.keyed:
-            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}")
+            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}. {self._instead(called.name)}")
         op = self.operations.get(called.name)
         try:
             if bad is not None:
@@ -110,10 +112,15 @@ class Tools:
     def _named_operation(self, name: Json) -> Operation:
         op = self.operations.get(name) if isinstance(name, str) else None
         if op is None:
-            near = difflib.get_close_matches(str(name)[:64], self.operations, n=1)
-            hint = f"Did you mean {near[0]}? find_tools names others." if near else "find_tools names them."
-            raise InvalidRequest("name: there is no tool of that name", param="name", hint=hint)
+            raise InvalidRequest("name: there is no tool of that name", param="name", hint=self._instead(str(name)))
         return op
+
+    def _instead(self, name: str) -> str:
+        """What whoever called a tool that is not here may call."""
+        if name in self.elsewhere:
+            return f"It is served over HTTP only: {self.elsewhere[name]}."
+        near = difflib.get_close_matches(name[:64], self.operations, n=1)
+        return f"Did you mean {near[0]}? find_tools names others." if near else "find_tools names them."
 
     def said(self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None) -> Said:
         """The door's answer as a result."""

@@ -142,7 +142,9 @@ async def test_every_way_of_carrying_a_key_opens_the_same_account(market: Market
 async def test_an_unknown_tool_is_a_fault_of_the_protocol(market: Market, era: str) -> None:
     async with connected(market) as mcp:
         heard = await mcp.ask(era, "tools/call", {"name": "no_such_tool"})
-    assert heard.error == {"code": -32602, "message": "Unknown tool: no_such_tool"}
+        misspelt = await mcp.ask(era, "tools/call", {"name": "serch_listings"})
+    assert heard.error == {"code": -32602, "message": "Unknown tool: no_such_tool. find_tools names them."}
+    assert misspelt.error["message"].endswith("Did you mean search_listings? find_tools names others.")
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -245,7 +245,8 @@ async def test_what_only_a_signed_http_request_does_is_named_as_such_on_the_othe
     ada = await wired.market.register()
     before = await stored(wired.market.store)
     over_mcp = (await wired.post(ada, "/mcp", tool("recover_agent"))).json()
-    assert "Unknown tool: recover_agent" in over_mcp["error"]["message"]
+    told = "Unknown tool: recover_agent. It is served over HTTP only: POST /v1/agents/recover."
+    assert over_mcp["error"]["message"] == told
     over_a2a = (await wired.post(ada, "/a2a", message("recover_agent"))).json()
     assert (
         "recover_agent is served over REST only: only a signature over the HTTP request" in over_a2a["error"]["message"]
