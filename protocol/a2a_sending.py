@@ -222,7 +222,11 @@ def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | N
     named = sorted(set(LISTING_ID.findall(words)))
     if len(named) != 1:
         return None
-    return {"listing_id": named[0], "input": _input_in(words.replace(named[0], ""))}
+    given = _input_in(words.replace(named[0], ""))
+    if given == {"text": ""}:
+        hint = (HIRING + READING).format(listing=named[0])
+        raise invalid("a text that names a listing and nothing else is no order: say what is to be done", "parts", hint)
+    return {"listing_id": named[0], "input": given}
 
 
 def _input_in(words: str) -> Json:

@@ -64,6 +64,18 @@ async def test_a_text_that_names_a_listing_hires(trade: Trade, form: str, text: 
     assert job["input"] == INPUT
 
 
+@pytest.mark.parametrize("form", RPC_FORMS)
+@pytest.mark.parametrize("text", ["{id}", " {id}.", "- {id} —\n"])
+async def test_a_text_that_is_a_listing_and_nothing_else_orders_nothing(trade: Trade, form: str, text: str) -> None:
+    seller, buyer = await trade.parties()
+    listing = await trade.listing(seller)
+    async with desk_of(trade, buyer) as desk:
+        code, message = (refused := await desk.say(form, text.format(id=listing["id"]))).error
+    assert (code, "no order" in message) == (-32602, True)
+    assert "get_listing" in refused.raw
+    assert await jobs_of(trade, buyer) == []
+
+
 async def test_an_order_may_say_how_many_units(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, pricing_model="per_unit", price=200, unit_name="word")
