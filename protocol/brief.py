@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from protocol.compact import compact
-from protocol.reserved import listed_briefly
+from protocol.reserved import LIMIT, MOST_LISTED
 from tools.errors.base import Json
 from tools.records.brief import BRIEF, DETAIL, Cuts, cuts, may_lack, without
 from tools.records.foreign import kind_of
@@ -29,7 +29,8 @@ class Brief:
 
 def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
     """The arguments of a call, whose list is short unless all is asked for or its length is said."""
-    return listed_briefly(op, arguments) if (detail or BRIEF) == BRIEF else arguments
+    short = (detail or BRIEF) == BRIEF and LIMIT in op.input.model_fields
+    return {LIMIT: MOST_LISTED, **arguments} if short else arguments
 
 
 def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:

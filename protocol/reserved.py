@@ -93,11 +93,6 @@ def has_brief(op: Operation) -> bool:
     return LIMIT in op.input.model_fields or any(map(cuts, op.output))
 
 
-def listed_briefly(op: Operation, arguments: dict[str, Json]) -> dict[str, Json]:
-    """The arguments of a call in brief: a list is short unless its length is said."""
-    return {LIMIT: MOST_LISTED, **arguments} if LIMIT in op.input.model_fields else arguments
-
-
 def reserved_properties(*, keyless: bool, repeats: bool, cuts: bool) -> Schema:
     """The reserved arguments as properties: the key for who has shown none, the key of a repeat for what writes."""
     return {

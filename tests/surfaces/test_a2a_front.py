@@ -1,23 +1,21 @@
 """What stands in front of the a2a-sdk answers as the SDK's path would, and does answer what it is there for."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from starlette.types import Scope
 
 from protocol.a2a import A2aSurface
 from tests.surfaces.a2a_app import FORMS, HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, VERSION, message_of, request
+from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import approach_of, house
 from tests.surfaces.echoes import SAID, echoing
 from tools.dispatch import Market
 from tools.house import Limits
 from tools.rates import ALLOWANCES, Rate
 
-IP = "203.0.113.7"
 FRONTED = (RPC_1, RPC_03, HTTP_1)
 JSON_KIND = {"content-type": "application/json"}
 
@@ -266,27 +264,10 @@ class Wire:
             monkeypatch.setattr(self.surface.front, "serve", none)
 
     async def post(self, one: Sent) -> Any:
-        said: list[Any] = []
-        scope: Scope = {
-            "type": "http", "method": "POST", "path": one.path, "raw_path": one.path.encode(), "scheme": "http", "root_path": "",
-            "query_string": b"", "client": (IP, 5), "server": ("x", 80), "state": {"request_id": "req_12345678"},
-            "headers": [(name.encode(), value.encode()) for name, value in one.headers.items()],
-        }  # fmt: skip
-        parts = [{"type": "http.request", "body": one.body}]
-
-        async def receive() -> Any:
-            if not parts:
-                await asyncio.Event().wait()  # the client stays
-            return parts.pop()
-
-        async def send(message: Any) -> None:
-            said.append(message)
-
         self.asked = False
-        await self.surface(scope, receive, send)
-        kept = sorted((name.lower(), value) for name, value in said[0]["headers"] if name.lower() != b"content-length")
-        body = b"".join(part.get("body", b"") for part in said[1:])
-        return said[0]["status"], kept, json.dumps(json.loads(body), sort_keys=True) if body else body
+        status, headers, body = await post(self.surface, one.path, one.body, one.headers.items())
+        kept = sorted((name.lower(), value) for name, value in headers if name.lower() != b"content-length")
+        return status, kept, json.dumps(json.loads(body), sort_keys=True) if body else body
 
 
 async def lived(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> tuple[list[Any], list[str], int]:

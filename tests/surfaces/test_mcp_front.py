@@ -1,6 +1,5 @@
 """What stands in front of the SDK answers as the SDK would, to the letter, and does answer what it is there for."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -10,6 +9,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from protocol.mcp import McpSurface
+from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import (
     HOST,
     FixedTexts,
@@ -22,8 +22,6 @@ from tests.surfaces.mcp_wire import MODERN
 from tools.dispatch import Market
 from tools.house import Limits
 from tools.rates import ALLOWANCES, Rate
-
-IP = "203.0.113.7"
 
 
 @pytest.fixture(autouse=True)
@@ -41,25 +39,8 @@ class Wire:
             manager.handle_request = self._noted(manager.handle_request)  # type: ignore[method-assign]
 
     async def post(self, one: Posted) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        said: list[Any] = []
-        scope = {
-            "type": "http", "method": "POST", "path": one.path, "raw_path": one.path.encode(), "scheme": "http",
-            "query_string": one.query.encode(), "client": (IP, 5), "server": ("x", 80), "state": {"request_id": "req_12345678"},
-            "headers": [(name.encode(), value.encode()) for name, value in one.headers],
-        }  # fmt: skip
-        parts = [{"type": "http.request", "body": one.body}]
-
-        async def receive() -> Any:
-            if not parts:
-                await asyncio.Event().wait()  # the client stays
-            return parts.pop()
-
-        async def send(message: Any) -> None:
-            said.append(message)
-
         self.asked = False
-        await self.surface(scope, receive, send)
-        return said[0]["status"], said[0]["headers"], b"".join(part.get("body", b"") for part in said[1:])
+        return await post(self.surface, one.path, one.body, one.headers, one.query)
 
     def _noted(self, handle: Any) -> Any:
         async def noted(scope: Scope, receive: Receive, send: Send) -> None:
