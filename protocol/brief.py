@@ -29,8 +29,13 @@ class Brief:
 
 def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
     """The arguments of a call, whose list is short unless all is asked for or its length is said."""
-    short = (detail or BRIEF) == BRIEF and LIMIT in op.input.model_fields
+    short = _lists(op) and (detail or BRIEF) == BRIEF
     return {LIMIT: MOST_LISTED, **arguments} if short else arguments
+
+
+@cache
+def _lists(op: Operation) -> bool:
+    return LIMIT in op.input.model_fields
 
 
 def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:

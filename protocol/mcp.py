@@ -20,7 +20,7 @@ from protocol import mcp_wire as wire
 from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp_front import Front
 from protocol.mcp_hires import Hires
-from protocol.mcp_request import Request, approach_in, view_in
+from protocol.mcp_request import Arrived, Request, approach_in, arrived_in, view_in
 from protocol.mcp_resources import TEMPLATES, read_record
 from protocol.mcp_tasks import Asking, Source, declares, install
 from protocol.mcp_texts import (
@@ -102,7 +102,6 @@ class McpSurface:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = wire.stripped(scope)
         body = await read_body(receive)
         if body is None:
             return
@@ -130,11 +129,11 @@ class McpSurface:
         if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
             await send_refusal(send, refused)
             return
-        scope = wire.for_sdk(scope, approach, view, bad)
-        if (sending := await self.front.serve(scope, request, send)) is None:
+        arrived = Arrived(scope, approach, view, request, tool, bad)
+        if (sending := await self.front.serve(arrived, send)) is None:
             return
-        manager = self.streaming if tool in self.extra.calls or wire.waits(request) else self.plain
-        await manager.handle_request(scope, replayed(body, receive), sending)
+        manager = self.streaming if tool in self.extra.calls or wire.waits(arrived) else self.plain
+        await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
     async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
         """The refusal, with its headers, of who shows nothing that holds where something must, and of another method."""
@@ -191,8 +190,8 @@ class McpSurface:
     async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         if asked.name in self.extra.calls:
             return await self.extra.calls[asked.name](request, asked)
-        bad = None if request.request is None else request.request.scope["state"]["bad_json"]
-        repeat = None if request.request is None else request.request.headers.get("idempotency-key")
+        arrived = arrived_in(request)
+        bad, repeat = (None, None) if arrived is None else (arrived.bad, arrived.repeat)
         call = Called(asked.name, asked.arguments or {}, repeat, view_in(request).readonly)
         if bad is None and declares(request):
             begun = await self.hires.begin(call, Asking(request))

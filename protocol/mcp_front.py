@@ -10,15 +10,14 @@ from typing import Any
 import orjson
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import x_mcp_header_map
-from starlette.requests import Request
-from starlette.types import Message, Scope, Send
+from starlette.types import Message, Send
 
 from protocol import mcp_wire as wire
 from protocol.http import send_json
 from protocol.mcp_judges import Judges
+from protocol.mcp_request import Arrived
 from protocol.mcp_tools import Called, Tools
 from protocol.toolsets import View
-from tools.errors.base import Json
 
 CALL, TOOLS = "tools/call", "tools/list"
 LISTS = (TOOLS, "prompts/list", "resources/list", "resources/templates/list", "server/discover")
@@ -37,16 +36,15 @@ class Front:
         self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
         self.lists: dict[ListKey, bytes] = {}
 
-    async def serve(self, scope: Scope, request: Any, send: Send) -> Send | None:
+    async def serve(self, arrived: Arrived, send: Send) -> Send | None:
         """None when it answered. Else it is the SDK's turn, to send its answer by what is returned."""
-        seen = Request(scope)
-        version = seen.headers.get("mcp-protocol-version", "")
-        if not self._ordinary(request, scope["state"]) or not await self.judges.admit(request, seen, version):
+        if not self._ordinary(arrived) or (version := await self.judges.admit(arrived)) is None:
             return send
-        if request["method"] == CALL:
-            result = await self._called(request["params"], seen, version)
+        request: Any = arrived.request
+        if arrived.tool is not None:
+            result = await self._called(arrived, request["params"], version)
         else:
-            key = _list_key(request["method"], version, scope["state"])
+            key = _list_key(request["method"], version, arrived)
             if key not in self.lists:
                 return self._learning(key, send)
             result = self.lists[key]
@@ -54,8 +52,9 @@ class Front:
         await send_json(send, 200, orjson.dumps(answer))
         return None
 
-    def _ordinary(self, request: Json, state: Mapping[str, Any]) -> bool:
+    def _ordinary(self, arrived: Arrived) -> bool:
         """Whether a request has the usual members only, and asks what is answered here and at once."""
+        request = arrived.request
         if not isinstance(request, dict) or not request.keys() <= MEMBERS or type(request.get("id")) not in (str, int):
             return False
         method, params = request.get("method"), request.get("params", {})
@@ -63,15 +62,14 @@ class Front:
         if known is None or not isinstance(params, dict) or not params.keys() <= known:
             return False
         if method == CALL:
-            late = wire.waits(request) or wire.may_be_task(request)
-            return wire.called_tool(request) in self.names and state["bad_json"] is None and not late
-        return len(state["view"].toolsets) == 1  # so that few lists are kept
+            late = wire.waits(arrived) or wire.may_be_task(arrived)
+            return arrived.tool in self.names and arrived.bad is None and not late
+        return len(arrived.view.toolsets) == 1  # so that few lists are kept
 
-    async def _called(self, params: dict[str, Any], seen: Request, version: str) -> bytes:
+    async def _called(self, arrived: Arrived, params: dict[str, Any], version: str) -> bytes:
         """The result of a call as the SDK's runner frames it. The record in it, which is JSON already, is not walked again."""
-        repeat, view = seen.headers.get("idempotency-key"), seen.scope["state"]["view"]
-        call = Called(params["name"], params.get("arguments") or {}, repeat, view.readonly)
-        said = await self.tools.call(call, seen.scope["state"]["approach"])
+        call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view.readonly)
+        said = await self.tools.call(call, arrived.approach)
         return said.framed(version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
@@ -90,8 +88,8 @@ class Front:
         return watch
 
 
-def _list_key(method: str, version: str, state: Mapping[str, Any]) -> ListKey:
+def _list_key(method: str, version: str, arrived: Arrived) -> ListKey:
     """All that the answer depends on."""
     if method == TOOLS:
-        return method, version, state["view"], state["approach"].keyless
+        return method, version, arrived.view, arrived.approach.keyless
     return method, version, View(), False

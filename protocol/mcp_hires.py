@@ -62,14 +62,16 @@ class Hires:
         if at_once is None or approach.keyless:
             return None
         result = (await self.tools.call(at_once, approach)).result()
-        replayed, rehearsed = (f"{self.tools.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run"))
+        replayed, rehearsed = (
+            f"{self.tools.telling.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run")
+        )
         if result.is_error or rehearsed:
             return result
         job = result.structured_content["job"]
         beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
         with suppress(MCPError):  # it is ordered, whatever the second look meets
             record = await self._record(job["id"], replace(approach, follows=True))
-            return created(self._task(record, asking, approach), self.tools.named(beside))
+            return created(self._task(record, asking, approach), self.tools.telling.named(**beside))
         return result
 
     async def read(self, task_id: str, asking: Asking) -> Task | None:

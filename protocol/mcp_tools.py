@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import mcp_types as t
-import orjson
 from mcp.shared.exceptions import MCPError
 
 from protocol.brief import briefly, schema_of
-from protocol.fence import Fences, places_in_error
+from protocol.fence import Fences
 from protocol.mcp_said import Said, Telling
 from protocol.reserved import (
     API_KEY,
@@ -48,8 +47,8 @@ class Tools:
     """Operations as tools, in their order, for connections with and without a credential."""
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
-        self.market, self.brand, self.more = market, market.house.brand, more
-        self.telling = Telling(Fences(market.house.pepper))
+        self.market, self.more = market, more
+        self.telling = Telling(Fences(market.house.pepper), market.house.brand)
         operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
@@ -83,7 +82,8 @@ class Tools:
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
             return self.said(op, self.market.refuse_stranger(error, approach), approach)
-        approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
+        if reserved.api_key is not None or reserved.dry_run:
+            approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
         return self.said(op, answer, approach, reserved.detail)
@@ -125,29 +125,18 @@ class Tools:
     def said(self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None) -> Said:
         """The door's answer as a result."""
         if answer.refusal is not None or op is None:
-            shown = self.telling.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
-            return Said((shown.text,), self.named({"error": answer.error} | _named_in(untrusted=shown.untrusted)))
-        told = self.telling.tell(op, answer.body, detail)
-        beside = _named_in(untrusted=told.untrusted, left_out=told.left_out) | _done(answer)
-        if approach.keyless and (op.shows_secrets or approach.argument_key):
+            return self.telling.refuse(answer)
+        said, advised = self.telling.tell(op, answer.body, detail), approach.keyless
+        beside: dict[str, Any] = (
+            {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
+        )
+        if advised and (op.shows_secrets or approach.argument_key):
             beside["api_key"] = KEY_ADVICE
+        if not beside:
+            return said
         # a model seldom reads what stands in `_meta`
-        more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: approach.keyless and op.shows_secrets}
-        texts = (told.text, *(text for text, holds in more.items() if holds))
-        return Said(texts, self.named(beside) if beside else None, told)
-
-    def named(self, told: dict[str, Any]) -> dict[str, Any]:
-        """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name)."""
-        return {f"{self.brand}/{name}": value for name, value in told.items()}
-
-
-def _named_in(**places: tuple[str, ...]) -> dict[str, Any]:
-    """What a result says of its record beside it: places in it, as JSON Pointers."""
-    return {name: [*pointers] for name, pointers in places.items() if pointers}
-
-
-def _done(answer: Answer) -> dict[str, Any]:
-    return {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
+        more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: advised and op.shows_secrets}
+        return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
 
 
 def tool_of(op: Operation, keyless: bool) -> t.Tool:

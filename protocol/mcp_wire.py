@@ -11,8 +11,8 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
-from protocol.toolsets import CALL, View
-from tools.context import Approach
+from protocol.mcp_request import Arrived
+from protocol.toolsets import CALL
 from tools.errors.base import Json
 from tools.registry import CATALOGUE
 from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
@@ -34,20 +34,16 @@ def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
     )
 
 
-def stripped(scope: Scope) -> Scope:
-    """The scope with header values as RFC 9110 means them: httptools leaves blanks behind a value."""
-    return {**scope, "headers": [(name.lower(), value.strip()) for name, value in scope["headers"]]}
-
-
-def for_sdk(scope: Scope, approach: Approach, view: View, bad: BadJson | None) -> Scope:
+def for_sdk(arrived: Arrived) -> Scope:
     """What the SDK may see: no credential, so none can get into a log, and an Origin only where it is to be refused."""
+    scope = arrived.scope
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
     headers = [
         (name, value) for name, value in scope["headers"] if name not in (*CREDENTIALS, b"host", b"content-type")
     ]
     if not LOOPBACK.fullmatch(host) or all(map(_is_loopback, _origins(scope))):
         headers = [(name, value) for name, value in headers if name != b"origin"]
-    state = {**scope.get("state", {}), "approach": approach, "view": view, "bad_json": bad}
+    state = {**scope.get("state", {}), "arrived": arrived}
     own = [
         (b"host", host.encode("latin-1")),
         (b"content-type", b"application/json"),
@@ -97,10 +93,10 @@ def called_tool(request: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def waits(request: Json) -> bool:
+def waits(arrived: Arrived) -> bool:
     """Whether a call of a tool may be answered late: then its connection is kept open by a stream, which also tells progress."""
-    name = called_tool(request)
-    if name is None:
+    name, request = arrived.tool, arrived.request
+    if name is None or not isinstance(request, dict):
         return False
     given = request["params"].get("arguments")
     if name == CALL and isinstance(given, dict):
@@ -109,10 +105,11 @@ def waits(request: Json) -> bool:
     return bool(given["wait_seconds"] if isinstance(given, dict) and "wait_seconds" in given else usual)
 
 
-def may_be_task(request: Json) -> bool:
+def may_be_task(arrived: Arrived) -> bool:
     """Whether a call may be answered with a task: hiring, by a client that says it takes tasks."""
-    name, found = called_tool(request), request
-    if name == CALL:
+    name, request = arrived.tool, arrived.request
+    found = request
+    if name == CALL and isinstance(request, dict):
         given = request["params"].get("arguments")
         name = given.get("name") if isinstance(given, dict) else None
     if name != HIRE:

@@ -66,6 +66,8 @@ class Reserved:
 def take(given: dict[str, Json]) -> Reserved:
     """Part the reserved arguments from the rest. InvalidRequest, which does not echo them, when one is no text."""
     arguments = dict(given)
+    if RESERVED.isdisjoint(arguments):
+        return Reserved(arguments, None, None, False, None)
     return Reserved(
         api_key=_text(arguments, API_KEY),
         idempotency_key=_text(arguments, IDEMPOTENCY_KEY),

@@ -1,7 +1,7 @@
 """From a request's headers to an Approach: where the call comes from and which credential it carries."""
 
 import re
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -20,14 +20,14 @@ def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface
 
     def read(scope: Scope, surface: Surface) -> Approach:
         headers = scope["headers"]
-        names = {name for name, _ in headers}
+        names = dict(headers).keys()
         return Approach(
             surface=surface,
             ip=client_ip(scope, trusted_proxies),
             request_id=scope["state"]["request_id"],
-            credential=_credential(scope, surface),
+            credential=_credential(scope, surface, names),
             admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
-            payment_header=bool(names & {b"payment-signature", b"x-payment"}),
+            payment_header=b"payment-signature" in names or b"x-payment" in names,
             request=None if READ.isdisjoint(names) else _request(scope),
         )
 
@@ -58,9 +58,12 @@ def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
     return peer
 
 
-def _credential(scope: Scope, surface: Surface) -> str | None:
-    found = {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
-    found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
+def _credential(scope: Scope, surface: Surface, names: Collection[bytes]) -> str | None:
+    found = set[str]()
+    if b"authorization" in names:
+        found |= {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
+    if b"x-api-key" in names:
+        found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
     if surface is Surface.MCP and scope["query_string"]:
         keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())
         found |= {CONTRADICTION if is_token(key) else key for key in keys}  # a token is for headers (RFC 6750, 2.3)

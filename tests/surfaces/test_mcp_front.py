@@ -9,6 +9,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from protocol.mcp import McpSurface
+from protocol.mcp_request import Arrived
 from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import (
     HOST,
@@ -54,7 +55,7 @@ class Wire:
 async def wired(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> AsyncIterator[Wire]:
     surface = McpSurface(market, approach_of, FixedTexts(), (HOST, LOCAL))
 
-    async def passed_on(scope: Scope, request: Any, send: Send) -> Send:
+    async def passed_on(arrived: Arrived, send: Send) -> Send:
         return send
 
     if not fronted:

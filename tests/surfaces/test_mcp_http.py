@@ -10,7 +10,7 @@ import mcp_types as t
 import pytest
 
 from protocol.mcp import CACHING, Extra, McpSurface
-from server.edge import hosts_of
+from server.edge import Edge, hosts_of
 from tests.surfaces.conftest import HOST, FixedTexts, approach_of, edged, serve
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, Mcp, connected, headers_of, heard, request
@@ -51,15 +51,15 @@ async def test_blanks_behind_header_values_mean_nothing(market: Market, era: str
     """httptools leaves them, and a routing header with one would not match the body."""
     body = request(era, "tools/call", {"name": "show_tree"})
     padded = [(name, f"{value} \t") for name, value in headers_of(era, body)]
-    surface = McpSurface(market, approach_of, FixedTexts(), ())
-    headers = [(b"host", b"x"), *((name.encode(), value.encode()) for name, value in padded)]
+    surface = McpSurface(market, approach_of, FixedTexts(), (HOST,))
+    headers = [(b"Host", HOST.encode()), *((name.encode(), value.encode()) for name, value in padded)]
     async with surface.running():
-        status, answer = await post(surface, json.dumps(body).encode(), headers)
+        status, answer = await post(edged(surface, market), json.dumps(body).encode(), headers)
     assert (status, b'"isError":false' in answer) == (200, True)
 
 
-async def post(surface: McpSurface, body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
-    """Status and body of a POST without the edge in front."""
+async def post(surface: McpSurface | Edge, body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
+    """Status and body of a POST, which comes in two parts."""
     scope = {
         "type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("203.0.113.7", 5), "server": ("x", 80), "state": {"request_id": "req_12345678"},
