@@ -12,7 +12,7 @@ from benchmarks.rounds import Row
 
 LIBRARIES = ("uvicorn", "uvloop", "starlette", "orjson", "pydantic", "sqlalchemy", "mcp", "a2a-sdk")
 WIDTHS = "{:11} {:62} {:>9} {:>9} {:>14} {:>7} {:>9}  {:6} {}"
-HEAD = WIDTHS.format("goal", "what", "figure", "subject", "floor", "spread", "first", "", "")
+HEAD = WIDTHS.format("goal", "what", "figure", "subject", "floor", "spread", "mark", "", "")
 
 
 def line(row: Row) -> str:
@@ -25,7 +25,7 @@ def line(row: Row) -> str:
         row.subject,
         row.floor,
         "" if row.spread is None else f"{row.spread:.0%}",
-        f"{bound} {goal.first:g}",
+        f"{bound} {goal.mark:g}",
         row.verdict,
         " ".join(part for part in (goal.unit, f"({row.note})" if row.note else "") if part),
     )
@@ -54,6 +54,7 @@ def record(rows: list[Row]) -> dict[str, Any]:
                 "spread": row.spread,
                 "first": row.goal.first,
                 "required": row.goal.required,
+                "mark": row.goal.mark,
                 "verdict": row.verdict,
                 "note": row.note,
             }

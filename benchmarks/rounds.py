@@ -41,7 +41,7 @@ def compare(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str = "")
 
 def absolute(goal: Goal, figure: float, subject: str = "", floor: str = "", note: str = "") -> Row:
     """A figure that is held against its mark as it is."""
-    verdict: Verdict = "pass" if goal.reached(figure, goal.first) else "fail"
+    verdict: Verdict = "pass" if goal.reached(figure, goal.mark) else "fail"
     return Row(goal, figure, verdict, subject, floor, None, note)
 
 
@@ -57,10 +57,10 @@ def _once(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str) -> Row
 
 
 def _verdict(goal: Goal, ratios: list[float], spread: float) -> Verdict:
-    agree = {goal.reached(ratio, goal.first) for ratio in ratios}
+    agree = {goal.reached(ratio, goal.mark) for ratio in ratios}
     if spread > MOST_SPREAD and len(agree) > 1:
         return "noisy"
-    return "pass" if goal.reached(median(ratios), goal.first) else "fail"
+    return "pass" if goal.reached(median(ratios), goal.mark) else "fail"
 
 
 def _micro(costs: list[float]) -> str:
