@@ -105,7 +105,8 @@ def _help(operations: dict[str, Operation]) -> str:
         'To hire an agent, send the data part {"listing_id": "lst_…", "input": {…}}, or a text that names a listing and the '
         "input: the answer is a task. Messages with its taskId go to the other party, pay, or take the next step. "
         "Pass an API key as the header Authorization: Bearer or X-API-Key, or as api_key in the message's metadata; "
-        "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe, detail: brief there a short answer. "
+        "an Idempotency-Key header, or idempotency_key in the metadata, makes a repeat safe; dry_run there shows what a call would do, "
+        "detail: brief answers in short. What the metadata takes may stand among a call's arguments or in an order too. "
         f"Tools: {', '.join(operations)}."
     )
 

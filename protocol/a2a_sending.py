@@ -21,6 +21,7 @@ from protocol.a2a_tasks import Tasks, is_nobody
 from protocol.a2a_view import FINAL, STATES
 from protocol.a2a_wire import Call
 from tools.answers import Answer
+from tools.arguments import MOST_WAITED
 from tools.context import Letter
 from tools.errors import (
     InputSchemaMismatch,
@@ -33,7 +34,7 @@ from tools.errors.base import Json
 from tools.registry import CATALOGUE, Operation
 from tools.rules.ids import Prefix
 
-WAITED_SECONDS = 20
+WAIT, WAITED_SECONDS = "wait_seconds", 20
 LONGEST_ID = 256
 LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
 ALIASES = {"revise": "request_revision"}
@@ -110,7 +111,7 @@ class Sending:
     async def _hire(
         self, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call, wait: bool
     ) -> pb.Task | pb.Message:
-        message = asked.message
+        message, (order, seconds) = asked.message, self._waited(order)
         letter = Letter(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         approach = replace(call.approach, letter=letter)
         answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
@@ -128,7 +129,7 @@ class Sending:
         job_id = orjson.loads(answer.body)["id"]
         try:
             await self.pushes.begin(job_id, asked, call)
-            return await self._task(job_id, asked, call, wait)
+            return await self._task(job_id, asked, call, seconds if wait else 0)
         except A2AError as unseen:  # it is ordered: who is told only this would order again
             told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
@@ -150,11 +151,21 @@ class Sending:
         if answer.refused or answer.rehearsed or answer.error is not None:
             told = "" if answer.refusal is None else said_of(answer.refusal)
             return self.replies.record(message, call, step.operation, answer, told)
-        return await self._task(message.task_id, asked, call, wait and record["job"]["role"] == "buyer")
+        waits = wait and record["job"]["role"] == "buyer"
+        return await self._task(message.task_id, asked, call, self.waited_seconds if waits else 0)
 
-    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task:
-        """The task, once it has ended or waits for its buyer; after the bounded wait as it stands."""
-        seconds = self.waited_seconds if wait and not asked.configuration.return_immediately else 0
+    def _waited(self, order: dict[str, Json]) -> tuple[dict[str, Json], int]:
+        """An order, and how long its answer may wait: whoever knows `hire` says so in the order."""
+        seconds = order.get(WAIT)
+        if seconds is None:
+            return order, self.waited_seconds
+        if type(seconds) is not int or not 0 <= seconds <= MOST_WAITED:
+            raise invalid(f"{WAIT}: must be a whole number, 0-{MOST_WAITED}", WAIT)
+        return {name: value for name, value in order.items() if name != WAIT}, seconds
+
+    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
+        """The task, once it has ended or waits for its buyer; after so many seconds as it stands."""
+        seconds = 0 if asked.configuration.return_immediately else seconds
         most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
         try:
             record = await self.tasks.read(job_id, call, most, seconds)

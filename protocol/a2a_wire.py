@@ -29,6 +29,7 @@ NOT_FINAL = re.compile(rb'"final": ?false')
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
 OTHER_VERSION = b"Expected version '1.0'."  # what the SDK says to a request without the header
+ORDERS, STEPS = {"listing_id", "input"}, {"action", "transaction"}  # members by which a data part is one
 MOST_VALUES = 500  # of an envelope
 MOST_DETAIL = 500  # characters
 
@@ -137,7 +138,11 @@ def taken(raw: bytes, call: Call) -> bytes:
     else:
         call.refusal = _within(bad, f"params.{name}." if call.over_rpc else f"{name}.", places, call.data)
         parse(json.dumps(body).encode(), MAX_DEPTH + ENVELOPE_DEPTH)
-    _take_keys([params, message], call)
+    metadata = [
+        holder["metadata"] for holder in (params, message) if isinstance(holder, dict) and _has_metadata(holder)
+    ]
+    talks = isinstance(message, dict) and bool(message.get("taskId"))
+    _take_keys([*metadata, *_asked_in(call.data, talks)], call)
     call.metadata = message["metadata"] if isinstance(message, dict) and _has_metadata(message) else {}
     _bound(body)
     call.envelope = body
@@ -210,11 +215,23 @@ def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Js
     raise bad
 
 
-def _take_keys(holders: list[Any], call: Call) -> None:
-    """Take the keys out of the metadata of the message and of the request."""
-    metadata = [holder["metadata"] for holder in holders if isinstance(holder, dict) and _has_metadata(holder)]
+def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Json]]:
+    """Where else a caller may write the reserved keys: beside and among a tool's arguments, in an order, in a step of a job.
+
+    Whatever else a message to a task (`talks`) holds is for the other party.
+    """
+    for found in data:
+        arguments = found.get("arguments")
+        if "tool" in found:
+            yield from (found, *([arguments] if isinstance(arguments, dict) else []))
+        elif found.keys() & (STEPS if talks else ORDERS):
+            yield found
+
+
+def _take_keys(holders: list[dict[str, Json]], call: Call) -> None:
+    """Take the reserved keys out of whatever holds them."""
     try:
-        given = [take(found) for found in metadata]
+        given = [take(found) for found in holders]
         key = _only(API_KEY, [found.api_key for found in given])
         call.approach = replace(call.approach, argument_key=key, dry_run=any(found.dry_run for found in given))
         repeats = [call.idempotency_key, *(found.idempotency_key for found in given)]
@@ -222,7 +239,7 @@ def _take_keys(holders: list[Any], call: Call) -> None:
         call.detail = _only(DETAIL, [found.detail for found in given]) or FULL
     except InvalidRequest as error:
         call.refusal = call.refusal or error
-    for found in metadata:
+    for found in holders:
         for name in RESERVED:
             found.pop(name, None)
 

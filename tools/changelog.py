@@ -49,6 +49,8 @@ CHANGELOG = (
             "Over MCP, a link to a large value, and a resource that is refused, name the call that tells the same (detail: full).",
             "Over A2A an order that was placed is always answered with its job, also where the task cannot be shown: to a key without "
             "the scope read the answer was an error alone.",
+            "Over A2A api_key, idempotency_key, dry_run and detail may stand among the arguments of a call, or in an order, as well"
+            " as in the message's metadata; an order takes wait_seconds.",
         ],
     ),
 )

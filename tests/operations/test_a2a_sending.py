@@ -135,6 +135,27 @@ async def test_a_rehearsed_order_is_a_message_and_no_task(trade: Trade) -> None:
     assert await jobs_of(trade, buyer) == []
 
 
+async def test_an_order_may_say_itself_that_it_is_rehearsed_and_how_long_it_waits(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    order = {"listing_id": (await trade.listing(seller))["id"], "input": INPUT}
+    async with desk_of(trade, buyer) as desk:
+        rehearsed = await desk.say(RPC_1, order | {"dry_run": True})
+        assert await jobs_of(trade, buyer) == []
+        refused = await desk.say(RPC_1, order | {"wait_seconds": 56})
+        async with asyncio.timeout(10):  # nobody moves the clock: it would wait for ever
+            task = task_in(await desk.say(RPC_1, order | {"wait_seconds": 0}, wait=True))
+        step = {"action": "cancel", "dry_run": True}
+        shown = await desk.say(RPC_1, step, taskId=task["id"])
+        await desk.say(RPC_1, {"dry_run": True, "listing_id": "mine"}, taskId=task["id"])
+    assert (rehearsed.data["object"], rehearsed.message["metadata"]) == ("job", {"service/dryRun": True})
+    assert refused.error == (-32602, "wait_seconds: must be a whole number, 0-55")
+    assert shown.message["metadata"] == {"service/dryRun": True}
+    (job,) = await jobs_of(trade, buyer)
+    assert (job["id"], job["status"]) == (task["id"], "open")
+    said = (await trade.market.call("list_messages", by=buyer, thread_id=job["thread_id"]))["data"]
+    assert {"dry_run": True, "listing_id": "mine"} in [one["data"] for one in said]
+
+
 # --- waiting -----------------------------------------------------------------------------------------------------------
 
 

@@ -55,6 +55,28 @@ async def test_a_key_in_the_message_s_metadata_opens_what_a_header_opens(
     assert all(key not in heard.raw for heard in (inside, bearer, header))
 
 
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_reserved_keys_may_stand_beside_or_among_the_arguments_as_over_mcp(market: Market, form: str) -> None:
+    stored = {"key": "a", "value": 1}
+    async with connected(market) as a2a:
+        _, key = await register(a2a)
+        among = await a2a.call(
+            form, "put_memory", stored | {"api_key": key, "dry_run": True, "idempotency_key": "once"}
+        )
+        beside = await a2a.say(form, [{"tool": "put_memory", "arguments": stored, "dry_run": True, "api_key": key}])
+        kept = await a2a.call(form, "list_memory", {"api_key": key})
+        wrong = await a2a.call(form, "put_memory", stored | {"dry_run": "yes"}, metadata={"api_key": key})
+        apart = await a2a.call(form, "get_me", {"api_key": WRONG}, metadata={"api_key": key})
+    for heard in (among, beside):
+        assert heard.message["metadata"]["emporion/dryRun"] is True
+        assert key not in heard.raw
+    assert kept.data["data"] == []
+    assert error_of(wrong)["message"] == "dry_run: must be true or false"
+    assert error_of(apart)["param"] == "api_key"
+    assert key not in apart.raw
+    assert WRONG not in apart.raw
+
+
 async def test_a_key_in_the_request_s_metadata_counts_too(market: Market) -> None:
     async with connected(market) as a2a:
         agent, key = await register(a2a)
