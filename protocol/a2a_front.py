@@ -12,7 +12,7 @@ from starlette.types import Scope, Send
 
 from protocol import a2a_wire as wire
 from protocol.a2a_refusals import guarded
-from protocol.a2a_replies import Replies
+from protocol.a2a_replies import Replies, Shown
 from protocol.a2a_wire import Call
 from protocol.http import send_json
 from tools.errors.base import Json
@@ -62,9 +62,9 @@ class Front:
         if not self._calls(call) or not _plainly_sent(scope, call):
             return False
         call.reached, body = True, call.envelope
-        document, told = await guarded(call, self.replies.called(*self.replies.call_of(call.wanted[0]), call))
+        shown = await guarded(call, self.replies.called(*self.replies.call_of(call.wanted[0]), call))
         asked = (body["params"] if call.over_rpc else body)["message"]
-        message = self._message(asked.get("contextId"), document, told, call.old)
+        message = self._message(asked.get("contextId"), shown, call.old)
         if call.over_rpc:
             result = message if call.old else {"message": message}
             await send_json(send, 200, orjson.dumps({"result": result, "id": body["id"], "jsonrpc": "2.0"}))
@@ -81,13 +81,18 @@ class Front:
         known = isinstance(name, str) and name in self.replies.operations
         return known and isinstance(arguments, dict | None) and wanted.keys() <= {"tool", "arguments"}
 
-    def _message(self, context: str | None, document: bytes, told: dict[str, Json], old: bool) -> dict[str, Json]:
-        identity, record = self.dice.roll(16).hex(), orjson.Fragment(document)
-        beside = {**({"contextId": context} if context else {}), **({"metadata": told} if told else {})}
+    def _message(self, context: str | None, shown: Shown, old: bool) -> dict[str, Json]:
+        identity, record = self.dice.roll(16).hex(), orjson.Fragment(shown.document)
+        beside = {
+            **({"contextId": context} if context else {}),
+            **({"metadata": shown.metadata} if shown.metadata else {}),
+        }
         if old:
-            parts = [{"data": record, "kind": "data"}]
+            words = [{"kind": "text", "text": shown.text}] if shown.text else []
+            parts = [*words, {"data": record, "kind": "data"}]
             return {**beside, "kind": "message", "messageId": identity, "parts": parts, "role": "agent"}
-        parts = [{"data": record, "mediaType": "application/json"}]
+        words = [{"text": shown.text, "mediaType": "text/plain"}] if shown.text else []
+        parts = [*words, {"data": record, "mediaType": "application/json"}]
         return {"messageId": identity, **beside, "role": "ROLE_AGENT", "parts": parts}
 
 

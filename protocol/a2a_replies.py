@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import orjson
 from a2a.types import a2a_pb2 as pb
@@ -11,6 +12,7 @@ from protocol.a2a_refusals import invalid
 from protocol.a2a_wire import Call
 from protocol.brief import briefly, in_brief
 from protocol.card import example_of
+from protocol.reserved import DRY_RUN_TOLD
 from tools.answers import Answer
 from tools.context import Surface
 from tools.dispatch import Market
@@ -21,6 +23,15 @@ KEY_ADVICE = (
     "To use an API key for good, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
     "message's metadata, and only there: a test key or a key of few scopes belongs there."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the door answered, what stands beside it in the metadata, under names of ours, and in words."""
+
+    document: bytes
+    metadata: dict[str, Json]
+    text: str
 
 
 class Replies:
@@ -41,31 +52,31 @@ class Replies:
             raise invalid("one message makes one call: send one data part {tool, arguments}", "parts")
         if call.refusal is not None:
             return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
-        document, told = await self.called(*self.call_of(wanted[0]), call)
-        made = self.message(message, call, document)
-        made.metadata.update(told)
-        return made
+        return self._made(message, call, await self.called(*self.call_of(wanted[0]), call))
 
-    async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> tuple[bytes, dict[str, Json]]:
-        """What a call answers, a record or an error, and what stands beside it in the metadata."""
+    async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> Shown:
+        """What a call answers, a record or an error."""
         given = briefly(op, arguments, call.detail)
         return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
 
     def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
         """The door's answer as a message, after words that explain it."""
-        document, told = self._shown(op, answer, call)
-        made = self.message(asked, call, document, text)
-        made.metadata.update(told)
+        return self._made(asked, call, self._shown(op, answer, call), text)
+
+    def _made(self, asked: pb.Message, call: Call, shown: Shown, text: str = "") -> pb.Message:
+        made = self.message(asked, call, shown.document, "\n".join(filter(None, (text, shown.text))))
+        made.metadata.update(shown.metadata)
         return made
 
-    def _shown(self, op: Operation, answer: Answer, call: Call) -> tuple[bytes, dict[str, Json]]:
-        """A record as it was asked to be told, and what stands beside it, under names of ours."""
+    def _shown(self, op: Operation, answer: Answer, call: Call) -> Shown:
+        """A record as it was asked to be told, and what stands beside it."""
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         keyless = call.approach.keyless and not answer.refused
         advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
         marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
-        return document, {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
+        beside = {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
+        return Shown(document, beside, DRY_RUN_TOLD if answer.rehearsed else "")
 
     def call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         unknown = sorted(wanted.keys() - {"tool", "arguments"})

@@ -51,6 +51,7 @@ CHANGELOG = (
             "the scope read the answer was an error alone.",
             "Over A2A api_key, idempotency_key, dry_run and detail may stand among the arguments of a call, or in an order, as well"
             " as in the message's metadata; an order takes wait_seconds.",
+            "Over A2A the answer of a dry run says in its text, not only in its metadata, that nothing was done.",
         ],
     ),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from protocol.reserved import DRY_RUN_TOLD
 from tests.market import BASE_URL, Agent
 from tests.signing import Signing
 from tests.surfaces.a2a_app import FORMS, HTTP_1, RPC_1, RPC_FORMS, error_of, message_of, request
@@ -132,6 +133,7 @@ async def test_a_rehearsed_order_is_a_message_and_no_task(trade: Trade) -> None:
     async with desk_of(trade, buyer) as desk:
         heard = await desk.say(RPC_1, {"listing_id": listing["id"], "input": INPUT}, metadata={"dry_run": True})
     assert (heard.data["object"], heard.message["metadata"]) == ("job", {"service/dryRun": True})
+    assert said_in(heard) == DRY_RUN_TOLD
     assert await jobs_of(trade, buyer) == []
 
 

@@ -117,7 +117,9 @@ async def test_over_each_surface_it_is_asked_for_and_marked(trade: Trade) -> Non
     assert (over_rest.status_code, over_rest.headers["dry-run"], over_rest.json()["object"]) == (201, "true", "listing")
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "dry_run")
     told = over_a2a.json()["message"]
-    assert (told["metadata"][f"{brand}/dryRun"], told["parts"][0]["data"]["object"]) == (True, "listing")
+    words, record = told["parts"]
+    assert (told["metadata"][f"{brand}/dryRun"], record["data"]["object"]) == (True, "listing")
+    assert words["text"] == DRY_RUN_TOLD
     assert (await trade.market.call("list_my_listings", by=seller))["data"] == []
 
 
