@@ -22,6 +22,23 @@ BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 MOST_WAITED = 55  # seconds; MCP clients give up at 60
 MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
 MOST_FAULTS = 500  # that are looked at: pydantic makes a list of all of them first
+WANTED = {  # by pydantic's name of the fault
+    "dict_type": "a JSON object",
+    "model_type": "a JSON object",
+    "list_type": "a JSON array",
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+GIVEN = {
+    dict: "an object",
+    list: "an array",
+    str: "a text",
+    int: "a number",
+    float: "a decimal number",
+    bool: "a boolean",
+}
 
 
 class Arguments(BaseModel):
@@ -101,7 +118,7 @@ def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
     if count > MOST_FAULTS:
         message = f"{count} faults, too many to be listed; most are fields or names nobody knows"
         return {"message": message, "param": "body", "violations": [{"param": "body", "message": message}]}
-    faults = islice(error.errors(include_url=False, include_input=False), MOST_VIOLATIONS)
+    faults = islice(error.errors(include_url=False), MOST_VIOLATIONS)
     violations = [_violation(model, fault) for fault in faults]
     first = violations[0]
     return {"message": f"{first['param']}: {first['message']}", "param": first["param"], "violations": violations}
@@ -119,6 +136,9 @@ def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
         return {"param": path, "message": "unknown field", "hint": hint}
     if fault["type"] == "missing":
         return {"param": path, "message": "required"}
+    if fault["type"] in WANTED:  # of what was given only its kind is told
+        given = GIVEN.get(type(fault["input"]), "null")
+        return {"param": path, "message": f"must be {WANTED[fault['type']]}, not {given}"}
     message = fault["msg"].removeprefix("Value error, ")
     return {"param": path, "message": message[:300]}
 

@@ -52,6 +52,7 @@ CHANGELOG = (
             "Over A2A api_key, idempotency_key, dry_run and detail may stand among the arguments of a call, or in an order, as well"
             " as in the message's metadata; an order takes wait_seconds.",
             "Over A2A the answer of a dry run says in its text, not only in its metadata, that nothing was done.",
+            "An argument of the wrong kind is refused in words of JSON: input: must be a JSON object, not a text.",
         ],
     ),
 )

@@ -54,7 +54,9 @@ NEVER_DONE = {"delete_me": "it ends its caller, and with it the run"}  # may end
 
 EXCUSES = (
     Excuse(
-        "invalid_request", "should be a valid integer$", "to JSON Schema 5.0 is an integer; amounts are not guessed"
+        "invalid_request",
+        "must be a whole number, not a decimal number$",
+        "to JSON Schema 5.0 is an integer; amounts are not guessed",
     ),
     Excuse("invalid_request", "should have at least . characters?$", "counted without the white space around it"),
     Excuse("invalid_request", "^address: The address has mixed case", "EIP-55 is a checksum"),
