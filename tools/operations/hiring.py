@@ -1,5 +1,7 @@
 """Hiring: order a listing and wait until it is the buyer's turn, in one call."""
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from tools.arguments import MOST_WAITED
@@ -79,4 +81,9 @@ def _hired(ctx: Context, seen: SeenJob, warned: Warnings) -> Hired:
     terms = None
     if payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE and ctx.env in ctx.world.chains:
         terms = payment_terms(ctx, seen)
-    return Hired(job=job, terms=terms, next_steps=job.next_steps if terms is None else terms.next_steps)
+    following = job.next_steps if terms is None else terms.next_steps
+    return Hired(
+        job=replace(job, next_steps=[]),
+        terms=None if terms is None else replace(terms, next_steps=[]),
+        next_steps=following,
+    )

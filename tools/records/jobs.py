@@ -184,7 +184,7 @@ class JobCreated(Job):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hired:
-    """The job that was ordered, as it stood when the wait ended, and what is owed for it."""
+    """The job that was ordered, as it stood when the wait ended, and what is owed for it. The next steps stand outside both."""
 
     object: Literal["hire"] = "hire"
     job: JobCreated
