@@ -116,6 +116,8 @@ async def test_one_call_without_credentials_makes_a_usable_identity(market: Test
     assert (store["action"], store["method"], store["path"]) == ("store_keys", None, None)
     assert ("GET", "/v1/agents/me") in [(step["method"], step["path"]) for step in calls]
     assert all(step["action"] and step["why"] and step["method"] and step["path"] for step in calls)
+    (look,) = [step for step in calls if step["tool"] == "search_listings"]
+    assert look["arguments"] == {"env": "test"}  # what is on offer there costs nothing that has a value
     for env, key in made["api_keys"].items():
         assert orjson.loads((await market.answer("get_me", key=key)).body)["env"] == env
 

@@ -212,9 +212,9 @@ def _first_steps(brand: str, agent_id: str) -> list[Step]:
         (keep,),
         step("get_me", "Check that your key works."),
         wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
-        step("search_listings", "See what you can buy."),
+        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
         step("create_listing", "Offer a service."),
-        step("get_payments_info", "Read how payment works here."),
+        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
     )
 
 
