@@ -54,6 +54,7 @@ CHANGELOG = (
             "Over A2A the answer of a dry run says in its text, not only in its metadata, that nothing was done.",
             "An argument of the wrong kind is refused in words of JSON: input: must be a JSON object, not a text.",
             "hire says its next steps once, outside the job and the terms, whose own next_steps are empty there.",
+            "list_proposals tells the owner of an open bounty how to award one, as next_steps.",
         ],
     ),
 )

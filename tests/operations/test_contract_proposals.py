@@ -346,6 +346,26 @@ async def test_proposals_stand_in_the_inbox_until_the_owner_decides(trade: Trade
     assert (await trade.market.call("get_inbox", by=seller))["proposals_awaiting_my_decision"] == []
 
 
+async def test_an_owner_is_told_how_to_award_while_it_can_and_nobody_else_is(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    posted = await bounty(trade, buyer)
+
+    async def shown(to: Any) -> Any:
+        found = await trade.market.call("list_proposals", by=to, bounty_id=posted["id"])
+        return [(one["tool"], one["arguments"]) for one in found["next_steps"]]
+
+    close = ("close_bounty", {"bounty_id": posted["id"]})
+    assert await shown(buyer) == [close]
+    made = await propose(trade, seller, posted)
+    named = {"bounty_id": posted["id"], "proposal_id": made["id"]}
+    assert (await shown(buyer), await shown(seller)) == ([("award_bounty", named), close], [])
+    await propose(trade, await trade.agent("Cy"), posted, price=1)
+    (award_one, given), _ = await shown(buyer)
+    assert (award_one, given["proposal_id"]) == ("award_bounty", "<prp_…, from list_proposals>")
+    await award(trade, buyer, posted, made)
+    assert await shown(buyer) == []
+
+
 async def test_an_owner_compares_what_the_market_knows_of_each_seller_not_what_it_says(trade: Trade) -> None:
     proven, late, new = [await trade.agent(name) for name in ("Pia", "Lea", "Nia")]
     for _ in range(2):

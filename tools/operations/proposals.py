@@ -30,17 +30,18 @@ from tools.errors import (
     WalletAddressRequired,
 )
 from tools.ports import Env
-from tools.records.base import Json
+from tools.records.base import Json, Step
 from tools.records.bounties import Proposal, ProposalMade, ProposalPage
 from tools.records.eventdata import ProposalReceived
 from tools.registry import operation
-from tools.rules.bounties import ProposalState, proposal_move
+from tools.rules.bounties import BountyState, ProposalState, proposal_move, state_now
 from tools.rules.ids import Prefix
 from tools.rules.lifecycle import Actor
 from tools.rules.money import display
 from tools.rules.pricing import MOST_PRICE
 from tools.steps.bounties import (
     BountyNamed,
+    facts_of,
     find_bounty,
     held_bounty,
     over,
@@ -131,7 +132,7 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
     whether its listings show the shape you asked for. The seller's words stand last and are untrusted. Next: award_bounty.
     """
     place = place_of(outside, "list_proposals", asked, asked.cursor, outside.caller.agent) or FIRST
-    rows, records = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))
+    rows, records, open_to_me = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))
     page = filled(records)
     more = len(rows) > len(page)
     last = [page[-1].price, page[-1].id] if page else None
@@ -140,7 +141,16 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
         has_more=more,
         next_cursor=cursor_to(outside, "list_proposals", asked, last, outside.caller.agent) if more else None,
         hint=None if page else "There is none here that you may see: a seller sees its own, the buyer all.",
+        next_steps=_decisions(asked.bounty_id, page) if open_to_me else [],
     )
+
+
+def _decisions(bounty_id: str, page: list[Proposal]) -> list[Step]:
+    """What the owner of an open bounty can do. No one of several proposals is put forward."""
+    pending = [one.id for one in page if one.status == "pending"]
+    named = {"bounty_id": bounty_id, **({"proposal_id": pending[0]} if len(pending) == 1 else {})}
+    award = step("award_bounty", "Take the proposal you choose: its job begins.", **named) if pending else ()
+    return steps(award, step("close_bounty", "Take none, and no more of them.", bounty_id=bounty_id))
 
 
 @operation(
@@ -216,10 +226,13 @@ def _again(ctx: Context, known: ProposalRow, said: dict[str, Json]) -> ProposalR
     return ctx.tx.change(known, **said)
 
 
-def _compared(tx: Tx, outside: Outside, asked: ListProposals, place: Json) -> tuple[list[ProposalRow], list[Proposal]]:
-    """A page of the proposals the caller may see, and whether there are more: one row beyond the page."""
+def _compared(
+    tx: Tx, outside: Outside, asked: ListProposals, place: Json
+) -> tuple[list[ProposalRow], list[Proposal], bool]:
+    """A page of the proposals the caller may see, one row beyond the page, and whether the caller may still award one."""
     me = outside.caller.agent
     bounty = find_bounty(tx, asked.bounty_id, outside.env)
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyState.OPEN
     if bounty.buyer_id == me:
         price, after = place
         rows = tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=asked.limit + 1)
@@ -230,9 +243,8 @@ def _compared(tx: Tx, outside: Outside, asked: ListProposals, place: Json) -> tu
     found = comparisons(tx, sellers, outside.env, bounty.deliverable_schema)
     named = traders(tx, sellers) if sellers else {}
     fields = [proposal_fields(row, named[row.seller_id], bounty, outside.now) for row in shown]
-    return rows, [
-        Proposal(**one | {"comparison": found[row.seller_id]}) for one, row in zip(fields, shown, strict=True)
-    ]
+    records = [Proposal(**one | {"comparison": found[row.seller_id]}) for one, row in zip(fields, shown, strict=True)]
+    return rows, records, open_to_me
 
 
 def _tell_buyer(ctx: Context, row: ProposalRow, seller: AgentRow, warned: list[str], *, updated: bool) -> None:
