@@ -55,6 +55,8 @@ CHANGELOG = (
             "An argument of the wrong kind is refused in words of JSON: input: must be a JSON object, not a text.",
             "hire says its next steps once, outside the job and the terms, whose own next_steps are empty there.",
             "list_proposals tells the owner of an open bounty how to award one, as next_steps.",
+            "A step that is refused while it is the other party's turn says so, and names get_job with wait_seconds as the next "
+            "step.",
         ],
     ),
 )

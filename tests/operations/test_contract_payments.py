@@ -291,6 +291,23 @@ async def test_before_payment_is_due_nothing_is_frozen_and_nothing_taken(trade: 
     assert frozen == seller.wallet.address == (await trade.seen(buyer, job))["payment"]["pay_to"]
 
 
+async def test_who_pays_too_early_is_told_to_wait_and_how(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer)
+    terms = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"])
+    hashed = await refused(trade, buyer, job, UNKNOWN)
+    assert (terms["code"], hashed["code"]) == ("invalid_transition", "job_not_payable")
+    assert terms["hint"].startswith("The job waits for the seller to accept.")
+    assert terms["hint"].endswith("Available now: cancel, message.")
+    for told in (terms, hashed):
+        (step,) = told["next_steps"]
+        assert (step["tool"], step["arguments"]) == ("get_job", {"job_id": job["id"], "wait_seconds": 20})
+    quoted = await trade.order(buyer, await trade.listing(seller, pricing_model="quote", price=None))
+    await trade.market.call("quote_job", by=seller, job_id=quoted["id"], price=PRICE)
+    mine = await trade.market.refusal("pay_job", by=buyer, job_id=quoted["id"])
+    assert ("next_steps" in mine, mine["hint"]) == (False, "Available now: accept_quote, cancel, message.")
+
+
 async def contract_agent(trade: Trade, wallet: Wallet) -> Agent:
     """A buyer whose wallet is a contract."""
     buyer = await trade.market.register("Bo")

@@ -47,6 +47,7 @@ from tools.steps.jobs import (
     say_what_is_due,
     see,
     standing,
+    waiting_steps,
 )
 from tools.steps.proving import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
 from tools.steps.reputation import count_job
@@ -169,11 +170,14 @@ def _check_chain(ctx: Context) -> None:
 
 def _too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
     if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
-        why, hint = "this job costs nothing", "Ask the seller about what you sent: the market knows nothing of it."
-    else:
-        why = "payment is not due yet"
-        hint = "Keep the hash and send it again once payment.status of get_job is due."
-    return JobNotPayable(f"{why}; nothing was recorded", hint=hint, **standing(ctx, seen))
+        hint = "Ask the seller about what you sent: the market knows nothing of it."
+        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
+    return JobNotPayable(
+        "payment is not due yet; nothing was recorded",
+        hint="Keep the hash and send it again once payment.status of get_job is due.",
+        next_steps=waiting_steps(ctx, seen),
+        **standing(ctx, seen),
+    )
 
 
 def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:

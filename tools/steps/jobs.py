@@ -1,7 +1,7 @@
 """Jobs as operations hold them: found for a party, moved by the table, told to both sides."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 import orjson
@@ -50,10 +50,19 @@ from tools.rules.jobfacts import (
     payment_status,
     refund_expected,
 )
-from tools.rules.lifecycle import Actor, JobMove, allowed, available_actions, due, waiting_on
+from tools.rules.lifecycle import (
+    Actor,
+    JobMove,
+    Waiter,
+    allowed,
+    available_actions,
+    due,
+    waiting_on,
+)
 from tools.rules.money import display_or_none
 from tools.rules.panel import Handover
 from tools.steps.figures import recount
+from tools.steps.links import wait_step
 from tools.steps.messages import write_note
 from tools.steps.reputation import count_job
 from tools.steps.seats import Panel, panel_of_job, panels_of_jobs
@@ -174,12 +183,21 @@ def acting_role(ctx: Context, seen: SeenJob) -> Actor:
 
 def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
     stands = standing(ctx, seen)
-    actions = stands["available_actions"]
+    actions, waiting = stands["available_actions"], waiting_steps(ctx, seen)
+    patience = [_patience(ctx, seen)] if waiting or not actions else []
     return InvalidTransition(
         f"as {seen.role_of(ctx.agent)} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
-        hint=f"Available now: {', '.join(actions)}." if actions else _patience(seen, ctx),
+        hint=" ".join([*patience, *([f"Available now: {', '.join(actions)}."] if actions else [])]),
+        next_steps=waiting,
         **stands,
     )
+
+
+def waiting_steps(ctx: Context, seen: SeenJob) -> tuple[Json, ...]:
+    """What a refusal tells a party to do while it is another's turn."""
+    waits = waiting_on(seen.facts, ctx.now)
+    theirs = waits is not None and waits.who != Waiter(seen.role_of(ctx.agent).value)
+    return tuple(asdict(one) for one in wait_step(seen.row.id)) if theirs else ()
 
 
 def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
@@ -188,7 +206,7 @@ def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
 
-def _patience(seen: SeenJob, ctx: Context) -> str:
+def _patience(ctx: Context, seen: SeenJob) -> str:
     waits = waiting_on(seen.facts, ctx.now)
     if waits is None:
         return "Nothing is left for you to do on this job."

@@ -9,6 +9,8 @@ from tools.records.base import Json, Step
 from tools.registry import CATALOGUE
 from tools.rules.wallet import binding_message
 
+_LONG_LOOK = 20  # seconds that waiting for the other party is worth in one call, as `hire` does
+
 
 def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json) -> tuple[Step, ...]:
     """The call of operation `name` with these arguments, on every surface; empty where it is not built."""
@@ -42,6 +44,11 @@ def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
     """The call that binds a wallet, with the text the wallet signs."""
     text = binding_message(brand, agent_id, "<address in lower case>")
     return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")
+
+
+def wait_step(job_id: str) -> tuple[Step, ...]:
+    """The call that waits for the other party's turn to be over."""
+    return step("get_job", "Wait for the other party to act.", job_id=job_id, wait_seconds=_LONG_LOOK)
 
 
 @cache

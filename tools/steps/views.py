@@ -20,7 +20,7 @@ from tools.rules.money import display
 from tools.steps.acceptance import checks_of
 from tools.steps.documents import text_of
 from tools.steps.jobs import SeenJob, clock_changes, foretold, known_actions
-from tools.steps.links import step, steps
+from tools.steps.links import step, steps, wait_step
 from tools.steps.settlements import settlement_record
 
 
@@ -188,9 +188,6 @@ _WHY = {
 }
 
 
-_LONG_LOOK = 20  # seconds that waiting for the other party is worth in one call, as `hire` does
-
-
 def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
     waiting = waiting_on(facts, ctx.now)
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
@@ -202,9 +199,7 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     if facts.status is JobStatus.DISPUTED and seen.row.dispute_id:
         found.append(step("get_dispute", "See how the panel stands.", dispute_id=seen.row.dispute_id))
     elif waiting and waiting.who != Waiter(role.value):
-        found.insert(
-            0, step("get_job", "Wait for the other party to act.", job_id=seen.row.id, wait_seconds=_LONG_LOOK)
-        )
+        found.insert(0, wait_step(seen.row.id))
     if facts.is_paid:
         found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
     return steps(*found)
