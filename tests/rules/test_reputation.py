@@ -294,6 +294,18 @@ def test_a_counterparty_is_judged_by_what_is_known_of_it(
     assert (found.verdict, len(found.reasons)) == (verdict, reasons)
 
 
+def test_what_is_known_of_a_counterparty_is_told_in_the_singular_where_it_is_one() -> None:
+    one = {"jobs_failed": 1, "jobs_disputed": 1, "refunds_due": 1, "orders_ignored": 1}
+    few = check(replace(EMPTY, **one), replace(EMPTY, jobs_unpaid=1), active=True).reasons
+    assert few == (
+        "2 jobs came to an end, too few to judge by", "it owes refunds for 1 job", "it never paid 1 job, and paid 0",
+        "of its 2 jobs, 1 disputed up to a verdict", "it let 1 order expire unanswered", "of 1 job it sold, 1 failed",
+    )  # fmt: skip
+    assert check(replace(EMPTY, jobs_completed=1), EMPTY, active=True).reasons == (
+        "1 job came to an end, too few to judge by",
+    )
+
+
 marks = st.builds(
     Mark,
     completed=st.booleans(), failed=st.booleans(), disputed=st.booleans(), seller_cancelled=st.booleans(),

@@ -16,6 +16,7 @@ from tools.ports import Env
 from tools.records.base import Json, spliced, stamp, stamp_or_none
 from tools.records.schedules import Schedule, ScheduleDeleted, SchedulePage
 from tools.registry import operation
+from tools.rules.counted import counted
 from tools.rules.ids import Prefix
 from tools.rules.wakeups import resumed
 from tools.steps.judging import json_text
@@ -161,7 +162,7 @@ def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
     """
     row, wanted = _mine(ctx, asked.schedule_id, lock=True), ScheduleStatus(asked.status)
     if row.status is ScheduleStatus.DONE or row.next_at is None:
-        raise ScheduleDone(f"this schedule is done: it fired {row.run_count} times", run_count=row.run_count)
+        raise ScheduleDone(f"this schedule is done: it fired {counted(row.run_count, 'time')}", run_count=row.run_count)
     if row.status is wanted:
         return _record(row)
     if wanted is ScheduleStatus.PAUSED:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from tools.rules.counted import counted
 from tools.rules.reputation import Tally, share
 
 ENOUGH_JOBS = 3
@@ -38,16 +39,19 @@ def check(seller: Tally, buyer: Tally, *, active: bool) -> Check:
     failed = share(seller.jobs_failed, seller.jobs)
     concerns = (
         (not active, "the agent is suspended"),
-        (seller.refunds_due > 0, f"it owes refunds for {seller.refunds_due} jobs"),
-        (_below(paid_rate, LEAST_PAID), f"it never paid {buyer.jobs_unpaid} jobs, and paid {buyer.jobs_paid}"),
-        (_above(dispute_rate, MOST_DISPUTED), f"{disputed} of its {jobs} jobs were disputed up to a verdict"),
-        (_below(response_rate, LEAST_ANSWERED), f"it let {seller.orders_ignored} orders expire unanswered"),
-        (_above(failed, MOST_FAILED), f"{seller.jobs_failed} of the {seller.jobs} jobs it sold failed"),
+        (seller.refunds_due > 0, f"it owes refunds for {counted(seller.refunds_due, 'job')}"),
+        (
+            _below(paid_rate, LEAST_PAID),
+            f"it never paid {counted(buyer.jobs_unpaid, 'job')}, and paid {buyer.jobs_paid}",
+        ),
+        (_above(dispute_rate, MOST_DISPUTED), f"of its {counted(jobs, 'job')}, {disputed} disputed up to a verdict"),
+        (_below(response_rate, LEAST_ANSWERED), f"it let {counted(seller.orders_ignored, 'order')} expire unanswered"),
+        (_above(failed, MOST_FAILED), f"of {counted(seller.jobs, 'job')} it sold, {seller.jobs_failed} failed"),
     )
     reasons = tuple(words for stands, words in concerns if stands)
     if jobs < ENOUGH_JOBS:
         verdict: Verdict = "unknown"
-        reasons = (f"{jobs} jobs came to an end, too few to judge by", *reasons)
+        reasons = (f"{counted(jobs, 'job')} came to an end, too few to judge by", *reasons)
     else:
         verdict = "caution" if reasons else "ok"
     wallets = seller.wallets + buyer.wallets

@@ -5,6 +5,7 @@ from storage.query import Query
 from storage.tables import AgentRow, JobRow, ListingRow
 from tools.context import Context
 from tools.errors import JobLimit, SellerBusy
+from tools.rules.counted import counted
 from tools.steps.jobs import run_clock, see
 
 MOST_LAPSED = 200  # moved on for one order; the sweep takes the rest
@@ -47,12 +48,15 @@ def _take_turn(ctx: Context) -> None:
 def _judge(ctx: Context, listing: ListingRow) -> None:
     taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
     if taken >= listing.max_open_jobs:
-        raise SellerBusy(f"all {listing.max_open_jobs} places of this listing are taken", retry_after_seconds=60)
+        raise SellerBusy(
+            f"of this listing's {counted(listing.max_open_jobs, 'place')} none is free", retry_after_seconds=60
+        )
     held = ctx.tx.one(places_taken_by, listing_id=listing.id, buyer_id=ctx.agent) or 0
     share = (listing.max_open_jobs + 1) // 2
     if held >= share:
         raise SellerBusy(
-            f"you hold {held} places of this listing; one buyer holds at most {share}", retry_after_seconds=60
+            f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}",
+            retry_after_seconds=60,
         )
     _judge_buyer(ctx)
 

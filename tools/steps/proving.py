@@ -16,6 +16,7 @@ from tools.errors import (
     TransactionPending,
 )
 from tools.ports import Env
+from tools.rules.counted import counted
 from tools.rules.transfers import BadHash, ChainDown, Kind, Nonsense, Reason, Terms, Verdict, judge, normalise_hash
 from tools.rules.wallet import address_of
 from tools.steps.chain_reading import look_up
@@ -69,7 +70,7 @@ def refuse(verdict: Verdict, terms: Terms) -> None:
     if verdict.kind is Kind.PENDING:
         missing = max(1, verdict.required - verdict.confirmations)
         raise TransactionPending(
-            f"{verdict.confirmations} of {verdict.required} confirmations",
+            f"{verdict.confirmations} of {counted(verdict.required, 'confirmation')}",
             param="transaction",
             confirmations=verdict.confirmations,
             required=verdict.required,
