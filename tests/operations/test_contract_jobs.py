@@ -146,6 +146,8 @@ async def test_an_order_is_an_open_job_with_a_thread_and_nothing_charged(trade: 
         assert [one["message"] for one in error["details"]["violations"]] == ["required"]
     words = await trade.market.refusal("create_job", by=buyer, listing_id=job["listing_id"], input="guten Tag")
     assert words["param"] == "input"
+    unfit = await trade.market.refusal("create_job", by=buyer, listing_id=job["listing_id"], input={"txt": "guten Tag"})
+    assert (unfit["code"], unfit["details"].keys()) == ("input_schema_mismatch", {"violations"})
 
 
 @covers("state.job.open.accept", "job.status.in_progress", "route.jobs.accept.seller", "route.jobs.answer")

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
 from tools.context import Outside
-from tools.errors import InvalidRequest, MarketError, PayloadTooLarge, SchemaTooExpensive, TooBusy
+from tools.errors import InvalidRequest, MarketError, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.errors.base import Json
 from tools.ports import ChecksBusy, CheckTooLong
 from tools.rules.schemas import SchemaRefused, Violation, admit, compiled, is_heavy
@@ -98,7 +98,11 @@ def named(param: str, found: Sequence[Violation]) -> list[dict[str, str]]:
 def mismatch(
     error: type[MarketError], found: Sequence[dict[str, str]], others: Sequence[dict[str, str]] = ()
 ) -> MarketError:
-    """What does not satisfy its schema, all violations at once; `others` are of another kind."""
+    """What does not satisfy its schema, all violations at once; `others` are of another kind.
+
+    Clients of the contract look for output_schema_mismatch in the details; elsewhere that would only repeat the code.
+    """
     param = found[0]["param"].split("/", 1)[0]
     message = f"{param} does not satisfy its schema: {found[0]['message']}"
-    return error(message, param=param, code=error.code, violations=[*found, *others])
+    repeated: dict[str, Any] = {"code": error.code} if error is OutputSchemaMismatch else {}
+    return error(message, param=param, **repeated, violations=[*found, *others])
