@@ -28,6 +28,7 @@ from tools.rules.eventkinds import KINDS
 from tools.rules.keys import verify_ed25519
 from tools.rules.lifecycle import MOVES
 from tools.rules.wallet import recover
+from tools.shapes import output_schema
 
 SKILL = ROOT / "skill.md"
 DOCUMENTS = {"skill.md": TEXTS.skill_md, "llms.txt": TEXTS.llms_txt, "llms-full.txt": TEXTS.llms_full_txt}
@@ -183,6 +184,13 @@ def test_the_sandbox_says_how_its_faucet_is_asked(defaults: House) -> None:
     assert free_usdc(live) == "none"
     assert free_usdc(test).startswith('JSON-RPC `dev_faucet ["<address>", <amount>]`')
     assert [free_usdc(network) for network in defaults.networks.values()] == ["none", "https://faucet.circle.com"]
+
+
+def test_the_form_that_is_signed_is_told_under_both_its_names() -> None:
+    canonical = output_schema(CATALOGUE["get_receipt"])["$defs"]["Signature"]["properties"]["canonical"]
+    assert canonical["const"] == "json-sorted-keys"
+    assert "RFC 8785" in canonical["description"]
+    assert "RFC 8785 form of `receipt` (its `canonical` says json-sorted-keys" in TEXTS.skill_md
 
 
 @pytest.mark.parametrize(
