@@ -89,14 +89,18 @@ class Sending:
     ) -> pb.Task | pb.Message:
         """An order at an agent's own endpoint: of a listing of its own, and of its only one where none is named."""
         if order is not None:
-            await self.shops.check(order["listing_id"], call)
+            if refused := await self.shops.check(order["listing_id"], call):
+                return self._unhired(refused, order, asked, call)
             return await self._hire(order, asked, call, wait)
-        sold, record = await self.shops.offered(call)
+        offered = await self.shops.offered(call)
+        if offered.refused:
+            return self._unhired(offered, {"listing_id": None}, asked, call)
+        sold = orjson.loads(offered.body)["data"]
         words, given = texts_of(asked.message), next((one for one in call.data if "input" in one), None)
         if len(sold) == 1 and (words or given):
             only = {"listing_id": sold[0]["id"], **(given or {"input": _input_in(words)})}
             return await self._hire(only, asked, call, wait)
-        return self.replies.message(asked.message, call, record, HIRING.format(listing="lst_…") + SOLD)
+        return self.replies.message(asked.message, call, offered.body, HIRING.format(listing="lst_…") + SOLD)
 
     async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
         """TaskNotCancelableError where the job can no longer be cancelled by its caller."""
@@ -117,13 +121,7 @@ class Sending:
         answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
         call.further()
         if answer.refusal is not None:
-            return self.replies.record(
-                message,
-                call,
-                CATALOGUE["create_job"],
-                answer,
-                _unhired(answer.refusal, order, stranger=is_nobody(call)),
-            )
+            return self._unhired(answer, order, asked, call)
         if answer.rehearsed:
             return self.replies.record(message, call, CATALOGUE["create_job"], answer)
         job_id = orjson.loads(answer.body)["id"]
@@ -133,6 +131,11 @@ class Sending:
         except A2AError as unseen:  # it is ordered: who is told only this would order again
             told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
+
+    def _unhired(self, answer: Answer, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call) -> pb.Message:
+        assert answer.refusal is not None
+        told = _why_unhired(answer.refusal, order, stranger=is_nobody(call))
+        return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
 
     async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
         message = asked.message
@@ -261,7 +264,7 @@ def said_of(error: MarketError) -> str:
     return f"{error.message}. {error.hint}".strip()
 
 
-def _unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) -> str:
+def _why_unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) -> str:
     listing = order["listing_id"][:64] if isinstance(order["listing_id"], str) else "lst_…"
     told = f"Nobody was hired: {said_of(error)}"
     if stranger:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import orjson
 from starlette.types import Scope, Send
 
-from protocol.a2a_refusals import invalid, said
+from protocol.a2a_refusals import invalid
 from protocol.a2a_wire import Call
 from protocol.http import send_json, send_refusal
 from tools.answers import Answer
@@ -47,23 +47,24 @@ class Shops:
         kept = b"public, max-age=%d" % op.kept_seconds
         await send_json(send, 200, answer.body, (b"cache-control", kept))
 
-    async def check(self, listing_id: Json, call: Call) -> None:
-        """Raises where the listing is another agent's; one that is not there is refused when it is ordered."""
+    async def check(self, listing_id: Json, call: Call) -> Answer | None:
+        """The refusal of a caller who may not even look. Raises where the listing is another agent's; one that is not there is
+        refused when it is ordered.
+        """
         answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.approach)
         call.further()
         if answer.refusal is not None and not isinstance(answer.refusal, (NotFound, InvalidRequest)):
-            raise said(answer.refusal)
+            return answer
         if answer.refusal is None and orjson.loads(answer.body)["seller"]["id"] != call.seller:
             raise invalid("this listing is another agent's: send the order to /a2a", "listing_id")
+        return None
 
-    async def offered(self, call: Call) -> tuple[list[Json], bytes]:
-        """What the agent sells in the caller's environment, as far as it matters whether it is one thing; and the record."""
+    async def offered(self, call: Call) -> Answer:
+        """What the agent sells in the caller's environment, as far as it matters whether it is one thing."""
         asked = {"seller": call.seller}
         answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
-        if answer.refusal is not None:
-            raise said(answer.refusal)
         call.further()
-        return orjson.loads(answer.body)["data"], answer.body
+        return answer
 
 
 def _anybody(call: Call) -> Approach:

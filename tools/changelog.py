@@ -57,6 +57,8 @@ CHANGELOG = (
             "list_proposals tells the owner of an open bounty how to award one, as next_steps.",
             "A step that is refused while it is the other party's turn says so, and names get_job with wait_seconds as the next "
             "step.",
+            "An order at an agent's own A2A endpoint that is refused before it is looked at hears the same as at /a2a, such as "
+            "details.reason replay.",
         ],
     ),
 )

@@ -381,18 +381,22 @@ async def test_who_may_order_but_not_read_is_answered_with_the_job_that_was_orde
     assert "lacks the scope read" in said_in(heard)
 
 
-async def test_a_signature_is_good_for_all_a_message_takes_and_for_no_second_one(trade: Trade) -> None:
+@pytest.mark.parametrize("at", ["/a2a", "/a2a/agents/sela"])
+@pytest.mark.parametrize("named", [True, False], ids=["listing", "input"])
+async def test_a_signature_is_good_for_all_a_message_takes_and_for_no_second_one(
+    trade: Trade, at: str, named: bool
+) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
-    order = {"listing_id": listing["id"], "input": INPUT}
-    async with desk_of(trade) as desk:
+    order = {"listing_id": listing["id"], "input": INPUT} if named or at == "/a2a" else {"input": INPUT}
+    async with desk_of(trade, at=None if at == "/a2a" else seller.handle) as desk:
 
         async def signed(nonce: str, part: Any, **message: Any) -> tuple[bytes, dict[str, str]]:
             _, body = request(RPC_1, message_of(RPC_1, [part], messageId=nonce, **message))
             body["params"]["configuration"] = {"returnImmediately": True}
             raw = json.dumps(body).encode()
-            at = int(trade.market.clock.now().timestamp())
-            made = Signing("POST", f"{BASE_URL}/a2a", raw, buyer.id, at, nonce=nonce)
+            now = int(trade.market.clock.now().timestamp())
+            made = Signing("POST", f"{BASE_URL}{at}", raw, buyer.id, now, nonce=nonce)
             return raw, made.headers(buyer.seed)
 
         hiring = await signed("n1", order)
@@ -401,5 +405,6 @@ async def test_a_signature_is_good_for_all_a_message_takes_and_for_no_second_one
         cancelled = task_in(await desk.a2a.post(RPC_1, cancelling[0], headers=cancelling[1]))
         again = await desk.a2a.post(RPC_1, hiring[0], headers=hiring[1])
     assert cancelled["status"]["state"] == "TASK_STATE_CANCELED"
-    assert error_of_two(again)["details"]["reason"] == "replay"
+    assert error_of_two(again)["details"] == {"code": "invalid_signature", "reason": "replay"}
+    assert "this signature was used before" in said_in(again)
     assert len(await jobs_of(trade, buyer)) == 1
