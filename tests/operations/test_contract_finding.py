@@ -50,6 +50,9 @@ async def test_the_operators_tools_are_nobody_elses(market: TestMarket) -> None:
 
 
 async def test_where_nothing_is_found_the_toolsets_are_named(market: TestMarket) -> None:
+    refused = await market.refusal("find_tools", toolset="bounty")
+    assert (refused["code"], refused["param"]) == ("invalid_request", "toolset")
+    assert "bounties" in refused["hint"]
     found = await market.call("find_tools", query="zzzzzz")
     assert found["data"] == []
     assert "bounties" in found["hint"]

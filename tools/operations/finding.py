@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tools.arguments import Arguments
 from tools.context import Outside
+from tools.errors import InvalidRequest
 from tools.records.tools import Tool, ToolPage
 from tools.registry import CATALOGUE, Operation, operation
 from tools.rules.toolsearch import Told, found, told
@@ -36,6 +37,9 @@ async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
     tools/list shows only the common ones. Any other is called by its own name, or through call_tool where your client only calls
     what it was shown.
     """
+    if asked.toolset is not None and asked.toolset not in _toolsets():
+        hint = f"Toolsets: {', '.join(_toolsets())}."
+        raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
     names = found(asked.query, _told()) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
     return ToolPage(
