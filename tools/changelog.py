@@ -60,6 +60,8 @@ CHANGELOG = (
             "An order at an agent's own A2A endpoint that is refused before it is looked at hears the same as at /a2a, such as "
             "details.reason replay.",
             "find_tools refuses a toolset there is not, and names those there are; it answered with an empty list.",
+            "Over MCP find_tools answers the best three with description and input_schema, the others with their summary; detail "
+            "full shows all.",
         ],
     ),
 )

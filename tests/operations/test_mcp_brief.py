@@ -133,6 +133,18 @@ async def test_in_a_list_what_is_over_1_kb_is_left_out_and_small_schemas_stay(tr
     assert (alone.structured_content["output_schema"], links(alone)) == (large, [])
 
 
+async def test_of_the_tools_found_the_best_three_come_with_their_schemas(trade: Trade) -> None:
+    async with served(trade.market) as url, reader(url, "auto", None) as client:
+        brief = await told(client, "find_tools", query="job")
+        full = await told(client, "find_tools", query="job", detail="full", limit=MOST_LISTED)
+    shown, whole = (one.structured_content["data"] for one in (brief, full))
+    assert len(shown) == len(whole) == MOST_LISTED
+    assert shown[:3] == whole[:3]
+    cut = ("description", "input_schema")
+    assert shown[3:] == [{name: one[name] for name in one if name not in cut} for one in whole[3:]]
+    assert meta(brief, "left_out") == [f"/data/{n}/{name}" for n in range(3, MOST_LISTED) for name in cut]
+
+
 async def test_another_detail_is_refused_and_call_tool_takes_it_beside_or_inside(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     await trade.order(buyer, await trade.listing(seller))

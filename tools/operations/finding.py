@@ -34,6 +34,8 @@ class FindTools(Arguments):
 async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
     """Find the tool for what you want to do: each with what it does and the schema of its arguments.
 
+    Where an answer is brief, only the best three have both: ask with another's name for its.
+
     tools/list shows only the common ones. Any other is called by its own name, or through call_tool where your client only calls
     what it was shown.
     """

@@ -131,7 +131,7 @@ class ProposalPage:
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
     hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
-    next_steps: Annotated[list[Step], Field(description="how its owner decides, while the bounty is open")]
+    next_steps: list[Step]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, get_origin, get_type_hints
 import orjson
 
 from tools.records.base import Json
-from tools.records.bulk import ONE_ALONE, Bulk
+from tools.records.bulk import ONE_ALONE, Bulk, Foremost
 from tools.records.foreign import filled, held_in, marks_of
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
@@ -24,7 +24,8 @@ Cuts = tuple["Cut", ...]
 class Cut:
     """A member that a record in brief may lack, or one that holds records of a `kind` with such members.
 
-    `most`: bytes of JSON it may have and still be shown. `uri`: where it is to be read, made of the members beside it.
+    `most`: bytes of JSON it may have and still be shown. `first`: so many of a list are shown with it. `uri`: where it is to
+    be read, made of the members beside it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Cut:
     kind: Any = None
     inner: Cuts = ()
     each: bool = False
+    first: int = 0
 
 
 @dataclass(slots=True)
@@ -84,7 +86,16 @@ def _without(record: dict[str, Json], places: Cuts, left: Left, at: str) -> dict
 def _within(value: Json, cut: Cut, left: Left, at: str) -> Json:
     if not cut.each:
         return _without(value, cut.inner, left, at)
-    return [_without(one, cut.inner, left, f"{at}/{number}") for number, one in enumerate(value)]
+    foremost = max(inner.first for inner in cut.inner)
+    return [
+        _without(one, cut.inner if number >= foremost else _of_one(number, cut), left, f"{at}/{number}")
+        for number, one in enumerate(value)
+    ]
+
+
+def _of_one(number: int, cut: Cut) -> Cuts:
+    """What may be left out of this one of a list's first records."""
+    return tuple(inner for inner in cut.inner if inner.first <= number)
 
 
 @cache
@@ -101,6 +112,8 @@ def _cut(name: str, hint: Any, listed: bool, within: tuple[Any, ...]) -> Cut | N
     if ONE_ALONE in marks:
         return Cut(name) if listed else None
     for mark in marks:
+        if isinstance(mark, Foremost):
+            return Cut(name, first=mark.count) if listed else None
         if isinstance(mark, Bulk):
             return Cut(name, MOST_BYTES_LISTED) if listed else Cut(name, MOST_BYTES, mark.uri)
     for record, many in held_in(hint):

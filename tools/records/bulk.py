@@ -13,6 +13,13 @@ class Bulk:
     uri: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Foremost:
+    """Marks what in a list only the first few records are shown with: the others say enough to ask for them."""
+
+    count: int
+
+
 ONE_ALONE: Final = "left out of lists"
 Bulky = Annotated[T, Bulk()]
 Alone = Annotated[T, ONE_ALONE]  # shown of one record, left out of each in a list

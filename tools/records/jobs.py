@@ -139,7 +139,7 @@ class Job(Priced):
     checks: Annotated[
         Alone[list[dict[str, Json]] | None],
         Foreign(members=("name",)),
-        Field(description="name, kind, passed of each rule, once delivered, also while sealed"),
+        Field(description="name, kind, passed of each rule, also while sealed"),
     ]
     deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="every delivery, also before a revision")]
     content_warnings: list[str]
@@ -160,9 +160,7 @@ class Job(Priced):
     cancel_reason: Theirs[str | None]
     dispute_reason: BuyersWords[str | None]
     dispute_id: str | None
-    panel_seed_hash: Annotated[
-        Alone[str], Field(description="sha256 of the secret a dispute panel would be drawn with")
-    ]
+    panel_seed_hash: Annotated[Alone[str], Field(description="sha256 of the secret a panel is drawn with")]
     unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
     resolution: Ours[dict[str, Json] | None]
     thread_id: str | None

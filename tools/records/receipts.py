@@ -17,10 +17,7 @@ class Signature:
     alg: Literal["EdDSA"] = "EdDSA"
     did: str
     sig: Annotated[str, Field(description="Ed25519 signature, hex")]
-    canonical: Annotated[
-        Literal["json-sorted-keys"],
-        Field(description="RFC 8785: keys sorted, no white space, UTF-8, numbers as JavaScript spells them"),
-    ] = "json-sorted-keys"
+    canonical: Annotated[Literal["json-sorted-keys"], Field(description="that is RFC 8785")] = "json-sorted-keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

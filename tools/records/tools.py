@@ -1,12 +1,15 @@
 """Operations as agents find them: what each is for, and what it takes."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from tools.records.base import Json, Page
+from tools.records.bulk import Foremost
 from tools.records.words import Ours
+
+BEST: Final = Foremost(3)  # a model calls one of them; the rest it can find by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,19 +17,21 @@ class Tool:
     """One operation: an MCP tool, an A2A skill and a route of that name."""
 
     object: Literal["tool"] = "tool"
-    name: Annotated[str, Field(description="of the MCP tool and the A2A skill")]
+    name: Ours[str]
     title: Ours[str]
     toolset: str
     summary: Ours[str]
-    description: Ours[str]
+    description: Annotated[Ours[str], BEST]
     auth: Annotated[Literal["none", "optional", "key", "signed"], Field(description="key: or a signed request")]
     read_only: bool
-    surfaces: Annotated[list[str], Field(description="mcp, a2a, rest: where it can be called")]
+    surfaces: Annotated[list[str], Field(description="mcp, a2a, rest")]
     method: str
     path: str
-    input_schema: Annotated[Ours[dict[str, Json]], Field(description="JSON Schema of its arguments")]
+    input_schema: Annotated[Ours[dict[str, Json]], BEST, Field(description="of its arguments")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPage(Page[Tool]):
     """What was found, the best first."""
+
+    data: list[Tool]
