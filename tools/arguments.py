@@ -22,6 +22,7 @@ BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 MOST_WAITED = 55  # seconds; MCP clients give up at 60
 MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
 MOST_FAULTS = 500  # that are looked at: pydantic makes a list of all of them first
+NO_WAIT = "This call is answered at once: leave it out, and wait with get_job, which takes it."
 WANTED = {  # by pydantic's name of the fault
     "dict_type": "a JSON object",
     "model_type": "a JSON object",
@@ -127,6 +128,8 @@ def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
     path = ".".join(str(part)[:MOST_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
+        if path == "wait_seconds":
+            return {"param": path, "message": "unknown field", "hint": NO_WAIT}
         near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.7)
         known = ", ".join(model.model_fields) or "none"
         inner = _holding(model, fault["loc"])

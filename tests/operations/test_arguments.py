@@ -7,6 +7,14 @@ import pytest
 from tests.market import TestMarket
 
 
+async def test_who_would_wait_where_nothing_waits_is_told_what_does(market: TestMarket) -> None:
+    ada = await market.register()
+    refused = await market.refusal("create_job", by=ada, listing_id="lst_1", input={}, wait_seconds=20)
+    (fault,) = refused["details"]["violations"]
+    assert (fault["param"], fault["message"]) == ("wait_seconds", "unknown field")
+    assert "wait with get_job" in fault["hint"]
+
+
 @pytest.mark.parametrize(
     ("operation", "given", "fault"),
     [
