@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +20,12 @@ from server.app import make_pages
 from tests.surfaces.conftest import FixedClock, house
 from tools.catalogue import CATALOGUE
 from tools.house import Limits
+from tools.ports import Env
 from tools.registry import Operation
 from tools.rules.eventkinds import FAMILIES, KINDS
 from tools.rules.oauth import SERVER_PATH, TOKEN_PATH
+from tools.rules.x402 import payment_required, requirements
+from tools.steps.gasless import gasless_block, gasless_info, token_of
 
 ROOT = Path(__file__).parents[1]
 OPERATIONS = list(CATALOGUE.values())
@@ -32,7 +36,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", "/a2a/agents/{handle}", SERVER_PATH, TOKEN_PATH}
 OUTSIDE = {  # names that are not ours: of wallets, of OAuth and JWT, of RFC 9421, of OpenAPI, the platform as a sender, of the sandbox's chain
     "personal_sign", "client_credentials", "private_key_jwt", "iss", "sub", "aud", "exp", "jti", "created", "nonce",
-    "servers", "system", "dev_faucet", "dev_gas", "contract.functions.transfer",
+    "full_message", "private_key", "servers", "system", "dev_faucet", "dev_gas", "contract.functions.transfer",
 }  # fmt: skip
 SNAKE = re.compile(r"(?<![\w<./-])[a-z]+(?:_[a-z0-9]+)+(?!\w)")
 ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/(?:[^\s`),;]*[^\s`),;.])?)")
@@ -83,12 +87,28 @@ def _known_place(name: str) -> bool:
 @cache
 def vocabulary() -> frozenset[str]:
     """Every name a caller can meet: operations, arguments, fields, values, codes, actions, events."""
-    known = {CALL, CORE_NAME, *RESERVED, *FAMILIES, *KINDS, *details_in_code(), *values_of_records()}
+    known = {CALL, CORE_NAME, *RESERVED, *FAMILIES, *KINDS, *details_in_code(), *values_of_records(), *x402_names()}
     for op in OPERATIONS:
         known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields, *op.scopes}
     for error in every_error():
         known |= {error.code, error.type}
     return frozenset(known | set(names_in(OPENAPI)))
+
+
+def x402_names() -> set[str]:
+    """The members of a job's terms of payment that no schema of ours lists, for they are x402's and EIP-712's."""
+    network = replace(HOUSE.networks[Env.TEST], facilitator_url="https://facilitator.example")
+    accepted = requirements(token_of(network), "0x1", 1)
+    terms = payment_required("https://market.example", "work", accepted)
+    block = gasless_block(network, terms, "0x2", "0x3", FixedClock().now())
+    return {"gasless", "x402", *members_of(block), *members_of(gasless_info(network))}
+
+
+def members_of(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        for inner in value.values():
+            yield from members_of(inner)
 
 
 def names_in(part: Any) -> Iterator[str]:

@@ -62,6 +62,8 @@ CHANGELOG = (
             "find_tools refuses a toolset there is not, and names those there are; it answered with an empty list.",
             "Over MCP find_tools answers the best three with description and input_schema, the others with their summary; detail "
             "full shows all.",
+            "A job's terms of payment hold gasless, what a wallet signs so that the facilitator sends it and pays the gas, and x402, the "
+            "same terms for x402 clients. Signing the same terms twice cannot pay twice. get_payments_info tells how.",
         ],
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from server.sandbox.process import Sandbox, start_sandbox
 from server.world.chain import JsonRpcChain
 from server.world.clock import SystemClock
 from storage.store import Store
-from tests.chain.test_sandbox_facilitator import balance, post, request, rpc
+from tests.chain.test_sandbox_facilitator import balance, post, rpc
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket
+from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import OFFER, PRICE, binding
 from tools.ports import Env
 
@@ -22,6 +24,7 @@ from tools.ports import Env
 async def market_on(store: Store, sandbox: Sandbox) -> AsyncIterator[TestMarket]:
     reader = JsonRpcChain(sandbox.url, 84532)
     market = TestMarket(store, {Env.TEST: reader})
+    name_facilitator(market, sandbox.facilitator_url)
     market.clock.at = SystemClock().now()
     yield market
     await reader.close()
@@ -42,12 +45,13 @@ async def delivered(market: TestMarket, seller: Agent, buyer: Agent) -> str:
     return str(job["id"])
 
 
-async def settled(sandbox: Sandbox, market: TestMarket, buyer: Agent, job_id: str) -> str:
-    """Sign an authorization for the job's terms and let the facilitator settle it; the transaction's hash."""
-    terms = await market.call("pay_job", by=buyer, job_id=job_id)
-    answer = post(
-        sandbox.facilitator_url + "/settle", await request(buyer.wallet, terms["pay_to"], terms["amount"])
-    ).json()
+async def settled(market: TestMarket, buyer: Agent, job_id: str) -> str:
+    """Sign what the job's terms give to sign and let the facilitator settle it; the transaction's hash."""
+    gasless = (await market.call("pay_job", by=buyer, job_id=job_id))["gasless"]
+    body = deepcopy(gasless["settle_body"])
+    signature = Account.sign_typed_data(buyer.wallet.key, full_message=gasless["typed_data"]).signature
+    body["paymentPayload"]["payload"]["signature"] = f"0x{signature.hex()}"
+    answer = post(gasless["settle_url"], body).json()
     assert answer["success"], answer
     return str(answer["transaction"])
 
@@ -65,10 +69,10 @@ async def test_a_buyer_without_gas_pays_through_the_facilitator_and_a_restart_lo
         seller, buyer = await agent(market, "Sela"), await agent(market, "Bo")
         rpc(first, "dev_faucet", buyer.wallet.address, 3 * PRICE)
         old, waiting = await delivered(market, seller, buyer), await delivered(market, seller, buyer)
-        hash_of_old = await settled(first, market, buyer, old)
+        hash_of_old = await settled(market, buyer, old)
         paid = await pay(market, buyer, old, hash_of_old)
         assert (paid["output"], paid["payment"]["status"]) == ({"english": "good day"}, "paid")
-        hash_of_waiting = await settled(first, market, buyer, waiting)
+        hash_of_waiting = await settled(market, buyer, waiting)
     first.process.kill()
     first.stop()
 
@@ -81,7 +85,7 @@ async def test_a_buyer_without_gas_pays_through_the_facilitator_and_a_restart_lo
             assert (await pay(market, buyer, waiting, hash_of_waiting))["payment"]["status"] == "paid"
             market.dice.seed = "after the restart"
             job = await delivered(market, seller, buyer)
-            after = await pay(market, buyer, job, await settled(second, market, buyer, job))
+            after = await pay(market, buyer, job, await settled(market, buyer, job))
             assert after["payment"]["status"] == "paid"
     finally:
         second.stop()

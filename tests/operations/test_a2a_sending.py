@@ -182,9 +182,10 @@ async def test_after_twenty_seconds_the_task_is_answered_as_it_stands(trade: Tra
     async with desk_of(trade, buyer) as desk:
         asked = asyncio.create_task(desk.say(RPC_1, {"listing_id": listing["id"], "input": INPUT}, wait=True))
         await until_waiting(trade)
-        trade.market.pass_seconds(20)
         (job,) = await jobs_of(trade, seller)
-        await trade.market.call("accept_job", by=seller, job_id=job["id"])  # wakes it: its time is up
+        await trade.market.call("accept_job", by=seller, job_id=job["id"])
+        trade.market.pass_seconds(20)
+        await trade.market.call("post_message", by=seller, thread_id=job["thread_id"], body="Soon.")  # wakes it
         async with asyncio.timeout(10):
             task = task_in(await asked)
     assert task["status"]["state"] == "TASK_STATE_WORKING"

@@ -1,6 +1,6 @@
 """Endpoints: payment information, jobs, the rules of paying and refunding."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 PAYMENTS = "Endpoints: Payments"
 JOBS = "Endpoints: Jobs"
@@ -41,8 +41,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "refunds": "How refunds work.",
             "fees": "What the fee is.",
             "links": "Where to read on.",
-            "x402": Later("The x402 block of the gas-free terms.", 5),
-            "gasless": Later("The gasless block of the gas-free terms.", 5),
+            "x402": "The x402 block of the gas-free terms.",
+            "gasless": "The gasless block of the gas-free terms.",
         },
     ),
     *table(
@@ -126,7 +126,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "7.chain_unavailable": "502 chain_unavailable: the payment stands and the hash succeeds later.",
             "8.smart_wallet": "A smart wallet's payment is proven by the mined transaction, whoever sent it.",
             "9.authorization": "A transfer a facilitator sent for the buyer (EIP-3009) is proven by its hash.",
-            "9.terms": Later("The terms hold the EIP-3009 authorization to sign.", 5),
+            "9.terms": "The terms hold the EIP-3009 authorization to sign.",
         },
     ),
     *table(

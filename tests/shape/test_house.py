@@ -14,7 +14,7 @@ from tools.changelog import CHANGELOG
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
-METHOD = re.compile(r"eth_[A-Za-z]+")
+METHOD = re.compile(r"eth_(?!account)[A-Za-z]+")  # eth_account is a library
 PACKAGES = ("server", "tools", "protocol", "storage", "rest")
 MODULES = [
     path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if "versions" not in path.parts

@@ -11,6 +11,7 @@ from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.meta import Changelog, Health
 from tools.records.payments import PaymentsInfo
 from tools.registry import CATALOGUE, operation
+from tools.steps.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.steps.meta import sanctions_state
 
 STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadlines stands still
@@ -71,7 +72,8 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
             "pay_job without transaction: read the terms.",
             "Send exactly `amount` from pay_from to pay_to on the network given.",
             "pay_job with the transaction hash; on transaction_pending or transaction_not_found the same hash again.",
-            "The sending wallet needs a little ETH of that network for gas." + _free_money(network),
+            "The sending wallet needs a little ETH of that network for gas; paying as `gasless` says needs none."
+            + _free_money(network),
         ],
         senders=[
             {
@@ -86,7 +88,9 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
         refunds="A seller who failed, or a transfer for a job that could not take it, owes the payer a refund, sent wallet "
         "to wallet. Open refunds count against the seller.",
         fees="The platform fee is 0 %.",
-        links={"changelog": f"{base}/v1/changelog", "usdc_contract": network.asset, "x402_spec": "https://x402.org"},
+        gasless=gasless_info(network),
+        x402=x402_info(network),
+        links={"changelog": f"{base}/v1/changelog", "usdc_contract": network.asset, "x402_spec": SPECIFICATION},
     )
 
 

@@ -102,4 +102,6 @@ class PaymentsInfo:
     wallet_address: Ours[dict[str, Json]]
     refunds: Ours[str]
     fees: Ours[str]
+    gasless: Annotated[Ours[dict[str, Json]], Field(description="how to pay with a signature and no gas")]
+    x402: Annotated[Ours[dict[str, Json]], Field(description="what x402 clients need to know of this network")]
     links: Ours[dict[str, str]]

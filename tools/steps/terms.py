@@ -2,14 +2,18 @@
 
 from datetime import UTC, datetime
 
-from storage.tables import WalletRow
+from storage.tables import SettlementStatus, WalletRow
 from tools.context import Context, Outside
-from tools.errors import AddressSanctioned
+from tools.errors import AddressSanctioned, SettleItYourself
 from tools.ports import Sanctions
 from tools.records.base import stamp_or_none
 from tools.records.payments import PaymentTerms
+from tools.rules.jobfacts import PaymentStatus, payment_status
+from tools.rules.lifecycle import clocked
 from tools.rules.money import display
 from tools.rules.transfers import Terms
+from tools.rules.x402 import job_nonce, payment_required, requirements
+from tools.steps.gasless import facilitator_block, gasless_block, token_of
 from tools.steps.jobs import SeenJob
 from tools.steps.links import step, steps, wallet_step
 
@@ -20,6 +24,13 @@ def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
     owed = (row.price or 0) - facts.partial_minor
     wallet = ctx.tx.get(WalletRow, row.buyer_id, ctx.env)
     payer = row.pay_from or (wallet.address if wallet else None)
+    x402 = payment_required(
+        f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        f"the work of {row.id}",
+        requirements(token_of(network), row.pay_to or "", owed),
+    )
+    partials = sum(one.status is SettlementStatus.PARTIAL for one in seen.settlements)
+    nonce = job_nonce(ctx.house.brand, row.id, payer or "", owed, partials)
     return PaymentTerms(
         job_id=row.id,
         amount=owed,
@@ -39,14 +50,25 @@ def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
             "Wait until the transaction is mined.",
             "Call pay_job again with the transaction hash.",
         ],
-        gasless=None,
-        x402=None,
-        facilitator=None,
+        gasless=gasless_block(network, x402, payer, nonce, ctx.now),
+        x402=x402,
+        facilitator=facilitator_block(network),
         next_steps=steps(
             () if payer else wallet_step(ctx.house.brand, ctx.agent, "Bind the wallet you will pay from."),
             step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>"),
         ),
     )
+
+
+def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
+    """The refusal of a payment authorization; the buyer of a job that is due is told how to send it by itself."""
+    error = "payment authorizations are not relayed here"
+    due = payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
+    if not due or ctx.agent != seen.row.buyer_id:
+        return SettleItYourself(error)
+    terms = payment_terms(ctx, seen)
+    body = None if terms.gasless is None else terms.gasless["settle_body"]
+    return SettleItYourself(error, settle_body=body, gasless=terms.gasless, facilitator=terms.facilitator)
 
 
 def chain_terms(place: Context | Outside, seen: SeenJob, payers: set[str], payees: set[str]) -> Terms:
