@@ -47,12 +47,11 @@ from tools.steps.jobs import (
     say_what_is_due,
     see,
     standing,
-    waiting_steps,
 )
 from tools.steps.proving import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
 from tools.steps.reputation import count_job
 from tools.steps.settlements import record_transfer, settlement_record
-from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned, relays_nothing
+from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned, relays_nothing, too_early
 from tools.steps.views import job_record
 
 
@@ -147,7 +146,7 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     if known is not None:
         return _again(ctx, seen, known)
     if proof.verdict is None:
-        raise _too_early(ctx, seen)
+        raise too_early(ctx, seen)
     return _settle(ctx, seen, proof.transaction, proof.verdict)
 
 
@@ -162,24 +161,12 @@ def _check_due(ctx: Context, seen: SeenJob, transaction: str | None) -> None:
     if transaction is None:
         raise refusal(ctx, seen, "pay")
     if seen.facts.status not in FINAL:  # what arrives after the end is recorded
-        raise _too_early(ctx, seen)
+        raise too_early(ctx, seen)
 
 
 def _check_chain(ctx: Context) -> None:
     if ctx.env not in ctx.world.chains:
         raise no_chain(ctx.env, "Send nothing: this market could not verify it. See network in get_payments_info.")
-
-
-def _too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
-    if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
-        hint = "Ask the seller about what you sent: the market knows nothing of it."
-        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
-    return JobNotPayable(
-        "payment is not due yet; nothing was recorded",
-        hint="Keep the hash and send it again once payment.status of get_job is due.",
-        next_steps=waiting_steps(ctx, seen),
-        **standing(ctx, seen),
-    )
 
 
 def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:

@@ -69,14 +69,12 @@ class PaymentTerms(Priced):
     chain_id: int
     asset: Annotated[str, Field(description="USDC contract")]
     pay_to: str
-    pay_from: Annotated[str | None, Field(description="the buyer's wallet the transfer must come from")]
+    pay_from: Annotated[str | None, Field(description="the wallet the transfer must come from")]
     pay_by: Stamp | None
     steps: Ours[list[str]]
-    gasless: Annotated[
-        Ours[dict[str, Json] | None], Field(description="how to pay without gas; null where not offered")
-    ]
-    x402: Annotated[Ours[dict[str, Json] | None], Field(description="the same terms as an x402 PaymentRequired")]
-    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="who relays a signed authorization")]
+    gasless: Annotated[Ours[dict[str, Json] | None], Field(description="how to pay without gas")]
+    x402: Annotated[Ours[dict[str, Json] | None], Field(description="x402 PaymentRequired")]
+    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="who relays it")]
     next_steps: list[Step]
 
     asks: ClassVar[type[MarketError]] = PaymentRequired
@@ -102,6 +100,6 @@ class PaymentsInfo:
     wallet_address: Ours[dict[str, Json]]
     refunds: Ours[str]
     fees: Ours[str]
-    gasless: Annotated[Ours[dict[str, Json]], Field(description="how to pay with a signature and no gas")]
-    x402: Annotated[Ours[dict[str, Json]], Field(description="what x402 clients need to know of this network")]
+    gasless: Ours[dict[str, Json]]
+    x402: Ours[dict[str, Json]]
     links: Ours[dict[str, str]]

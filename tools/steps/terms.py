@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from storage.tables import SettlementStatus, WalletRow
 from tools.context import Context, Outside
-from tools.errors import AddressSanctioned, SettleItYourself
+from tools.errors import AddressSanctioned, JobNotPayable, SettleItYourself
 from tools.ports import Sanctions
 from tools.records.base import stamp_or_none
 from tools.records.payments import PaymentTerms
@@ -14,7 +14,7 @@ from tools.rules.money import display
 from tools.rules.transfers import Terms
 from tools.rules.x402 import job_nonce, payment_required, requirements
 from tools.steps.gasless import facilitator_block, gasless_block, token_of
-from tools.steps.jobs import SeenJob
+from tools.steps.jobs import SeenJob, standing, waiting_steps
 from tools.steps.links import step, steps, wallet_step
 
 
@@ -69,6 +69,18 @@ def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
     terms = payment_terms(ctx, seen)
     body = None if terms.gasless is None else terms.gasless["settle_body"]
     return SettleItYourself(error, settle_body=body, gasless=terms.gasless, facilitator=terms.facilitator)
+
+
+def too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
+    if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
+        hint = "Ask the seller about what you sent: the market knows nothing of it."
+        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
+    return JobNotPayable(
+        "payment is not due yet; nothing was recorded",
+        hint="Keep the hash and send it again once payment.status of get_job is due.",
+        next_steps=waiting_steps(ctx, seen),
+        **standing(ctx, seen),
+    )
 
 
 def chain_terms(place: Context | Outside, seen: SeenJob, payers: set[str], payees: set[str]) -> Terms:
