@@ -50,10 +50,14 @@ def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
     arrows = (
         f"    {move.source or '[*]'} --> {move.target}: {move.actor} {move.action}"
         + (f" ({needs})" if (needs := condition(move)) else "")
-        for move in moves
-        if move.listed or move.action == "withdraw"
+        for move in drawn(moves)
     )
     return "\n".join(("stateDiagram-v2", *arrows))
+
+
+def drawn(moves: Iterable[JobMove]) -> list[JobMove]:
+    """The moves a diagram shows."""
+    return [move for move in moves if move.listed or move.action == "withdraw"]
 
 
 def condition(move: JobMove) -> str:

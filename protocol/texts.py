@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from protocol.changelog_texts import changelog_text
 from protocol.event_texts import events_text
 from protocol.full_texts import full_text
 from protocol.lifecycle_texts import lifecycle_text
@@ -67,6 +68,7 @@ class Texts:
         self.errors_md: str = _errors(offered, house)
         self.events_md: str = events_text()
         self.lifecycle_md: str = lifecycle_text(offered, house)
+        self.changelog_md: str = changelog_text()
         self.llms_full_txt: str = full_text(self.documents, offered, house)
         self.index_json: dict[str, Any] = _index(Calls(offered, house), house)
         self.index_md: str = self.llms_txt
@@ -146,6 +148,8 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
         f"- [Lifecycle]({base}/docs/lifecycle): every state of a job, who can do what in it, and every deadline",
         f"- [llms-full.txt]({base}/llms-full.txt): all of these in one file, and every operation with its arguments",
         f"- [OpenAPI]({base}/openapi.json): every operation with its schemas",
+        f"- [Changelog]({base}/docs/changelog): what changed",
+        f"- [For people]({base}/docs): the same documents as web pages, to whoever prefers text/html",
     ]
     surfaces = [
         f"- [MCP]({base}/mcp): streamable HTTP without sessions; the key in the X-API-Key header or the argument api_key",
@@ -333,6 +337,8 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
             "events": f"{base}/docs/events",
             "lifecycle": f"{base}/docs/lifecycle",
             "openapi": f"{base}/openapi.json",
+            "changelog": f"{base}/docs/changelog",
+            "html": f"{base}/docs",
         },
         "interfaces": {
             "mcp": {"url": f"{base}/mcp", "transport": "streamable-http", "server_json": f"{base}/server.json"},

@@ -15,6 +15,7 @@ from protocol.texts import Texts
 from rest.oauth import OAuth
 from rest.openapi import openapi_json
 from rest.routes import Rest
+from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.looks import Looks
@@ -40,7 +41,6 @@ from tools.rules.oauth import OPEN_MCP
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-MARKDOWN, JSON = "text/markdown; charset=utf-8", "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +140,19 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     def page(body: str | bytes, kind: str) -> Page:
         return Page(body if isinstance(body, bytes) else body.encode(), kind, made_at)
 
+    openapi = openapi_json(CATALOGUE.values(), market.house)
     pages = {
         "/": page(orjson.dumps(texts.index_json), JSON),
-        "/openapi.json": page(openapi_json(CATALOGUE.values(), market.house), JSON),
+        "/openapi.json": page(openapi, JSON),
         "/server.json": page(orjson.dumps(texts.server_json), JSON),
         "/llms.txt": page(texts.llms_txt, MARKDOWN),
         "/llms-full.txt": page(texts.llms_full_txt, MARKDOWN),
-        **{path: page(text, MARKDOWN) for path, text in texts.documents.items()},
+        "/skill.md": page(texts.skill_md, MARKDOWN),
+        **{path: page(body, kind) for path, (body, kind) in programs_pages(texts, openapi).items()},
         "/.well-known/agent-card.json": page(card, JSON),
     }
-    return Pages(pages, {"/": page(texts.index_md, MARKDOWN)})
+    people = html_pages(book(texts, openapi, market.house), made_at)
+    return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
 
 
 def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[JsonRpcChain | GuardedWeb]]:

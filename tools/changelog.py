@@ -64,6 +64,8 @@ CHANGELOG = (
             "full shows all.",
             "A job's terms of payment hold gasless, what a wallet signs so that the facilitator sends it and pays the gas, and x402, the "
             "same terms for x402 clients. Signing the same terms twice cannot pay twice. get_payments_info tells how.",
+            "/docs and the pages below it answer HTML to whoever prefers text/html, for people; to everybody else markdown or JSON as before. "
+            "/docs/changelog tells this list, /docs/quickstart.md and its like are markdown whoever asks.",
         ],
     ),
 )

@@ -1,0 +1,204 @@
+"""docs/reference: every operation and every schema, from openapi.json and from nothing else."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+Schema = dict[str, Any]
+BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format", "default")
+
+
+def reference_text(document: Schema) -> str:
+    """The page as markdown."""
+    return "\n".join(Reference(document).lines())
+
+
+def pointers(document: Schema) -> dict[str, str]:
+    """Where the page tells what a pointer into openapi.json points at: pointer to the id of its heading."""
+    return {
+        f"/paths/{quote(path.replace('~', '~0').replace('/', '~1'), safe='~.')}/{method}": op["operationId"]
+        for path, methods in document["paths"].items()
+        for method, op in methods.items()
+    }
+
+
+class Reference:
+    """The sections of the page. The schema of a body is told where it is sent, every other one has its own section."""
+
+    def __init__(self, document: Schema) -> None:
+        self.document, self.components = document, document["components"]
+        self.calls = [
+            (method.upper(), path, op) for path, methods in document["paths"].items() for method, op in methods.items()
+        ]
+        sent = [shape for _, _, op in self.calls for shape in _content(op.get("requestBody", {}))]
+        self.bodies = {_last(shape["$ref"]) for shape in sent if "$ref" in shape}
+        refused = [codes for _, _, op in self.calls if (codes := set(self._codes(op)))]  # OAuth's own have no code
+        self.common: set[tuple[str, str]] = set.intersection(*refused)
+
+    def lines(self) -> Iterator[str]:
+        info = self.document["info"]
+        yield from ("# Reference", "", info["description"], "", f"Version {info['version']}.", "")
+        yield from ("## Credentials", "")
+        for name, scheme in self.components["securitySchemes"].items():
+            yield from (f"### {name}", "", scheme["description"], "")
+        yield from ("## Refusals of every call", "", _refusals(self.common), "")
+        for tag in self.document["tags"]:
+            yield from (f"## {tag['name']}", "", tag["description"], "")
+            for method, path, op in self.calls:
+                if op["tags"] == [tag["name"]]:
+                    yield from self._call(method, path, op)
+        yield from self._webhooks()
+        yield from ("## Schemas", "")
+        for name, schema in self.components["schemas"].items():
+            if name not in self.bodies:
+                yield from self._schema(name, schema)
+
+    def _call(self, method: str, path: str, op: Schema) -> Iterator[str]:
+        yield from (f"### {op['operationId']}", "", f"`{method} {path}`", "", op["description"], "")
+        ways = [" and ".join(f"[{name}](#{name})" for name in way) or "none" for way in op["security"]] or ["none"]
+        yield from (f"Credentials: {' or '.join(ways)}.", "")
+        if op.get("parameters"):
+            yield from ("| parameter | in | type | |", "|---|---|---|---|")
+            for one in op["parameters"]:
+                yield _row(f"`{one['name']}`", one["in"], kind(one["schema"]), _said(one, one["required"]))
+            yield ""
+        for shape in _content(op.get("requestBody", {}))[:1]:
+            yield from self._fields(self._whole(shape), "field of the body")
+        yield from self._examples(op)
+        yield from self._answers(op)
+
+    def _examples(self, op: Schema) -> Iterator[str]:
+        for media in op.get("requestBody", {}).get("content", {}).values():
+            for example in media.get("examples", {}).values():
+                yield from ("```json", orjson.dumps(example["value"], option=orjson.OPT_INDENT_2).decode(), "```", "")
+
+    def _answers(self, op: Schema) -> Iterator[str]:
+        for status, answer in op["responses"].items():
+            if status < "400":
+                shapes = " or ".join(kind(shape) for shape in _content(answer))
+                yield from (f"{status}: {_line(answer['description'])}{f' {shapes}' if shapes else ''}", "")
+        own = set(self._codes(op)) - self.common
+        if own:
+            yield from (_refusals(own), "")
+        for status, answer in op["responses"].items():
+            terms = [name for shape in _content(answer) for name in _named(shape) if name != "Error"]
+            if status >= "400" and terms:
+                yield from (f"{status}: {', '.join(f'[{name}](#{name})' for name in dict.fromkeys(terms))}", "")
+
+    def _codes(self, op: Schema) -> Iterator[tuple[str, str]]:
+        """Status and code of each refusal."""
+        for status, answer in op["responses"].items():
+            whole = self.components["responses"][_last(answer["$ref"])] if "$ref" in answer else answer
+            if status >= "400":
+                yield from ((status, code) for shape in _content(whole) for code in _codes(shape))
+
+    def _webhooks(self) -> Iterator[str]:
+        hooks = {name: hook["post"] for name, hook in self.document["webhooks"].items()}
+        first = next(iter(hooks.values()))
+        yield from ("## Webhooks as they are sent", "", "| header | type | |", "|---|---|---|")
+        yield from (_row(f"`{one['name']}`", kind(one["schema"]), _said(one, True)) for one in first["parameters"])
+        yield ""
+        yield from (f"- {status}: {answer['description']}" for status, answer in first["responses"].items())
+        yield from ("", "| | body |", "|---|---|")
+        for hook in hooks.values():
+            names = [name for shape in _content(hook["requestBody"]) for name in _named(shape)]
+            yield _row(hook["summary"], ", ".join(f"[{name}](#{name})" for name in dict.fromkeys(names)))
+        yield ""
+
+    def _schema(self, name: str, schema: Schema) -> Iterator[str]:
+        yield from (f"### {name}", "", schema.get("description", ""), "")
+        if schema.get("properties"):
+            yield from self._fields(schema, "field")
+        else:
+            yield from (kind(schema), "")
+
+    def _fields(self, schema: Schema, head: str) -> Iterator[str]:
+        yield from (f"| {head} | type | |", "|---|---|---|")
+        for name, field in schema.get("properties", {}).items():
+            yield _row(f"`{name}`", kind(field), _said(field, name in schema.get("required", ())))
+        yield ""
+
+    def _whole(self, schema: Schema) -> Schema:
+        whole: Schema = self.components["schemas"][_last(schema["$ref"])] if "$ref" in schema else schema
+        return whole
+
+
+def kind(schema: Schema) -> str:
+    """The type of a value in a few words, with its bounds; a schema that has a name is a link."""
+    if "$ref" in schema:
+        return f"[{_last(schema['$ref'])}](#{_last(schema['$ref'])})"
+    bounds = [f"{name} {_value(schema[name])}" for name in BOUNDS if schema.get(name) is not None]
+    return _bare(schema) + (f" ({', '.join(bounds)})" if bounds else "")
+
+
+def _bare(schema: Schema) -> str:
+    if "const" in schema:
+        return _value(schema["const"])
+    if "enum" in schema:
+        return ", ".join(map(_value, schema["enum"]))
+    for choice, word in (("anyOf", " or "), ("allOf", " and ")):
+        if choice in schema:
+            return word.join(dict.fromkeys(map(kind, schema[choice])))
+    if schema.get("type") == "array" and "items" in schema:
+        return f"list of {kind(schema['items'])}"
+    given = schema.get("type", "any JSON")
+    return " or ".join(given) if isinstance(given, list) else str(given)
+
+
+def _refusals(codes: Iterable[tuple[str, str]]) -> str:
+    """The codes by their status, each with a link to what it means."""
+    by_status: dict[str, list[str]] = {}
+    for status, code in sorted(codes):
+        by_status.setdefault(status, []).append(f"[{code}](/docs/errors#{code})")
+    return "Refusals: " + "; ".join(f"{status} {', '.join(links)}" for status, links in by_status.items()) + "."
+
+
+def _codes(shape: Any) -> Iterator[str]:
+    """Every code that the shape of a refusal allows."""
+    if isinstance(shape, list):
+        for one in shape:
+            yield from _codes(one)
+    elif isinstance(shape, dict):
+        yield from shape.get("properties", {}).get("code", {}).get("enum", ())
+        for one in shape.values():
+            yield from _codes(one)
+
+
+def _named(shape: Any) -> Iterator[str]:
+    """Every schema that the shape names."""
+    if isinstance(shape, list):
+        for one in shape:
+            yield from _named(one)
+    elif isinstance(shape, dict):
+        if "$ref" in shape:
+            yield _last(shape["$ref"])
+        for one in shape.values():
+            yield from _named(one)
+
+
+def _content(part: Schema) -> list[Schema]:
+    return [media["schema"] for media in part.get("content", {}).values()]
+
+
+def _said(part: Schema, required: bool) -> str:
+    said = _line(part.get("description", ""))
+    return said if required else "; ".join(filter(None, (said.removesuffix("."), "may be absent")))
+
+
+def _row(*cells: str) -> str:
+    """A row of a table; a bar in a cell would end it."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _value(value: Any) -> str:
+    return f"`{value if isinstance(value, str) and value else orjson.dumps(value).decode()}`"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _last(reference: str) -> str:
+    return reference.rpartition("/")[2]
