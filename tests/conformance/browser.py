@@ -1,0 +1,102 @@
+"""A headless Chromium, spoken to over a pipe as its debugging protocol says; needs nothing beside the browser."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from select import select
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SECONDS = 60
+FLAGS = (
+    "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-proxy-server", "--disable-gpu",
+    "--disable-background-networking", "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+def installed() -> str | None:
+    """The browser that CHROMIUM names, else one on the path."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def browser(program: str, folder: Path, said_to: Path) -> Iterator["Tab"]:
+    """Start it with a profile of its own in `folder`, its log at `said_to`; the block gets one tab."""
+    heard, said = os.pipe(), os.pipe()  # (read by it, written by us), (read by us, written by it)
+    flags = [*FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    shell = f'exec 3<&{heard[0]} 4>&{said[1]}; exec "$0" "$@"'
+    with said_to.open("wb") as log:
+        process = subprocess.Popen(
+            ["bash", "-c", shell, program, *flags, "about:blank"],
+            pass_fds=(heard[0], said[1]), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+    os.close(heard[0])
+    os.close(said[1])
+    try:
+        yield Tab(said[0], heard[1])
+    finally:
+        os.close(heard[1])
+        os.close(said[0])
+        try:
+            process.wait(timeout=10)  # it ends with its pipe
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Tab:
+    """One tab. `events` is everything it told since a page was opened."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self.reading, self.writing = reading, writing
+        self.ids, self.rest, self.session = count(1), b"", ""
+        self.events: list[dict[str, Any]] = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Network", "Log", "Runtime"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        wanted = next(self.ids)
+        session = {"sessionId": self.session} if self.session else {}
+        os.write(
+            self.writing, json.dumps({"id": wanted, "method": method, "params": params, **session}).encode() + b"\0"
+        )
+        while True:
+            message = self._message()
+            if message.get("id") == wanted:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                result: dict[str, Any] = message["result"]
+                return result
+            self.events.append(message)
+
+    def open(self, url: str) -> None:
+        """Open a page and wait until all of it is loaded."""
+        self.events.clear()
+        self.call("Page.navigate", url=url)
+        while not self.told("Page.loadEventFired"):
+            self.events.append(self._message())
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        return [one["params"] for one in self.events if one.get("method") == event]
+
+    def value(self, expression: str) -> Any:
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def _message(self) -> dict[str, Any]:
+        while b"\0" not in self.rest:
+            if not select([self.reading], [], [], SECONDS)[0]:
+                raise TimeoutError("the browser is silent")
+            more = os.read(self.reading, 1 << 16)
+            if not more:
+                raise EOFError("the browser has ended")
+            self.rest += more
+        first, _, self.rest = self.rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(first)
+        return message
