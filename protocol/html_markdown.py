@@ -87,25 +87,33 @@ def _headings(tokens: list[Token]) -> Iterator[Heading]:
 
 
 def _tables(tokens: list[Token]) -> Iterator[Token]:
-    """Heads of columns say so, an empty one is none; a table too wide for a phone scrolls by itself, by keyboard too."""
-    columns = 0
+    """Heads of columns say so, an empty one is none, and each cell knows its head: on a phone the cells of a row stand below one
+    another. A table of many columns can scroll by itself, by keyboard too."""
+    heads, cell = list[str](), 0
     for at, token in enumerate(tokens):
         if token.type == "table_open":
-            columns = sum(1 for one in tokens[at : _closing(tokens, at)] if one.type == "th_open")
-            if columns > MOST_COLUMNS:
+            heads = _heads(tokens, at)
+            if len(heads) > MOST_COLUMNS:
                 yield _raw(WIDE.format("Table"))
         elif token.type == "th_open" and tokens[at + 1].content:
             token.attrSet("scope", "col")
         elif token.type == "th_open":
             token.tag = tokens[at + 2].tag = "td"
+        elif token.type == "tr_open":
+            cell = 0
+        elif token.type == "td_open":
+            if cell and heads[cell]:
+                token.attrSet("data-head", heads[cell])
+            cell += 1
         yield token
-        if token.type == "table_close" and columns > MOST_COLUMNS:
+        if token.type == "table_close" and len(heads) > MOST_COLUMNS:
             yield _raw("</div>\n")
 
 
-def _closing(tokens: list[Token], at: int) -> int:
-    """Where the head of the table ends."""
-    return next(n for n in range(at, len(tokens)) if tokens[n].type == "thead_close")
+def _heads(tokens: list[Token], at: int) -> list[str]:
+    """What stands above the columns of the table that opens there."""
+    end = next(n for n in range(at, len(tokens)) if tokens[n].type == "thead_close")
+    return [_plain(tokens[n + 1]) for n in range(at, end) if tokens[n].type == "th_open"]
 
 
 def _opening(tokens: list[Token]) -> str:

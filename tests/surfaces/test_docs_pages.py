@@ -288,6 +288,18 @@ def test_html_in_a_text_stays_text() -> None:
     assert 'href="javascript' not in written.html
 
 
+def test_a_cell_knows_its_head_and_a_table_too_wide_for_a_phone_scrolls() -> None:
+    small = "| | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"
+    heard = read_html(Markdown(small, re.compile("never"), lambda url: url).html)
+    cells = [one for one in heard.tags if one[0] in ("th", "td")]
+    named, bare = ("td", {"data-head": "b"}), ("td", {})
+    assert cells == [bare, ("th", {"scope": "col"}), bare, named, bare, named]
+    assert "div" not in [tag for tag, _ in heard.tags]
+    large = "| a | b | c | d | e |\n|---|---|---|---|---|\n| 1 | 2 | 3 | 4 | 5 |\n"
+    heard = read_html(Markdown(large, re.compile("never"), lambda url: url).html)
+    assert (heard.faults, heard.tags[0][0], heard.tags[0][1]["tabindex"]) == ([], "div", "0")
+
+
 def test_alike_headings_get_different_anchors() -> None:
     written = Markdown("# A b\n\n## A b\n\n## job.paid\n\n## ---!\n", re.compile("never"), lambda url: url)
     assert [one.id for one in written.headings] == ["A-b", "A-b-2", "job.paid", "section"]
