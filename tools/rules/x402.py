@@ -62,9 +62,9 @@ class Authorization:
     nonce: str  # 0x and 64 hex
     valid_after: int = 0
 
-    def typed_data(self, token: Token) -> dict[str, Any]:
-        """What the payer signs (EIP-712)."""
-        message = {
+    @property
+    def message(self) -> dict[str, int | str]:
+        return {
             "from": self.payer,
             "to": self.payee,
             "value": self.value,
@@ -72,19 +72,14 @@ class Authorization:
             "validBefore": self.valid_before,
             "nonce": self.nonce,
         }
-        return {"types": TYPES, "primaryType": PRIMARY, "domain": token.domain, "message": message}
+
+    def typed_data(self, token: Token) -> dict[str, Any]:
+        """What the payer signs (EIP-712)."""
+        return {"types": TYPES, "primaryType": PRIMARY, "domain": token.domain, "message": self.message}
 
     def written(self) -> dict[str, str]:
         """The same inside a payment payload: every number as text."""
-        message = {
-            "from": self.payer,
-            "to": self.payee,
-            "value": self.value,
-            "validAfter": self.valid_after,
-            "validBefore": self.valid_before,
-            "nonce": self.nonce,
-        }
-        return {name: str(value) for name, value in message.items()}
+        return {name: str(value) for name, value in self.message.items()}
 
 
 def requirements(token: Token, pay_to: str, amount: int) -> dict[str, Any]:
