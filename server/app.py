@@ -20,6 +20,8 @@ from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.looks import Looks
 from server.pages import Page, Pages
+from server.probes import Probes
+from server.ready import Readiness
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.sender import Sender
 from server.settings import BadSettings, Settings, house_of
@@ -53,6 +55,7 @@ class Served:
     a2a: A2aSurface
     oauth: OAuth
     pages: Pages
+    probes: Probes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -64,6 +67,8 @@ class Served:
             await self.oauth(scope, receive, send)
         elif path in self.pages:
             await self.pages(scope, send)
+        elif path in self.probes:
+            await self.probes(scope, send)
         else:
             await self.rest(scope, receive, send)
 
@@ -131,7 +136,14 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
         a2a=A2aSurface(market, approach_of),
         oauth=OAuth(market, approach_of),
         pages=make_pages(market, texts, card),
+        probes=make_probes(market, settings),
     )
+
+
+def make_probes(market: Market, settings: Settings) -> Probes:
+    """What the operator's own machines ask: pages of this process, no operations of the market."""
+    file = settings.database_file
+    return Probes({"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)})
 
 
 def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:

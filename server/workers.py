@@ -83,6 +83,8 @@ class Workers:
             if now >= step.next_at:
                 step.next_at = now + step.every_seconds
                 await self._attempt(step)
+        self.market.pulse.rounds += 1
+        self.market.pulse.round_ended = self.market.world.clock.monotonic()
 
     async def _attempt(self, step: Step) -> None:
         step.failed = True

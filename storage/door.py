@@ -1,9 +1,9 @@
-"""Queries of the door: kept answers and counted windows."""
+"""Queries of the door: kept answers, counted windows, marks of the installation."""
 
 from sqlalchemy import bindparam, delete
 
 from storage.query import Query, deleting
-from storage.tables import AnswerRow, BodyRow, SignatureUseRow, WindowRow
+from storage.tables import AnswerRow, BodyRow, HouseRow, SignatureUseRow, WindowRow
 
 forget_answer = Query(
     delete(AnswerRow.__table__).where(
@@ -12,6 +12,7 @@ forget_answer = Query(
         AnswerRow.key_hash == bindparam("key_hash"),
     )
 )
+forget_mark = Query(delete(HouseRow.__table__).where(HouseRow.name == bindparam("name")))
 forget_answers = deleting(AnswerRow, AnswerRow.created_at)
 forget_bodies = deleting(BodyRow, BodyRow.used_at)
 forget_windows = deleting(WindowRow, WindowRow.began_at)

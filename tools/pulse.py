@@ -15,3 +15,5 @@ class Pulse:
     workers: bool = False
     chains: dict[Env, str] = field(default_factory=dict)  # ok, down, or not_configured
     heads: dict[Env, int] = field(default_factory=dict)
+    rounds: int = 0  # of every step that was due, since the start
+    round_ended: float | None = None  # the monotonic second the last one ended; None before the first

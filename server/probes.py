@@ -1,0 +1,46 @@
+"""What is asked of this process by machines that watch over it: made anew at each request, kept by nobody in between."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from tools.errors import MethodNotAllowed
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One answer and what HTTP says of it."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+Probe = Callable[[Scope], Awaitable[Found]]
+
+
+class Probes:
+    """Probes by path."""
+
+    def __init__(self, probes: Mapping[str, Probe]) -> None:
+        self.probes = probes
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.probes
+
+    async def __call__(self, scope: Scope, send: Send) -> None:
+        if scope["method"] not in ("GET", "HEAD"):
+            raise MethodNotAllowed("this document is only read", allowed=["GET", "HEAD"])
+        found = await self.probes[scope["path"]](scope)
+        headers = [
+            (b"content-type", found.kind.encode()),
+            (b"content-length", b"%d" % len(found.body)),
+            (b"cache-control", b"no-store"),
+            *found.headers,
+        ]
+        await send({"type": "http.response.start", "status": found.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else found.body})

@@ -1,0 +1,122 @@
+"""Readiness: whether this process could take and finish a trade now. GET /ready asks; GET /health repeats what a probe found."""
+
+import asyncio
+import shutil
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from server.probes import Found
+from storage.door import forget_mark
+from storage.tables import HouseRow
+from storage.unit import Tx
+from tools.dispatch import Market
+from tools.errors import TooBusy
+from tools.ports import Env
+from tools.records.base import stamp
+
+KEPT_SECONDS = 1.0  # however often it is asked, everything is looked at this often
+PATIENCE_SECONDS = 2.0  # for the write
+STALE_SECONDS = 30.0  # of the workers' last round, and of a chain's head: both come every few seconds
+MEGABYTE = 1_048_576
+OK = "ok"
+RETRY_SECONDS = 2
+
+
+class Readiness:
+    """Looks at one thing at a time. `disk` is the folder that must not fill up, None where another machine keeps the rows."""
+
+    def __init__(self, market: Market, disk: Path | None, min_free_mb: int) -> None:
+        self.market, self.disk, self.min_free_mb = market, disk, min_free_mb
+        self.checks: dict[str, str] = {}
+        self.checked_at: float | None = None
+        self.checking = asyncio.Lock()
+        self.writing: asyncio.Future[None] | None = None
+
+    async def __call__(self, scope: MutableMapping[str, Any]) -> Found:
+        checks = await self.look()
+        request_id = scope["state"]["request_id"]
+        failing = [name for name, said in checks.items() if said != OK]
+        body = {
+            "status": "not_ready" if failing else "ready",
+            "checks": checks,
+            "time": stamp(self.market.world.clock.now()),
+            "request_id": request_id,
+        }
+        if not failing:
+            return Found(200, "application/json", orjson.dumps(body))
+        error = TooBusy(
+            f"not ready: {', '.join(failing)}",
+            hint="checks says what is wrong with each; ask again when it is mended.",
+            retry_after_seconds=RETRY_SECONDS,
+        )
+        body = {"error": error.record(request_id, self.market.house.docs_url), **body}
+        return Found(error.status, "application/json", orjson.dumps(body), ((b"retry-after", b"%d" % RETRY_SECONDS),))
+
+    async def look(self) -> dict[str, str]:
+        """What holds and what does not, at most a second old. Who asks while it is being looked at hears the same."""
+        async with self.checking:
+            now = self.market.world.clock.monotonic()
+            if self.checked_at is None or now - self.checked_at >= KEPT_SECONDS:
+                self.checks = {"database": await self._database(), **dict(self._others())}
+                self.checked_at = self.market.world.clock.monotonic()
+            return self.checks
+
+    def _others(self) -> Iterator[tuple[str, str]]:
+        yield "workers", self._workers()
+        for env in Env:
+            if env in self.market.world.chains:
+                yield f"chain_{env}", self._chain(env)
+        if self.disk is not None:
+            yield "disk", self._free(self.disk)
+
+    async def _database(self) -> str:
+        """A write that is waited for, and never a second one behind it: a database that stands is not sent more."""
+        if not self.market.store.alive:
+            return "a thread that serves it has ended"
+        if self.writing is None or self.writing.done():
+            self.writing = asyncio.ensure_future(self._write())
+            self.writing.add_done_callback(_noticed)
+        await asyncio.wait({self.writing}, timeout=PATIENCE_SECONDS)
+        if not self.writing.done():
+            return "it did not write in time"
+        return OK if self.writing.exception() is None else "it does not write"
+
+    async def _write(self) -> None:
+        name = f"ready:{self.market.world.dice.roll(8).hex()}"  # processes that share a database never meet in a row
+        await self.market.store.write(lambda tx: write_and_forget(tx, name), "ready")
+
+    def _workers(self) -> str:
+        ended = self.market.pulse.round_ended
+        if ended is None:
+            return "they have made no round yet"
+        age = self.market.world.clock.monotonic() - ended
+        return OK if age <= STALE_SECONDS else f"their last round ended {age:.0f} s ago"
+
+    def _chain(self, env: Env) -> str:
+        head = self.market.world.chains[env].last_head
+        if head is None:
+            return "its head was never read"
+        age = self.market.world.clock.monotonic() - head[1]
+        return OK if age <= STALE_SECONDS else f"its head was read {age:.0f} s ago"
+
+    def _free(self, folder: Path) -> str:
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            return f"the data folder cannot be looked at: {type(error).__name__}"
+        return OK if free >= self.min_free_mb * MEGABYTE else f"less than {self.min_free_mb} MB are free"
+
+
+def write_and_forget(tx: Tx, name: str) -> None:
+    """Pages are written and committed, and no row is left."""
+    tx.add(HouseRow(name=name, value=""))
+    tx.run(forget_mark, name=name)
+
+
+def _noticed(written: asyncio.Future[None]) -> None:
+    """An error of a write that nobody waits for any more is no news to the loop."""
+    if not written.cancelled():
+        written.exception()
