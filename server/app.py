@@ -1,9 +1,9 @@
 """The composition root: settings become a store, a world, a market, and the surfaces over it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -19,8 +19,9 @@ from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
 from server.looks import Looks
+from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
 from server.pages import Page, Pages
-from server.probes import Probes
+from server.probes import Probe, Probes
 from server.ready import Readiness
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.sender import Sender
@@ -34,7 +35,9 @@ from server.world.sanctions import SanctionsLists
 from server.world.signer import SeedSigner
 from server.world.web import GuardedWeb
 from storage.open import open_store
+from storage.store import Store
 from tools.catalogue import CATALOGUE
+from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.house import House
 from tools.ports import Chain, Env, World
@@ -113,15 +116,31 @@ class Service:
             if isinstance(self.world.sanctions, SanctionsLists):
                 await self.world.sanctions.refresh()  # so that the first call is screened
                 stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
-            market = Market(store, self.world, self.house)
+            market = make_market(store, self.world, self.house, self.settings)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market)
             await workers.probe()
-            loops = {"workers": workers.run(), "sender": Sender(market).run(), "looks": Looks(market).run()}
-            for name, loop in loops.items():
+            for name, loop in make_loops(market, workers).items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
+
+
+def make_market(store: Store, world: World, house: House, settings: Settings) -> Market:
+    """The door; with METRICS the one that counts, over chains that are counted."""
+    if not settings.metrics:
+        return Market(store, world, house)
+    metrics = Metrics(world.clock)
+    return MeasuredMarket(store, replace(world, chains=measured_chains(world.chains, metrics)), house, metrics)
+
+
+def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:
+    """What runs beside the surfaces for as long as they are served."""
+    loops = {"workers": workers.run(), "looks": Looks(market).run()}
+    if isinstance(market, MeasuredMarket):
+        metrics = market.metrics
+        return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}
+    return loops | {"sender": Sender(market).run()}
 
 
 def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
@@ -136,14 +155,17 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
         a2a=A2aSurface(market, approach_of),
         oauth=OAuth(market, approach_of),
         pages=make_pages(market, texts, card),
-        probes=make_probes(market, settings),
+        probes=make_probes(market, settings, approach_of),
     )
 
 
-def make_probes(market: Market, settings: Settings) -> Probes:
+def make_probes(market: Market, settings: Settings, approach_of: Callable[[Scope, Surface], Approach]) -> Probes:
     """What the operator's own machines ask: pages of this process, no operations of the market."""
     file = settings.database_file
-    return Probes({"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)})
+    probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
+    if isinstance(market, MeasuredMarket):
+        probes["/metrics"] = metrics_page(market, market.metrics, approach_of)
+    return Probes(probes)
 
 
 def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:

@@ -1,6 +1,7 @@
 """The sender: fans events out into deliveries and makes the attempts that are due. Any number of processes may run it."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,9 +13,12 @@ from storage.unit import StorageError, Tx
 from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
 from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
+from tools.rules.webhooks import Attempted
 from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post, task_to_push
 from tools.steps.webhooks import BATCH as FANNED
 from tools.steps.webhooks import fan_out
+
+Heard = Callable[[Attempted | None], None]  # told how each attempt ended; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
 MOST_IN_FLIGHT = 64
@@ -26,8 +30,8 @@ GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others
 class Sender:
     """The loop and its steps. Tests call `step`; the server runs the loop."""
 
-    def __init__(self, market: Market) -> None:
-        self.market = market
+    def __init__(self, market: Market, heard: Heard = lambda _: None) -> None:
+        self.market, self.heard = market, heard
         self.pushes = PushBodies(market.house.brand, CATALOGUE.values())
         self.flying: set[asyncio.Task[None]] = set()
         self.woken = asyncio.Event()
@@ -74,6 +78,7 @@ class Sender:
     async def deliver(self, posting: Posting) -> None:
         """Make a claimed attempt and write down how it ended."""
         attempted = await post(self.market.world, self.market.house, await self._written(posting))
+        self.heard(attempted)
         await self.market.store.write(
             lambda tx: finish(context_of(self.market, tx), posting, attempted), "finish_delivery"
         )

@@ -111,6 +111,7 @@ class Settings(BaseSettings):
     trusted_proxies: Addresses = []
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
+    metrics: bool = False
     min_free_disk_mb: int = Field(256, ge=1, le=10_000_000)
     allow_private_networks: bool = False
     registrations_per_hour: int = Field(20, ge=1, le=100_000)

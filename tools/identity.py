@@ -91,7 +91,7 @@ async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: H
 def authorise(op: Operation, caller: Caller, house: House) -> None:
     """Refuse callers the operation is not for."""
     if op.auth == "admin":
-        _need_operator(caller.approach, house)
+        need_operator(caller.approach, house)
     if op.auth == "key" and caller.agent_id is None:
         raise Unauthenticated(NO_KEY)
     if op.auth == "signed" and caller.proof is None:
@@ -109,7 +109,7 @@ def need_scope(caller: Caller, *scopes: str) -> None:
         raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
-def _need_operator(approach: Approach, house: House) -> None:
+def need_operator(approach: Approach, house: House) -> None:
     """Refuse whoever does not know the operator's secret; everybody where none is set."""
     if house.operator_secret is None:
         raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")

@@ -1,0 +1,244 @@
+"""Metrics of this process, for GET /metrics: what the door answered, how long it took, what the loops and the outside did.
+
+Labels are names of ours alone (operations, surfaces, codes, environments): no agent, path or content of a job is ever one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+
+from rest.headers import of_answer
+from server.probes import Found
+from storage.store import Store
+from tools.answers import Answer
+from tools.context import Approach, Surface
+from tools.dispatch import Given, Market
+from tools.errors import MarketError, RateLimited
+from tools.house import House
+from tools.identity import need_operator
+from tools.ports import Chain, Clock, Env, World
+from tools.registry import Operation
+from tools.rules.oauth import challenge
+from tools.rules.transfers import ChainDown
+from tools.rules.webhooks import Attempted
+
+T = TypeVar("T")
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0)
+LAG_EVERY_SECONDS = 1.0
+NAME = "emporion"
+
+
+class Metrics:
+    """The counters of one process."""
+
+    def __init__(self, clock: Clock) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.clock, self.registry = clock, CollectorRegistry()
+        of_call = ("operation", "surface", "status")
+        self.calls = self._counter("calls", "Calls the door answered.", *of_call)
+        self.refusals = self._counter(
+            "refusals", "Calls that were refused, by the code of the error.", "code", "surface"
+        )
+        self.limited = self._counter("rate_limited", "Calls and requests refused beyond a window.", "surface")
+        self.deliveries = self._counter("webhook_deliveries", "Attempts to deliver a webhook.", "outcome")
+        self.chain = self._counter("chain_calls", "Questions to a chain's node.", "env", "method", "outcome")
+        self.seconds = Histogram(
+            f"{NAME}_call_seconds", "How long the door took.", ("operation",), buckets=SECONDS, registry=self.registry
+        )
+        self.lag = Histogram(
+            f"{NAME}_event_loop_lag_seconds", "How late the event loop is.", buckets=SECONDS, registry=self.registry
+        )
+        ProcessCollector(registry=self.registry)
+        self.known: dict[
+            tuple[str, str, int], tuple[Any, Any]
+        ] = {}  # finding a label's counter costs more than counting
+
+    def answered(self, op: Operation, surface: str, answer: Answer, seconds: float) -> None:
+        """Count one call of the door."""
+        known = self.known.get((op.name, surface, answer.status))
+        if known is None:
+            known = self.calls.labels(op.name, surface, str(answer.status)), self.seconds.labels(op.name)
+            self.known[op.name, surface, answer.status] = known
+        known[0].inc()
+        known[1].observe(seconds)
+        self.refused(surface, answer)
+
+    def refused(self, surface: str, answer: Answer | None) -> None:
+        """Count a refusal, if it is one."""
+        if answer is None or answer.error is None:
+            return
+        self.refusals.labels(answer.error["code"], surface).inc()
+        if isinstance(answer.refusal, RateLimited):
+            self.limited.labels(surface).inc()
+
+    def attempted(self, attempt: Attempted | None) -> None:
+        """Count an attempt to deliver a webhook; None was not begun."""
+        self.deliveries.labels(outcome_of(attempt)).inc()
+
+    async def watch_loop(self) -> None:
+        """How much later than it asked for this task is woken, again and again."""
+        while True:
+            began = self.clock.monotonic()
+            await asyncio.sleep(LAG_EVERY_SECONDS)
+            self.lag.observe(max(0.0, self.clock.monotonic() - began - LAG_EVERY_SECONDS))
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(f"{NAME}_{name}", what, labels, registry=self.registry)
+
+
+class MeasuredMarket(Market):
+    """The same door, counted. Where nothing is measured the plain one stands, which costs nothing."""
+
+    def __init__(self, store: Store, world: World, house: House, metrics: Metrics) -> None:
+        super().__init__(store, world, house)
+        self.metrics = metrics
+        metrics.registry.register(Now(self))
+
+    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+        began = self.metrics.clock.monotonic()
+        answer = await super().call(op, given, approach, key)
+        self.metrics.answered(op, approach.surface.value, answer, self.metrics.clock.monotonic() - began)
+        return answer
+
+    async def stream(
+        self, op: Operation, given: Given, approach: Approach, *, headless: bool = False
+    ) -> AsyncGenerator[Any, None] | Answer:
+        opened = await super().stream(op, given, approach, headless=headless)
+        surface = approach.surface.value
+        refused = opened if isinstance(opened, Answer) else None
+        self.metrics.calls.labels(op.name, surface, str(refused.status if refused else op.status)).inc()
+        self.metrics.refused(surface, refused)
+        return opened
+
+    async def knock(self, approach: Approach) -> Answer | None:
+        return self._counted(approach, await super().knock(approach))
+
+    async def unread(self, approach: Approach, body_bytes: int) -> Answer | None:
+        return self._counted(approach, await super().unread(approach, body_bytes))
+
+    async def gate(self, approach: Approach) -> Answer | None:
+        return self._counted(approach, await super().gate(approach))
+
+    def _counted(self, approach: Approach, refused: Answer | None) -> Answer | None:
+        self.metrics.refused(approach.surface.value, refused)
+        return refused
+
+
+class MeasuredChain:
+    """A chain whose answers and silences are counted."""
+
+    def __init__(self, chain: Chain, env: Env, metrics: Metrics) -> None:
+        self.inner, self.env, self.metrics = chain, env, metrics
+
+    @property
+    def chain_id(self) -> int:
+        return self.inner.chain_id
+
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        return self.inner.last_head
+
+    async def receipt(self, transaction: str) -> object:
+        return await self._counted("receipt", self.inner.receipt(transaction))
+
+    async def head(self) -> int:
+        return await self._counted("head", self.inner.head())
+
+    async def block(self, number: int) -> object:
+        return await self._counted("block", self.inner.block(number))
+
+    async def call(self, to: str, data: str) -> str | None:
+        return await self._counted("call", self.inner.call(to, data))
+
+    async def _counted(self, method: str, asked: Awaitable[T]) -> T:
+        outcome = "cancelled"
+        try:
+            answer = await asked
+            outcome = "answered"
+            return answer
+        except ChainDown:
+            outcome = "down"
+            raise
+        finally:
+            self.metrics.chain.labels(self.env.value, method, outcome).inc()
+
+
+def measured_chains(chains: Mapping[Env, Chain], metrics: Metrics) -> dict[Env, Chain]:
+    return {env: MeasuredChain(chain, env, metrics) for env, chain in chains.items()}
+
+
+class Now:
+    """What stands somewhere already is read when it is asked for."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+
+    def collect(self) -> Iterator[Metric]:
+        market, counters, pulse = self.market, self.market.store.counters, self.market.pulse
+        now = market.world.clock.monotonic()
+        yield _total("worker_rounds", "Rounds of the workers that ended.", pulse.rounds)
+        if pulse.round_ended is not None:
+            yield _gauge("worker_round_age_seconds", "Since the last round ended.", now - pulse.round_ended)
+        yield _gauge("store_waiting", "Units of work and reads that wait for a thread.", market.store.waiting)
+        yield _total("store_commits", "Transactions committed by the writers.", counters.commits)
+        yield _total("store_units", "Units of work; with commits, how many share one.", counters.units)
+        yield _total("store_reads", "Reads, quick and long.", counters.looks + counters.scans)
+        yield _gauge("store_longest_unit_seconds", "The longest unit since the start.", counters.longest_unit_seconds)
+        yield _gauge("open_streams", "Streams of events that are open.", sum(market.bell.streams.values()))
+        yield _heads(market.world.chains, now)
+
+
+def _total(name: str, what: str, value: float) -> Metric:
+    return CounterMetricFamily(f"{NAME}_{name}", what, value=value)
+
+
+def _gauge(name: str, what: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"{NAME}_{name}", what, value=value)
+
+
+def _heads(chains: Mapping[Env, Chain], now: float) -> Metric:
+    ages = GaugeMetricFamily(f"{NAME}_chain_head_age_seconds", "Since a chain's head was read.", labels=["env"])
+    for env, chain in chains.items():
+        if chain.last_head is not None:
+            ages.add_metric([env.value], now - chain.last_head[1])
+    return ages
+
+
+def outcome_of(attempt: Attempted | None) -> str:
+    """One of four words; the receiver's own are no labels."""
+    if attempt is None:
+        return "not_begun"
+    if attempt.status is None:
+        return "unreached"
+    return "delivered" if 200 <= attempt.status < 300 else "refused"
+
+
+def metrics_page(
+    market: Market, metrics: Metrics, approach_of: Callable[[MutableMapping[str, Any], Surface], Approach]
+) -> Callable[[MutableMapping[str, Any]], Any]:
+    """GET /metrics, for who sends the operator's secret; who guesses at it is counted like any stranger."""
+
+    async def answer(scope: MutableMapping[str, Any]) -> Found:
+        approach = approach_of(scope, Surface.REST)
+        try:
+            need_operator(approach, market.house)
+        except MarketError as error:
+            refused = market.refuse_stranger(error, approach)
+            return Found(
+                refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.house))
+            )
+        return Found(200, CONTENT_TYPE_LATEST, generate_latest(metrics.registry))
+
+    return answer
+
+
+def _said_of(refused: Answer, scope: MutableMapping[str, Any], house: House) -> Iterator[tuple[bytes, bytes]]:
+    """The headers of a refusal as REST has them; what a probe says is kept by nobody anyway."""
+    yield from (one for one in of_answer(refused) if one[0] != b"cache-control")
+    if refused.status == 401:
+        yield b"www-authenticate", challenge(house.urls, scope["headers"], "", tried=False)
