@@ -27,9 +27,9 @@ def set_up(level: str = "INFO") -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     for handler in logging.getLogger().handlers:
-        handler.addFilter(_redact_record)
+        handler.setFormatter(Redacting("%(message)s"))
 
 
 def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -39,9 +39,11 @@ def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMappin
     }
 
 
-def _redact_record(record: logging.LogRecord) -> bool:
-    record.msg, record.args = SECRETS.sub("[redacted]", record.getMessage()), ()
-    return True
+class Redacting(logging.Formatter):
+    """The same for the lines of libraries, as a whole: the text of an error stands in the traceback, not in the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return SECRETS.sub("[redacted]", super().format(record))
 
 
 def _dumps(value: Any, **_: Any) -> str:

@@ -121,6 +121,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         http="httptools",
         lifespan="off",  # Server opens and closes the service
         access_log=False,
+        log_config=None,  # its lines go the way of all others: its own handlers would not redact them
         log_level="warning",
         proxy_headers=False,
         server_header=False,

@@ -1,6 +1,7 @@
 """Settings fail closed, secrets are kept and checked, logs hold none."""
 
 import json
+import logging
 import os
 import stat
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.logs import redact
+from server.logs import Redacting, redact
 from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.store import Store
@@ -140,3 +141,15 @@ def test_logs_are_redacted() -> None:
     secret = "as_live_" + "k" * 40
     line = redact(None, "info", {"event": f"GET /mcp?api_key={secret} Bearer {secret}", "n": 1})
     assert secret not in json.dumps(line)
+
+
+def test_the_lines_of_libraries_are_redacted_with_their_tracebacks() -> None:
+    secret = "as_test_" + "k" * 40
+    try:
+        raise ValueError(f"no luck with {secret}")
+    except ValueError:
+        record = logging.LogRecord("lib", logging.ERROR, "lib.py", 1, "GET /%s", (secret,), sys.exc_info())
+    line = Redacting("%(message)s").format(record)
+    assert secret not in line
+    assert line.startswith("GET /[redacted]\n")
+    assert line.endswith("ValueError: no luck with [redacted]")
