@@ -54,10 +54,16 @@ class Tools:
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
         self.keyed, self.keyless = (
-            {CALL: call_tool(keyless)} | {op.name: tool_of(op, keyless) for op in self.operations.values()}
+            {CALL: call_tool(keyless)} | {op.name: self._tool_of(op, keyless) for op in self.operations.values()}
             for keyless in (False, True)
         )
         self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
+
+    def _tool_of(self, op: Operation, keyless: bool) -> t.Tool:
+        tool = tool_of(op, keyless)
+        if op.deprecated is None:
+            return tool
+        return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
     def listed(self, approach: Approach, view: View) -> list[t.Tool]:
         """What this connection is shown: without a credential of its own, the argument that carries one."""

@@ -20,6 +20,14 @@ HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
         "The scheme credentials are sent with, and where OAuth clients learn how to get one (RFC 9728).",
         TEXT,
     ),
+    "Deprecation": (
+        "Present on answers of an operation that is on its way out: since when, as @<seconds> (RFC 9745).",
+        TEXT,
+    ),
+    "Sunset": (
+        "The day that operation may be gone (RFC 8594); Link names what to read and what to call instead.",
+        TEXT,
+    ),
     "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
     "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
     "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),

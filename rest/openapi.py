@@ -132,6 +132,7 @@ def _operation(op: Operation, parts: Components, served: list[Operation]) -> Sch
         "summary": op.summary,
         "description": op.description + scope,
         "tags": [op.toolset],
+        **({"deprecated": True} if op.deprecated else {}),
         "security": SECURITY[op.auth],
         "parameters": [*arguments.parameters(), *_header_parameters(op)],
         **({"requestBody": body} if body else {}),
@@ -232,9 +233,10 @@ def _successes(op: Operation, parts: Components, served: list[Operation]) -> Res
     reads = op.method == "GET"
     kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed", "Dry-Run")
     links = _links(op, shapes[0], parts, served)
+    notice = ("Deprecation", "Sunset") if op.deprecated else ()
     done: Schema = {
         "description": inspect.getdoc(records[0]) or records[0].__name__,
-        "headers": headers_named(*QUOTA, *kept),
+        "headers": headers_named(*QUOTA, *kept, *notice),
         "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}},
         **({"links": links} if links else {}),
     }

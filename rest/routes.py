@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from rest.arguments import arguments_of, is_dry_run
+from rest.deprecation import noticed
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.answers import Answer
@@ -79,6 +80,8 @@ class Rest:
         approach = self.approach_of(scope, Surface.REST)
         try:
             op, path = self._route(scope)
+            if op.deprecated is not None:
+                send = noticed(send, op)
             body = await read_body(receive)
             approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):

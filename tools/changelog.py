@@ -66,6 +66,8 @@ CHANGELOG = (
             "same terms for x402 clients. Signing the same terms twice cannot pay twice. get_payments_info tells how.",
             "/docs and the pages below it answer HTML to whoever prefers text/html, for people; to everybody else markdown or JSON as before. "
             "/docs/changelog tells this list, /docs/quickstart.md and its like are markdown whoever asks.",
+            "An operation on its way out will say so for at least 180 days: Deprecation and Sunset headers over REST, deprecated in "
+            "openapi.json and in a tool's _meta, a sentence in its description. None is.",
         ],
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin,
 
 from tools.arguments import Arguments
 from tools.context import Outside, Surface
+from tools.deprecation import Deprecated
 from tools.errors import MarketError
 from tools.rates import Rate
 from tools.records import base
@@ -58,6 +59,7 @@ class Operation:
     kept_seconds: int  # how long anybody may keep the answer
     surfaces: frozenset[Surface]
     only_because: str  # why it is not on every surface
+    deprecated: Deprecated | None = None  # on its way out; None: it stays
     examples: tuple[dict[str, Any], ...] = field(default=())
 
     @property
@@ -97,6 +99,7 @@ class Declared(TypedDict, total=False):
     toolset: str
     kept_seconds: int
     only_rest: str  # the reason why it is on REST alone
+    deprecated: Deprecated
     examples: tuple[dict[str, Any], ...]
 
 
@@ -122,7 +125,8 @@ def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]
 
 def _made(route: str, run: Run, said: Declared) -> Operation:
     method, path = route.split(" ")
-    hints, text = get_type_hints(run), _docstring(run)
+    hints, text, deprecated = get_type_hints(run), _docstring(run), said.get("deprecated")
+    text = text if deprecated is None else deprecated.told_in(text)
     safe = said.get("safe", method == "GET")
     only_rest = said.get("only_rest", OPERATORS if said.get("auth") == "admin" else "")
     return Operation(
@@ -158,6 +162,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         kept_seconds=said.get("kept_seconds", 0),
         surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
         only_because=only_rest,
+        deprecated=deprecated,
         examples=said.get("examples", ()),
     )
 

@@ -1,0 +1,44 @@
+"""What REST says of an operation that is on its way out: Deprecation (RFC 9745), Sunset (RFC 8594), and links to read on."""
+
+from calendar import timegm
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime, time
+from email.utils import format_datetime
+from typing import Any
+
+from rest.headers import Headers
+from tools.deprecation import Deprecated
+from tools.registry import CATALOGUE, Operation
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+CHANGELOG = "/v1/changelog"
+
+
+def notice_of(op: Operation) -> Headers:
+    """The headers of every answer of the operation; none for one that stays."""
+    said = op.deprecated
+    if said is None:
+        return []
+    headers = [(b"deprecation", b"@%d" % timegm(said.since.timetuple()))]
+    if said.sunset is not None:
+        headers.append((b"sunset", format_datetime(datetime.combine(said.sunset, time(), UTC), usegmt=True).encode()))
+    return [*headers, (b"link", _links(said).encode())]
+
+
+def noticed(send: Send, op: Operation) -> Send:
+    """`send`, with the notice on whatever is answered."""
+    headers = notice_of(op)
+
+    async def told(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *headers]}
+        await send(message)
+
+    return told
+
+
+def _links(said: Deprecated) -> str:
+    links = [f'<{CHANGELOG}>; rel="deprecation"; type="application/json"']
+    if said.successor is not None and "{" not in (path := CATALOGUE[said.successor].path):
+        links.append(f'<{path}>; rel="successor-version"')
+    return ", ".join(links)
