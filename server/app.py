@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -42,6 +42,9 @@ from tools.dispatch import Market
 from tools.house import House
 from tools.ports import Chain, Env, World
 from tools.rules.oauth import OPEN_MCP
+
+if TYPE_CHECKING:
+    from server.traces import Tracing
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -89,9 +92,11 @@ class Service:
         self.served: Served | None = None
         self.hosts = hosts_of(self.house.urls)
         self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
+        self.tracing = make_tracing(settings, self.house)
+        self.application = self.edge if self.tracing is None else self.tracing.asked(self.edge)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.edge(scope, receive, send)
+        await self.application(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert self.served is not None
@@ -116,7 +121,9 @@ class Service:
             if isinstance(self.world.sanctions, SanctionsLists):
                 await self.world.sanctions.refresh()  # so that the first call is screened
                 stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
-            market = make_market(store, self.world, self.house, self.settings)
+            if self.tracing is not None:
+                stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
+            market = make_market(store, self.world, self.house, self.settings, self.tracing)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market)
@@ -126,12 +133,27 @@ class Service:
             yield self.served
 
 
-def make_market(store: Store, world: World, house: House, settings: Settings) -> Market:
-    """The door; with METRICS the one that counts, over chains that are counted."""
-    if not settings.metrics:
-        return Market(store, world, house)
-    metrics = Metrics(world.clock)
-    return MeasuredMarket(store, replace(world, chains=measured_chains(world.chains, metrics)), house, metrics)
+def make_tracing(settings: Settings, house: House) -> "Tracing | None":
+    """What traces, loaded only where it is asked for."""
+    if settings.otel_endpoint is None:
+        return None
+    try:
+        from server.traces import Tracing
+    except ImportError:
+        raise BadSettings("EMPORION_OTEL_ENDPOINT: traces need more; install emporion[otel]") from None
+    return Tracing(settings.otel_endpoint, house)
+
+
+def make_market(
+    store: Store, world: World, house: House, settings: Settings, tracing: "Tracing | None" = None
+) -> Market:
+    """The door; with METRICS the one that counts, over chains that are counted; with OTEL_ENDPOINT the one that traces."""
+    metrics = Metrics(world.clock) if settings.metrics else None
+    if metrics is not None:
+        world = replace(world, chains=measured_chains(world.chains, metrics))
+    if tracing is not None:
+        return tracing.market(store, world, house, metrics)
+    return Market(store, world, house) if metrics is None else MeasuredMarket(store, world, house, metrics)
 
 
 def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:

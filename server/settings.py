@@ -112,6 +112,7 @@ class Settings(BaseSettings):
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
     metrics: bool = False
+    otel_endpoint: Url | None = None
     min_free_disk_mb: int = Field(256, ge=1, le=10_000_000)
     allow_private_networks: bool = False
     registrations_per_hour: int = Field(20, ge=1, le=100_000)

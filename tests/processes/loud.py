@@ -4,11 +4,15 @@ Run as a program: python -m tests.processes.loud serve --sandbox
 """
 
 import logging
+import os
+from pathlib import Path
 from typing import Any
 
 import uvicorn
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 import server.serve
+import server.traces
 from server import logs
 from server.app import Service
 from server.cli import app
@@ -17,6 +21,7 @@ from tools.arguments import NoArguments
 from tools.catalogue import CATALOGUE
 from tools.context import Outside
 
+SPANS = "LOUD_SPANS"  # the file that spans are written to
 FAULTY = "get_changelog"  # answers a fault
 
 
@@ -43,7 +48,10 @@ def main() -> None:
 
     object.__setattr__(CATALOGUE[FAULTY], "run", fault)
     logs.set_up, server.serve.uvicorn_config = loud, configure
-    app()
+    with Path(os.environ[SPANS]).open("w") as spans:
+        exporter = ConsoleSpanExporter(out=spans)
+        server.traces.processor_to = lambda _: SimpleSpanProcessor(exporter)
+        app()
 
 
 if __name__ == "__main__":

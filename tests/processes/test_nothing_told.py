@@ -1,4 +1,4 @@
-"""No secret is told to anybody but its owner: not by the logs at their loudest, not by metrics, not by an error.
+"""No secret is told to anybody but its owner: not by the logs at their loudest, not by metrics or traces, not by an error.
 
 A market in a process of its own, traded with over all three surfaces; every secret it gave out, or was given, is then looked for in
 all it wrote.
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import orjson
@@ -22,7 +22,7 @@ from fastmcp import Client
 
 from server.demo import Caller, JsonObject, Peer, trade
 from server.world.clock import SystemClock
-from tests.processes.loud import FAULTY
+from tests.processes.loud import FAULTY, SPANS
 from tests.processes.test_demo import ROOT, SECONDS, environment, free_ports
 from tests.receiver import Receiver
 from tests.signing import Signing
@@ -33,6 +33,15 @@ WRONG_OPERATOR = "operator-secret-that-is-wrong"
 OWN_HOOK_SECRET = "a-secret-of-the-receivers-own"
 SECRET_FIELDS = {"secret_key", "secret", "access_token"}
 TOKEN = "/v1/oauth/token"
+
+
+class Spoken(NamedTuple):
+    """What was told, what the log and the spans hold after all of it, and what the metrics said."""
+
+    told: "Told"
+    log: str
+    spans: str
+    metrics: str
 
 
 @dataclass
@@ -84,12 +93,11 @@ class NotedCaller(Caller):
 
 @dataclass
 class Loud:
-    """The market, what it was told, and the file it logs to."""
+    """The market, and what it told."""
 
     http: httpx.AsyncClient
     base: str
     told: Told
-    log: Path
 
     async def ask(self, method: str, path: str, key: str = "", **request: Any) -> Any:
         headers = {**request.pop("headers", {}), **({"X-API-Key": key} if key else {})}
@@ -101,6 +109,7 @@ async def loud_market(folder: Path) -> AsyncIterator[Loud]:
     with free_ports(2) as ports:
         own = environment(folder / "data", ports)
     own |= {"EMPORION_OPERATOR_SECRET": OPERATOR, "EMPORION_METRICS": "true"}
+    own |= {"EMPORION_OTEL_ENDPOINT": "http://127.0.0.1:9", SPANS: str(folder / "spans")}
     command = [sys.executable, "-m", "tests.processes.loud", "serve", "--sandbox"]
     log = folder / "log"
     with log.open("wb") as written:
@@ -109,7 +118,7 @@ async def loud_market(folder: Path) -> AsyncIterator[Loud]:
             base = f"http://127.0.0.1:{ports[0]}"
             async with httpx.AsyncClient(base_url=base, timeout=30, trust_env=False) as http, asyncio.timeout(SECONDS):
                 await until_ready(http, serving)
-                yield Loud(http, base, Told(), log)
+                yield Loud(http, base, Told())
         finally:
             serving.terminate()
             serving.wait(timeout=SECONDS)
@@ -218,12 +227,11 @@ def installations(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def spoken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, str, str]:
-    """What was told, what the log holds after all of it, and what the metrics said."""
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Spoken:
     return asyncio.run(lived_through(tmp_path_factory.mktemp("loud")))
 
 
-async def lived_through(folder: Path) -> tuple[Told, str, str]:
+async def lived_through(folder: Path) -> Spoken:
     async with loud_market(folder) as market:
         _, key = await traded(market)
         made = await market.ask("POST", "/v1/agents", json={"name": "Rest"})
@@ -239,7 +247,8 @@ async def lived_through(folder: Path) -> tuple[Told, str, str]:
         metrics = await market.http.get("/metrics", headers={"X-Admin-Token": OPERATOR})
         assert metrics.status_code == 200
         market.told.secrets |= dict(installations(folder))
-    return market.told, market.log.read_text(errors="replace"), metrics.text
+    log, spans = ((folder / name).read_text(errors="replace") for name in ("log", "spans"))
+    return Spoken(market.told, log, spans, metrics.text)
 
 
 def found_in(text: str, told: Told) -> set[str]:
@@ -248,22 +257,22 @@ def found_in(text: str, told: Told) -> set[str]:
     return set(spelled.values())
 
 
-def test_every_kind_of_secret_was_given_out(spoken: tuple[Told, str, str]) -> None:
-    told, _, _ = spoken
+def test_every_kind_of_secret_was_given_out(spoken: Spoken) -> None:
+    told = spoken.told
     kinds = {where.rsplit(".", 1)[-1] for where in told.secrets.values()}
     assert kinds >= {"live", "test", "secret_key", "key", "secret", "access_token", "operator", "own", "signature"}
     assert kinds >= {"signing_seed", "key_pepper", "basic"}
     assert all(len(secret) >= 24 for secret in told.secrets), "one that short stands in many a text"
 
 
-def test_no_secret_stands_in_the_logs(spoken: tuple[Told, str, str]) -> None:
-    told, log, _ = spoken
+def test_no_secret_stands_in_the_logs(spoken: Spoken) -> None:
+    told, log = spoken.told, spoken.log
     assert found_in(log, told) == set()
 
 
-def test_the_logs_that_hold_none_hold_all_else(spoken: tuple[Told, str, str]) -> None:
+def test_the_logs_that_hold_none_hold_all_else(spoken: Spoken) -> None:
     """The calls of every surface, the fault with its traceback, the access log of the server at its loudest."""
-    _, log, _ = spoken
+    log = spoken.log
     calls = [orjson.loads(line) for line in log.splitlines() if line.startswith('{"') and '"event":"call"' in line]
     assert {one["surface"] for one in calls} == {"rest", "mcp", "a2a"}
     assert {"register_agent", "pay_job", "create_webhook", "recover_agent", FAULTY} <= {
@@ -274,13 +283,19 @@ def test_the_logs_that_hold_none_hold_all_else(spoken: tuple[Told, str, str]) ->
     assert re.search(r'"GET /nowhere/\S+ HTTP/1.1" 404', log)
 
 
-def test_no_secret_stands_in_the_metrics(spoken: tuple[Told, str, str]) -> None:
-    told, _, metrics = spoken
+def test_no_secret_stands_in_the_metrics(spoken: Spoken) -> None:
+    told, metrics = spoken.told, spoken.metrics
     assert 'operation="recover_agent"' in metrics
     assert found_in(metrics, told) == set()
 
 
-def test_no_secret_stands_in_an_error(spoken: tuple[Told, str, str]) -> None:
-    told, _, _ = spoken
+def test_no_secret_stands_in_the_traces(spoken: Spoken) -> None:
+    assert '"emporion.operation": "recover_agent"' in spoken.spans
+    assert '"name": "chain receipt"' in spoken.spans
+    assert found_in(spoken.spans, spoken.told) == set()
+
+
+def test_no_secret_stands_in_an_error(spoken: Spoken) -> None:
+    told = spoken.told
     assert len(told.errors) >= 20
     assert {where for error in told.errors for where in found_in(error, told)} == set()
