@@ -1,4 +1,4 @@
-"""The command line: serve, sandbox, demo, migrate, doctor, draw, verify, openapi."""
+"""The command line: serve, sandbox, demo, migrate, doctor, backup, restore, draw, verify, openapi."""
 
 import asyncio
 import sys
@@ -97,6 +97,40 @@ def doctor(
     found = settings(data_dir=data_dir)
     with sentences():
         raise typer.Exit(asyncio.run(examine(found, recompute)))
+
+
+@app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(help="where to: a folder that is empty or not there yet")],
+    data_dir: DataDir = None,
+) -> None:
+    """Copy a SQLite market with its secrets into a folder, also while it is served. Whoever has the copy has the secrets."""
+    from server.backup import MANIFEST, make_backup
+    from server.world.clock import SystemClock
+
+    with sentences():
+        made = make_backup(settings(data_dir=data_dir), folder, SystemClock().now())
+    print(f"{folder}: {', '.join(made.files)}, as of {made.made_at} (revision {made.revision}).")
+    print(f"It holds the secrets and is whole once {MANIFEST} stands in it: `emporion restore {folder} --data-dir ...`")
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(help="what `emporion backup` made")],
+    data_dir: Annotated[
+        Path, typer.Option(help="where the market is to live: a folder that is empty or not there yet")
+    ],
+) -> None:
+    """Put a backup into an empty folder, to be served from there; exit 2 if a file of it is not as it was written."""
+    from server.backup import restore_backup
+
+    with sentences():
+        made = restore_backup(folder, data_dir)
+    print(f"{data_dir}: the market as of {made.made_at}. Serve it with EMPORION_DATA_DIR={data_dir},")
+    print(
+        f"EMPORION_SERVICE_NAME={made.service_name}, and without EMPORION_DATABASE_URL, _SIGNING_SEED and _KEY_PEPPER,"
+    )
+    print("whose place the files there take. Never serve two copies of one market: both would act for its agents.")
 
 
 @app.command()

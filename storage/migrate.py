@@ -4,6 +4,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
@@ -43,9 +44,19 @@ def _upgrade(database: Database, revision: str) -> None:
             connection.commit()
 
 
+def knows(revision: str) -> bool:
+    """Whether this program can bring tables of that revision up to date: not when a newer one made them."""
+    return revision in {script.revision for script in ScriptDirectory.from_config(_scripts()).walk_revisions()}
+
+
 def config(connection: Connection) -> Config:
     """Alembic's settings, without a file: the scripts stand beside this module."""
+    settings = _scripts()
+    settings.attributes["connection"] = connection
+    return settings
+
+
+def _scripts() -> Config:
     settings = Config()
     settings.set_main_option("script_location", str(MIGRATIONS))
-    settings.attributes["connection"] = connection
     return settings
