@@ -18,6 +18,7 @@ from rest.routes import Rest
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
 from server.edge import Edge, hosts_of
 from server.identify import approach_reader
+from server.keys import finish_rotation, until_replaced
 from server.looks import Looks
 from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
 from server.pages import Page, Pages
@@ -90,6 +91,7 @@ class Service:
         self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
         self.world, self.closing = make_world(settings, self.house, self.secrets)
         self.served: Served | None = None
+        self.replaced: Callable[[], None] = lambda: None  # called once the key this process signs with was replaced
         self.hosts = hosts_of(self.house.urls)
         self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
         self.tracing = make_tracing(settings, self.house)
@@ -110,7 +112,9 @@ class Service:
         async with AsyncExitStack() as stack:
             store = open_store(self.settings.database)
             stack.callback(store.close)
-            await check_secrets(store, self.secrets)
+            self.secrets = await check_secrets(store, self.secrets)
+            self.world = replace(self.world, signer=SeedSigner(self.secrets.signing_seed))
+            finish_rotation(self.settings, self.secrets)
             await check_brand(store, self.house.brand)
             if self.sandbox_genesis:
                 await check_chain(store, self.sandbox_genesis)
@@ -128,7 +132,8 @@ class Service:
             await stack.enter_async_context(self.served.mcp.running())
             workers = Workers(market)
             await workers.probe()
-            for name, loop in make_loops(market, workers).items():
+            loops = make_loops(market, workers) | {"key": until_replaced(market, self.replaced)}
+            for name, loop in loops.items():
                 stack.push_async_callback(_stop, asyncio.create_task(loop, name=name))
             yield self.served
 

@@ -47,8 +47,9 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
     _make_empty(folder)
     os.close(_new(folder / DATABASE))
     copy_online(source, folder / DATABASE)
-    said, secrets = said_of(folder / DATABASE), read_secrets(settings)
-    if said.house.get("secrets") != secrets.fingerprint:
+    said = said_of(folder / DATABASE)
+    secrets = read_secrets(settings).in_force(said.house.get("secrets"))
+    if secrets is None:
         raise BadSettings(
             f"{folder}: the secrets are not those of {source}, or they were changed while it was copied: "
             "`emporion doctor` says which; then make the backup again, into another folder"

@@ -15,6 +15,8 @@ from server.settings import BadSettings, Settings, read_settings
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Emporion: where software agents hire each other.")
 sandbox = typer.Typer(no_args_is_help=True, help="The embedded test chain of `serve --sandbox`.")
 app.add_typer(sandbox, name="sandbox")
+keys = typer.Typer(no_args_is_help=True, help="The key this market signs receipts, webhooks and cards with.")
+app.add_typer(keys, name="keys")
 
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
@@ -54,6 +56,26 @@ def reset(data_dir: DataDir = None) -> None:
     with sentences():
         reset_market(found)
     print(f"The sandbox in {found.data_dir} is empty again.")
+
+
+@keys.command("rotate")
+def rotate(data_dir: DataDir = None) -> None:
+    """Replace the signing key. What the old one signed is no longer valid here; logins and API keys stay.
+
+    SQLite: while no market serves the file. PostgreSQL: while they serve, with the new seed as EMPORION_NEXT_SIGNING_SEED in
+    each; they end within seconds and sign with the new key when they are started again.
+    """
+    from server.keys import rotate as replace_key
+    from server.world.clock import SystemClock
+
+    found = settings(data_dir=data_dir)
+    with sentences():
+        new, old = asyncio.run(replace_key(found, SystemClock().now()))
+    print(f"Signing key {new}; {old} is retired (/.well-known/retired-keys.json).")
+    if found.next_signing_seed:
+        print(
+            "Start every process again; then move EMPORION_NEXT_SIGNING_SEED to EMPORION_SIGNING_SEED at your leisure."
+        )
 
 
 @app.command()
@@ -137,6 +159,10 @@ def restore(
 def verify(
     file: Annotated[Path, typer.Argument(help="a receipt, an attestation or an export; - reads standard input")],
     did: Annotated[str | None, typer.Option(help="the did:key that must have signed: the market's own")] = None,
+    retired: Annotated[
+        Path | None,
+        typer.Option(help="the market's /.well-known/retired-keys.json: what these keys signed does not hold"),
+    ] = None,
 ) -> None:
     """Check signed receipts and attestations offline; exit 1 if one does not hold."""
     from server.verify import Unreadable
@@ -144,7 +170,7 @@ def verify(
     from server.world.clock import SystemClock
 
     try:
-        raise typer.Exit(check(file, SystemClock().now(), did))
+        raise typer.Exit(check(file, SystemClock().now(), did, retired))
     except (Unreadable, OSError) as refused:
         fail(str(refused))
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 from server.app import make_world
+from server.keys import retired_count
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
@@ -11,6 +12,7 @@ from storage.open import open_store
 from storage.store import Store
 from storage.unit import StorageError
 from tools.ports import Env
+from tools.rules.keys import did_of
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
 from tools.steps.recompute import recompute
@@ -43,9 +45,10 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
     try:
         yield True, f"database: {settings.database_shown} opens and is up to date"
         try:
-            await check_secrets(store, secrets)
+            in_force = await check_secrets(store, secrets)
             await check_brand(store, settings.service_name)
             yield True, "secrets and service name: the ones this database was made with"
+            yield True, f"signing key: {did_of(in_force.public_key)}, {await retired_count(store)} before it"
         except BadSettings as bad:
             yield False, str(bad)
         await _count_waiting(store)

@@ -2,8 +2,9 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 
 from nacl.signing import SigningKey
 
@@ -14,37 +15,53 @@ from storage.tables import HouseRow
 from storage.unit import Tx
 
 HEX = re.compile(rb"[0-9a-fA-F]{64}")
+NEXT = "signing_seed.next"  # stands from before a rotation is written until the other file has its text
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The platform key's seed and the pepper of key hashes and cursors."""
+    """The platform key's seed and the pepper of key hashes and cursors; and the seed that is to follow, where there is one."""
 
     signing_seed: bytes
     pepper: bytes
+    next_seed: bytes | None = None
+
+    @property
+    def public_key(self) -> bytes:
+        return bytes(SigningKey(self.signing_seed).verify_key)
 
     @property
     def fingerprint(self) -> str:
-        public = bytes(SigningKey(self.signing_seed).verify_key)
-        return sha256(b"emporion:secrets:" + public + self.pepper).hexdigest()
+        return sha256(b"emporion:secrets:" + self.public_key + self.pepper).hexdigest()
+
+    def in_force(self, fingerprint: str | None) -> "Secrets | None":
+        """These, or these after the rotation: whichever a database remembers. None where it remembers others."""
+        turned = None if self.next_seed is None else replace(self, signing_seed=self.next_seed)
+        return next((one for one in (self, turned) if one is not None and one.fingerprint == fingerprint), None)
 
 
 def read_secrets(settings: Settings) -> Secrets:
-    """The secrets in force; made on the first start of a SQLite installation."""
+    """The secrets as they are given; made on the first start of a SQLite installation. The database says whether the next seed is in force."""
+    following = settings.data_dir / NEXT
+    beside = _hex(following) if settings.signing_seed is None and following.exists() else None
     return Secrets(
         _given(settings.signing_seed) or _kept(settings, "signing_seed"),
         _given(settings.key_pepper) or _kept(settings, "key_pepper"),
+        _given(settings.next_signing_seed) or beside,
     )
 
 
-async def check_secrets(store: Store, secrets: Secrets) -> None:
-    """The database remembers a fingerprint: a process with other secrets must not serve it."""
+async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
+    """Those in force. The database remembers a fingerprint: a process with other secrets must not serve it."""
     kept = await store.write(lambda tx: _remembered(tx, "secrets", secrets.fingerprint), "check_secrets")
-    if kept != secrets.fingerprint:
+    found = secrets.in_force(kept)
+    if found is None:
         raise BadSettings(
             "the signing seed or the key pepper (EMPORION_SIGNING_SEED, EMPORION_KEY_PEPPER, or the files of these names in "
-            "the data folder) is not the one this database was made with: API keys and receipts would stop working"
+            "the data folder) is not the one this database was made with, or rotated to since: API keys and receipts would "
+            "stop working"
         )
+    return found
 
 
 async def check_brand(store: Store, brand: str) -> None:
@@ -81,11 +98,20 @@ def _kept(settings: Settings, name: str) -> bytes:
         if database is not None and database.exists():
             raise BadSettings(f"{path} is missing beside {database}: restore it, another one would lock everybody out")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(made, "w") as file:
-            file.write(os.urandom(32).hex())
-            file.flush()
-            os.fsync(file.fileno())
+        make_secret(path)
+    return _hex(path)
+
+
+def make_secret(path: Path) -> None:
+    """A new secret that is on the disk when this returns; only its owner reads it."""
+    made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(made, "w") as file:
+        file.write(os.urandom(32).hex())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _hex(path: Path) -> bytes:
     text = path.read_bytes().strip()
     if not HEX.fullmatch(text):
         raise BadSettings(f"{path} does not hold 64 hex characters: restore it, or this installation's keys are lost")

@@ -34,6 +34,8 @@ class Server(uvicorn.Server):
         config.http = bounded_http(service.house.docs_url)
         super().__init__(config)
         self.service, self.ready, self.opened = service, ready, AsyncExitStack()
+        self.key_replaced = False
+        service.replaced = self.end_with_its_key
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await self.opened.enter_async_context(self.service.running())
@@ -51,6 +53,12 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
         await self.opened.aclose()
 
+    def end_with_its_key(self) -> None:
+        """Answer what is being asked, and end: what this process would sign from now on holds nowhere."""
+        self.key_replaced = self.should_exit = True
+        if self.service.served is not None:
+            self.service.served.market.bell.close()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.service.served is not None:
             self.service.served.market.bell.close()
@@ -66,7 +74,12 @@ def serve(settings: Settings, with_sandbox: bool) -> None:
             chain, settings = start_chain(settings)
         service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
         ready = partial(settle_and_say, greeting(service, chain))
-        Server(uvicorn_config(service, settings), service, ready).run()
+        server = Server(uvicorn_config(service, settings), service, ready)
+        server.run()
+        if server.key_replaced:
+            raise BadSettings(
+                "the signing key was replaced (`emporion keys rotate`): start again to sign with the new one"
+            )
     except (BadSettings, SandboxRefused, Unavailable, OSError) as refused:
         print(str(refused), file=sys.stderr)
         raise SystemExit(2) from None

@@ -96,6 +96,7 @@ class Settings(BaseSettings):
     service_name: Annotated[str, AfterValidator(_brand)] = "service"
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
+    next_signing_seed: Hex32 | None = None
     operator_secret: str | None = Field(None, min_length=16, max_length=200)
     live_rpc_url: Url | None = None
     test_rpc_url: Url | None = None
@@ -131,6 +132,14 @@ class Settings(BaseSettings):
         if shared and not (self.signing_seed and self.key_pepper):
             raise ValueError(
                 "DATABASE_URL is not SQLite: set EMPORION_SIGNING_SEED and EMPORION_KEY_PEPPER too, alike in every process"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _next_beside_the_first(self) -> "Settings":
+        if self.next_signing_seed and not self.signing_seed:
+            raise ValueError(
+                "NEXT_SIGNING_SEED goes with EMPORION_SIGNING_SEED; `emporion keys rotate` makes one for a file"
             )
         return self
 

@@ -18,9 +18,12 @@ class Unreadable(Exception):
     """The file holds nothing to check; the message says why."""
 
 
-def verify(path: Path, now: datetime, trusted: str | None = None) -> int:
-    """Print one line for each signed document of the file (- is standard input); 0 when all hold, else 1."""
-    found = list(all_checked(_read(path), now, trusted))
+def verify(path: Path, now: datetime, trusted: str | None = None, retired: Path | None = None) -> int:
+    """Print one line for each signed document of the file (- is standard input); 0 when all hold, else 1.
+
+    `retired` is the market's retired-keys.json: what one of its keys signed does not hold.
+    """
+    found = list(all_checked(_read(path), now, trusted, _keys_of(retired) if retired else None))
     if not found:
         raise Unreadable(f"{path}: holds no signed receipt or attestation")
     for one in found:
@@ -29,6 +32,15 @@ def verify(path: Path, now: datetime, trusted: str | None = None) -> int:
     for did in signers if trusted is None else ():
         print(f"signed by {did}: compare it with extension.did of {SIGNER} at the market's own address, or pass --did")
     return 1 if any(one.fault for one in found) else 0
+
+
+def _keys_of(path: Path) -> dict[str, str]:
+    """The keys in a retired-keys.json, and when each was replaced."""
+    told = _read(path)
+    try:
+        return {str(key["did"]): str(key["retired_at"]) for key in told["keys"]}
+    except (KeyError, TypeError):
+        raise Unreadable(f"{path}: not the retired-keys.json of a market") from None
 
 
 def _line(one: Checked) -> str:

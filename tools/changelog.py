@@ -68,6 +68,8 @@ CHANGELOG = (
             "/docs/changelog tells this list, /docs/quickstart.md and its like are markdown whoever asks.",
             "An operation on its way out will say so for at least 180 days: Deprecation and Sunset headers over REST, deprecated in "
             "openapi.json and in a tool's _meta, a sentence in its description. None is.",
+            "The platform's signing key can be replaced: /.well-known/retired-keys.json lists the keys before it with their dates, and "
+            "verify_receipt answers valid false and names the retired key: fetch the document again.",
         ],
     ),
 )

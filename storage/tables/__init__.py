@@ -21,7 +21,7 @@ from storage.tables.disputes import (
     SeatRow,
     SeatStatus,
 )
-from storage.tables.door import AnswerRow, BodyRow, HouseRow, SignatureUseRow, WindowRow
+from storage.tables.door import AnswerRow, BodyRow, HouseRow, RetiredKeyRow, SignatureUseRow, WindowRow
 from storage.tables.events import EventRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, PromiseRow, ResultRow
@@ -94,6 +94,7 @@ __all__ = [
     "ReportRow",
     "ReputationRow",
     "ResultRow",
+    "RetiredKeyRow",
     "ReviewRow",
     "ScheduleRow",
     "ScheduleStatus",

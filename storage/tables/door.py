@@ -48,3 +48,11 @@ class SignatureUseRow(Row, name="signature_uses"):
 class HouseRow(Row, name="house"):
     name: Mapped[str] = mapped_column(primary_key=True)
     value: Mapped[str]
+
+
+class RetiredKeyRow(Row, name="retired_keys"):
+    """A key the platform signed with until it was replaced: what it signed holds no more."""
+
+    kid: Mapped[str] = mapped_column(primary_key=True)  # RFC 7638
+    public_key: Mapped[str]  # hex
+    retired_at: Mapped[datetime]

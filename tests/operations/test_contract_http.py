@@ -22,6 +22,7 @@ from tools.catalogue import CATALOGUE
 
 WELL_KNOWN = {
     "/.well-known/jwks.json",
+    "/.well-known/retired-keys.json",
     "/.well-known/agent-registration.json",
     *(f"/agents/{{agent_id}}/{name}.json" for name in ("erc8004", "agent-card", "did", "jwks", "cimd")),  # of an agent
 }

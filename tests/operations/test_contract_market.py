@@ -166,6 +166,7 @@ async def test_anybody_has_a_receipt_verified(trade: Trade) -> None:
         "reason": None,
         "kid": signature["kid"],
         "did": signature["did"],
+        "retired": None,
         "checked_at": stamp(trade.market.clock.now()),
     }
     for given in (signed, {"receipt": signed["receipt"], "signature": short}):

@@ -24,7 +24,8 @@ KINDS = {
     "words of ours": r"action|action_needed|available_actions|content_warnings|type|event_type|event_types|status|truncated"
     r"|tool|toolset|surfaces|scopes|chains|method|service|(current_)?version|supportedTrust|grant_types|default(In|Out)putModes",
 }
-OF_A_STANDARD = {"Service.name", "VersionedService.name", "PublicKey.kty", "PublicKey.crv", "PublicKey.x", "PublicKey.use", "PublicKey.alg"}  # fmt: skip
+JWK = {f"{name}.{field}" for name in ("PublicKey", "RetiredPlatformKey") for field in ("kty", "crv", "x", "use", "alg")}
+OF_A_STANDARD = {"Service.name", "VersionedService.name", *JWK}
 
 
 def record_types() -> list[Any]:

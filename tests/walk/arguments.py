@@ -326,6 +326,7 @@ PLAUSIBLE: dict[str, Make] = {
     "list_settlements": with_any(limit=[20, 1]),
     "verify_receipt": a_signed_receipt,
     "get_platform_keys": with_any(),
+    "get_retired_keys": with_any(),
     "get_inbox": with_any(),
     "start_thread": with_agent("to", body=TEXTS),
     "list_threads": with_any(kind=[None, "job", "direct"]),

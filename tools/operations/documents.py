@@ -16,6 +16,7 @@ from tools.registry import operation
 from tools.rules.keys import did_of, jwk_of
 from tools.steps.agents import find_agent
 from tools.steps.papers import agent_card, client_metadata, did_document, registration_file, service_file
+from tools.steps.signing import signer_in_force
 
 FETCHED = "a document, fetched by its path"
 KEPT_SECONDS = 300
@@ -53,7 +54,7 @@ def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
     agent, env = _named(ctx, ref), ref.env or Env.LIVE
     asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MOST_SKILLS}
     active = ctx.tx.all(listings_of_seller(True), **asked, status=ListingStatus.ACTIVE)
-    return agent_card(ctx.house, ctx.world.signer, agent, active, env)
+    return agent_card(ctx.house, signer_in_force(ctx), agent, active, env)
 
 
 @_document("GET /agents/{agent_id}/did.json")
@@ -83,7 +84,7 @@ def get_client_metadata(ctx: Context, ref: Named) -> ClientMetadata:
 )
 def get_service_registration(ctx: Context, _: NoArguments) -> RegistrationFile:
     """The ERC-8004 registration file of the market itself."""
-    return service_file(ctx.house, did_of(ctx.world.signer.public_key))
+    return service_file(ctx.house, did_of(signer_in_force(ctx).public_key))
 
 
 def _named(ctx: Context, ref: Named) -> AgentRow:

@@ -4,14 +4,15 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from storage.tables import AgentRow, WalletRow
+from storage.signers import retired_keys
+from storage.tables import AgentRow, RetiredKeyRow, WalletRow
 from tools.arguments import Arguments, NoArguments
 from tools.context import Context, Outside
 from tools.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.errors.base import Json
 from tools.rates import Rate
 from tools.records.base import stamp, stamp_or_none
-from tools.records.receipts import KeySet, PublicKey, SignedReceipt, Verification
+from tools.records.receipts import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey, SignedReceipt, Verification
 from tools.registry import operation
 from tools.rules.jobfacts import refund_expected
 from tools.rules.keys import did_of, jwk_of, verify_ed25519
@@ -19,7 +20,7 @@ from tools.rules.lifecycle import clocked
 from tools.steps.jobs import JobRef, SeenJob, find_mine
 from tools.steps.judging import measured
 from tools.steps.settlements import settlement_record
-from tools.steps.signing import how_to_verify, platform, sign
+from tools.steps.signing import how_to_verify, platform, sign, signer_in_force
 
 MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
@@ -69,18 +70,26 @@ async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
 def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
     """Check a receipt or attestation this market signed. Send the signed document whole, as you got it.
 
-    An attestation holds for 7 days: after that valid is false, and the reason says so.
+    An attestation holds for 7 days: after that valid is false, and the reason says so. What a key signed that was replaced since then is
+    not valid either, and retired names that key: fetch the document again.
     """
     kid, sig = given.signature.get("kid"), given.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
         raise InvalidRequest("signature needs the texts kid and sig", param="signature")
-    reason = _claim_fault(ctx, given.signature) or _fault(ctx, document, kid, sig) or _expiry(ctx, given)
-    key = jwk_of(ctx.world.signer.public_key)
+    public, retired = signer_in_force(ctx).public_key, _retired(ctx, document, kid, sig)
+    reason = (
+        _claim_fault(ctx, given.signature)
+        or (f"signed by a key that was replaced at {retired.retired_at}; fetch the document again" if retired else None)
+        or _fault(ctx, document, kid, sig)
+        or _expiry(ctx, given)
+    )
+    key = jwk_of(public)
     return Verification(
         valid=reason is None,
         reason=reason,
         kid=key["kid"],
-        did=did_of(ctx.world.signer.public_key),
+        did=did_of(public),
+        retired=retired,
         checked_at=stamp(ctx.now),
     )
 
@@ -90,7 +99,32 @@ def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verif
 )
 def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
     """The platform's public keys: receipts, webhooks and the agent card verify against them."""
-    return KeySet(keys=[PublicKey(**jwk_of(ctx.world.signer.public_key))])
+    return KeySet(keys=[PublicKey(**jwk_of(signer_in_force(ctx).public_key))])
+
+
+@operation(
+    "GET /.well-known/retired-keys.json",
+    auth="none",
+    toolset="market",
+    only_rest="a well-known document, fetched by its path",
+)
+def get_retired_keys(ctx: Context, _: NoArguments) -> RetiredKeySet:
+    """The keys the platform signed with before the one in jwks.json, and when each was replaced: what they signed is no longer valid."""
+    rows = sorted(ctx.tx.all(retired_keys), key=lambda row: (row.retired_at, row.kid), reverse=True)
+    return RetiredKeySet(keys=[_retired_record(row) for row in rows])
+
+
+def _retired(ctx: Context, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
+    """The replaced key that made this signature."""
+    row = ctx.tx.get(RetiredKeyRow, kid)
+    if row is None or not verify_ed25519(bytes.fromhex(row.public_key), document, sig):
+        return None
+    return _retired_record(row)
+
+
+def _retired_record(row: RetiredKeyRow) -> RetiredPlatformKey:
+    public = bytes.fromhex(row.public_key)
+    return RetiredPlatformKey(**jwk_of(public), did=did_of(public), retired_at=stamp(row.retired_at))
 
 
 def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:

@@ -30,18 +30,6 @@ class SignedReceipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """Whether a signed document holds."""
-
-    object: Literal["verification"] = "verification"
-    valid: bool
-    reason: Ours[str | None]
-    kid: str
-    did: str
-    checked_at: Stamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
     """An Ed25519 key as a JWK; kid is its RFC 7638 thumbprint."""
 
@@ -54,7 +42,35 @@ class PublicKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredPlatformKey(PublicKey):
+    """A key the platform signed with until it was replaced."""
+
+    did: str
+    retired_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Whether a signed document holds."""
+
+    object: Literal["verification"] = "verification"
+    valid: bool
+    reason: Ours[str | None]
+    kid: str
+    did: str
+    retired: Annotated[RetiredPlatformKey | None, Field(description="the key that did sign it, replaced since then")]
+    checked_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeySet:
     """The platform's public keys (RFC 7517, RFC 8037)."""
 
     keys: list[PublicKey]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredKeySet:
+    """The keys the platform signed with before, newest first, and when each was replaced."""
+
+    keys: list[RetiredPlatformKey]

@@ -1,7 +1,7 @@
 """Signed documents, checked with nothing but themselves: receipts and attestations, by the did:key inside their signature."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +10,8 @@ from tools.rules.keys import BadKey, jwk_of, public_key_from, verify_ed25519
 
 KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # the field, and the object that stands in it
 Json = Any  # a JSON value
+UNTRUSTED = "signed by another key than the one you trust"
+Retired = Mapping[str, str]  # the did:key of each key that was replaced, and when
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,12 @@ class Checked:
     fault: str | None
 
 
-def all_checked(value: Json, now: datetime, trusted: str | None = None) -> Iterator[Checked]:
+def all_checked(
+    value: Json, now: datetime, trusted: str | None = None, retired: Retired | None = None
+) -> Iterator[Checked]:
     """Every signed document in a JSON value, however deep, in its order; and each export that is not whole.
+
+    What one of the `retired` keys signed holds no more.
 
     Of an export only those the market put there: what others wrote into a job or a message may look like one.
     """
@@ -31,15 +37,22 @@ def all_checked(value: Json, now: datetime, trusted: str | None = None) -> Itera
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict) and one.get("object") == "export":
-            yield from _of_export(one, now, trusted)
+            yield from (_held(one, retired or {}) for one in _of_export(one, now, trusted))
         elif isinstance(one, dict):
             signed = "signature" in one and any(kind in one for kind in KINDS)
             if signed:
-                yield checked(one, now, trusted)
+                yield _held(checked(one, now, trusted), retired or {})
             known = {*KINDS, "signature"} if signed else ()
             waiting += _backwards(item for name, item in one.items() if name not in known)
         elif isinstance(one, list):
             waiting += _backwards(one)
+
+
+def _held(one: Checked, retired: Retired) -> Checked:
+    """With what is wrong with it because its key was replaced, unless it was wrong before."""
+    if one.did is None or one.did not in retired or one.fault not in (None, UNTRUSTED):
+        return one
+    return replace(one, fault=f"signed by a key that was replaced at {retired[one.did]}")
 
 
 def _backwards(items: Iterable[Json]) -> list[Json]:
@@ -77,7 +90,7 @@ def checked(document: dict[str, Json], now: datetime, trusted: str | None = None
     did = signature.get("did")
     fault = _signature_fault(body, signature) or _content_fault(kind, body, now)
     if fault is None and trusted is not None and did != trusted:
-        fault = "signed by another key than the one you trust"
+        fault = UNTRUSTED
     return Checked(kind, _about(body), did if isinstance(did, str) else None, fault)
 
 

@@ -1,16 +1,27 @@
 """What the platform signs: who it says it is, how to verify it, and the signature."""
 
+from storage.tables import RetiredKeyRow
 from tools.context import Context, Outside
+from tools.errors import TooBusy
 from tools.errors.base import Json
+from tools.ports import Signer
 from tools.records.receipts import Signature
 from tools.rules.canonical import canonical
 from tools.rules.keys import did_of, jwk_of
 
 
+def signer_in_force(ctx: Context) -> Signer:
+    """The platform's key. TooBusy where it was replaced and this process has not begun again with the new one yet."""
+    signer = ctx.world.signer
+    if ctx.tx.get(RetiredKeyRow, jwk_of(signer.public_key)["kid"]) is not None:
+        raise TooBusy("the platform's key was just replaced", retry_after_seconds=5)
+    return signer
+
+
 def sign(ctx: Context, document: dict[str, Json]) -> Signature:
     """The platform's signature over the canonical form of a document."""
-    public = ctx.world.signer.public_key
-    sig = ctx.world.signer.sign(canonical(document)).hex()
+    signer = signer_in_force(ctx)
+    public, sig = signer.public_key, signer.sign(canonical(document)).hex()
     return Signature(kid=jwk_of(public)["kid"], did=did_of(public), sig=sig)
 
 

@@ -1,0 +1,118 @@
+"""The platform's signing key replaced by another: the database says which is in force, and a process whose key is not ends.
+
+The new seed is on the disk, or with every process, before the database turns to it in one unit of work; the file of the old
+seed is written over only then. So wherever this breaks off, one of the two is in force, and whoever starts has it.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+import structlog
+
+from server.secrets import NEXT, Secrets, check_secrets, make_secret, read_secrets
+from server.settings import BadSettings, Settings
+from storage.open import open_store
+from storage.signers import remember, retired_keys
+from storage.store import Store
+from storage.tables import HouseRow, RetiredKeyRow
+from storage.unit import StorageError, Tx
+from tools.dispatch import Market
+from tools.rules.keys import did_of, jwk_of
+
+log = structlog.get_logger("emporion.keys")
+WATCH_SECONDS = 1.0
+
+
+async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
+    """Put the next key in force and retire the one before; both as did:key. BadSettings with a sentence where that cannot be."""
+    if settings.database_file is not None and not settings.database_file.exists():
+        raise BadSettings(f"{settings.database_file} is not there: there is no key to replace")
+    secrets = read_secrets(settings)
+    try:
+        store = open_store(settings.database)
+    except StorageError as error:
+        stop = "; stop the market, rotate, start it again" if settings.database_file else ""
+        raise BadSettings(f"database: {error}{stop}") from error
+    try:
+        old = await check_secrets(store, secrets)
+        finish_rotation(settings, old)
+        new = replace(old, signing_seed=_next_seed(settings))
+        await store.write(lambda tx: turn(tx, old, new, now), "rotate")
+        finish_rotation(settings, new)
+    finally:
+        store.close()
+    return did_of(new.public_key), did_of(old.public_key)
+
+
+def finish_rotation(settings: Settings, in_force: Secrets) -> None:
+    """The file of the seed that came into force takes the other's place; nothing where there is none."""
+    path = settings.data_dir / NEXT
+    if settings.signing_seed is None and path.exists() and read_secrets(settings).next_seed == in_force.signing_seed:
+        path.replace(settings.data_dir / "signing_seed")
+        _sync_folder(settings)
+
+
+async def until_replaced(market: Market, replaced: Callable[[], None]) -> None:
+    """Wait until the key this process signs with was retired by another process, and say so once."""
+    kid = _kid(market.world.signer.public_key)
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        with suppress(StorageError):
+            if await market.store.look(lambda tx: tx.get(RetiredKeyRow, kid)) is not None:
+                log.critical("the signing key was replaced; this process ends", kid=kid)
+                replaced()
+                return
+
+
+async def retired_count(store: Store) -> int:
+    return len(await store.look(lambda tx: tx.all(retired_keys)))
+
+
+def _next_seed(settings: Settings) -> bytes:
+    """The operator's, or a new one that is on the disk; one that was made before and never came into force is taken again."""
+    if settings.signing_seed is not None:
+        if settings.next_signing_seed is None:
+            raise BadSettings(
+                "EMPORION_SIGNING_SEED is set, so the new seed is yours to make and keep: set EMPORION_NEXT_SIGNING_SEED (64 hex, "
+                "`openssl rand -hex 32`) in every process, start them again, then rotate"
+            )
+        return bytes.fromhex(settings.next_signing_seed)
+    path, begun = settings.data_dir / NEXT, settings.data_dir / "signing_seed.new"
+    if not path.exists():
+        begun.unlink(missing_ok=True)
+        make_secret(begun)
+        begun.replace(path)  # so that it is there whole or not at all
+        _sync_folder(settings)
+    seed = read_secrets(settings).next_seed
+    assert seed is not None
+    return seed
+
+
+def turn(tx: Tx, old: Secrets, new: Secrets, now: datetime) -> None:
+    row = tx.get(HouseRow, "secrets", lock=True)
+    if row is None or row.value != old.fingerprint:
+        raise BadSettings("another rotation came first: nothing was changed")
+    if new.public_key == old.public_key:
+        raise BadSettings(
+            "EMPORION_NEXT_SIGNING_SEED is in force already: move it to EMPORION_SIGNING_SEED, and set another"
+        )
+    if tx.get(RetiredKeyRow, _kid(new.public_key)) is not None:
+        raise BadSettings("the next signing key was retired before: a key does not come back")
+    tx.run(remember, mark="secrets", instead=new.fingerprint)
+    tx.add(RetiredKeyRow(kid=_kid(old.public_key), public_key=old.public_key.hex(), retired_at=now))
+
+
+def _kid(public: bytes) -> str:
+    return jwk_of(public)["kid"]
+
+
+def _sync_folder(settings: Settings) -> None:
+    opened = os.open(settings.data_dir, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,11 @@
+"""Queries of the platform's own keys."""
+
+from sqlalchemy import bindparam, select, update
+
+from storage.query import Query
+from storage.tables import HouseRow, RetiredKeyRow
+
+retired_keys: Query[RetiredKeyRow] = Query(select(RetiredKeyRow).order_by(RetiredKeyRow.kid))
+remember: Query[None] = Query(
+    update(HouseRow.__table__).where(HouseRow.name == bindparam("mark")).values(value=bindparam("instead"))
+)
