@@ -63,7 +63,8 @@ class Front:
             return False
         if method == CALL:
             late = wire.waits(arrived) or wire.may_be_task(arrived)
-            return arrived.tool in self.names and arrived.bad is None and not late
+            given = isinstance(params.get("arguments"), dict | None)
+            return given and arrived.tool in self.names and arrived.bad is None and not late
         return len(arrived.view.toolsets) == 1  # so that few lists are kept
 
     async def _called(self, arrived: Arrived, params: dict[str, Any], version: str) -> bytes:

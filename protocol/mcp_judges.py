@@ -60,13 +60,13 @@ class Judges:
 
 
 def shape_of(arrived: Arrived) -> Shape:
-    """All that the judges look at: the method, the tool's name, that its arguments are an object, `_meta`, and some headers."""
+    """All that the judges look at: the method, the tool's name, what kind of value its arguments are, `_meta`, and some headers."""
     request: Any = arrived.request
     params: dict[str, Json] = request.get("params", {})
     told: dict[str, Json] = {
         **params,
         "of": (request["method"], request.get("jsonrpc")),
-        "arguments": type(params.get("arguments", {})) is dict,
+        "arguments": type(params.get("arguments", {})).__name__,
     }
     meta = params.get("_meta")
     if isinstance(meta, dict) and type(meta.get(TOKEN)) in (str, int):

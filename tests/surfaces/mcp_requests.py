@@ -282,6 +282,23 @@ def raw_bodies(version: str, _: str) -> Iterator[Posted]:
         ("response", plain.body, b'{"jsonrpc":"2.0","id":1,"result":{}}'),
     ):  # fmt: skip
         yield replace(plain, name=name, body=plain.body.replace(old, new), good=False)
+    for kind in (
+        "null",
+        "[1, 2]",
+        '[["a", "b"]]',
+        '"text"',
+        "5",
+        "true",
+        "false",
+        "[]",
+        '""',
+    ):  # null, which may be, comes first
+        yield replace(
+            plain,
+            name=f"arguments {kind}",
+            body=plain.body.replace(b'{"value": 1}', kind.encode()),
+            good=plain.good and kind == "null",
+        )
     yield replace(plain, name="blanks around", body=b" \n" + plain.body + b"\r\n ")
 
 
