@@ -155,6 +155,19 @@ async def test_an_authorization_sent_to_the_market_is_refused_with_what_to_send_
     assert "gasless" not in refused["seller"]
 
 
+async def test_where_nothing_could_be_verified_there_is_nothing_to_sign_either(trade: Trade) -> None:
+    _, buyer, job = await due(trade)
+    chains = trade.market.market.world.chains
+    trade.market.market.world = replace(trade.market.market.world, chains={})
+    answers = [
+        await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment_header=header)
+        for header in (False, True)
+    ]
+    trade.market.market.world = replace(trade.market.market.world, chains=chains)
+    assert [answer.status for answer in answers] == [502, 402]
+    assert not any(b"typed_data" in answer.body for answer in answers)
+
+
 @covers("payments.gasless", "payments.x402")
 async def test_how_to_pay_without_gas_is_told_before_anything_is_due(market: TestMarket) -> None:
     name_facilitator(market)

@@ -28,6 +28,7 @@ HOW = [
 CAVEATS = [
     "Sign what the terms show, at once: an authorization holds for 15 minutes.",
     "Signing the same terms again cannot pay twice: the nonce is made from the job and what is still due.",
+    "Between signing and valid_before send nothing else for the job: whoever holds what was signed may still send it, and you would pay twice.",
     "The facilitator can only send what was signed, to whom it was signed for. Never send a private key to anybody.",
 ]
 
@@ -66,7 +67,8 @@ def gasless_block(
         "signature_placeholder": PLACEHOLDER,
         "steps": HOW,
         "sign_with": SIGN_WITH,
-        "fallback": "If the facilitator fails, send an ordinary transfer: its hash pays as well.",
+        "fallback": "If the facilitator fails, wait until valid_before has passed; what was signed may still be sent until then. After "
+        "that an ordinary transfer pays as well, by its hash.",
     }
 
 

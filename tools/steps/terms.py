@@ -64,7 +64,7 @@ def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
     """The refusal of a payment authorization; the buyer of a job that is due is told how to send it by itself."""
     error = "payment authorizations are not relayed here"
     due = payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
-    if not due or ctx.agent != seen.row.buyer_id:
+    if not due or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
         return SettleItYourself(error)
     terms = payment_terms(ctx, seen)
     body = None if terms.gasless is None else terms.gasless["settle_body"]
