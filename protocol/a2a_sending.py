@@ -160,11 +160,12 @@ class Sending:
     def _waited(self, order: dict[str, Json]) -> tuple[dict[str, Json], int]:
         """An order, and how long its answer may wait: whoever knows `hire` says so in the order."""
         seconds = order.get(WAIT)
+        order = {name: value for name, value in order.items() if name != WAIT}
         if seconds is None:
             return order, self.waited_seconds
         if type(seconds) is not int or not 0 <= seconds <= MOST_WAITED:
             raise invalid(f"{WAIT}: must be a whole number, 0-{MOST_WAITED}", WAIT)
-        return {name: value for name, value in order.items() if name != WAIT}, seconds
+        return order, seconds
 
     async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
         """The task, once it has ended or waits for its buyer; after so many seconds as it stands."""

@@ -138,9 +138,9 @@ def taken(raw: bytes, call: Call) -> bytes:
     else:
         call.refusal = _within(bad, f"params.{name}." if call.over_rpc else f"{name}.", places, call.data)
         parse(json.dumps(body).encode(), MAX_DEPTH + ENVELOPE_DEPTH)
-    metadata = [
-        holder["metadata"] for holder in (params, message) if isinstance(holder, dict) and _has_metadata(holder)
-    ]
+    parts = message.get("parts") if isinstance(message, dict) else None
+    holders = (params, message, *(parts if isinstance(parts, list) else ()))
+    metadata = [holder["metadata"] for holder in holders if isinstance(holder, dict) and _has_metadata(holder)]
     talks = isinstance(message, dict) and bool(message.get("taskId"))
     _take_keys([*metadata, *_asked_in(call.data, talks)], call)
     call.metadata = message["metadata"] if isinstance(message, dict) and _has_metadata(message) else {}
@@ -216,7 +216,8 @@ def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Js
 
 
 def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Json]]:
-    """Where else a caller may write the reserved keys: beside and among a tool's arguments, in an order, in a step of a job.
+    """Where else a caller may write the reserved keys: beside and among a tool's arguments, in an order or a part of their own
+    beside one, in a step of a job.
 
     Whatever else a message to a task (`talks`) holds is for the other party.
     """
@@ -224,7 +225,7 @@ def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Js
         arguments = found.get("arguments")
         if "tool" in found:
             yield from (found, *([arguments] if isinstance(arguments, dict) else []))
-        elif found.keys() & (STEPS if talks else ORDERS):
+        elif found.keys() & (STEPS if talks else ORDERS) or (found and not talks and found.keys() <= RESERVED):
             yield found
 
 

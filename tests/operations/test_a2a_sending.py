@@ -142,6 +142,9 @@ async def test_an_order_may_say_itself_that_it_is_rehearsed_and_how_long_it_wait
     order = {"listing_id": (await trade.listing(seller))["id"], "input": INPUT}
     async with desk_of(trade, buyer) as desk:
         rehearsed = await desk.say(RPC_1, order | {"dry_run": True})
+        for parts in ((f"{order['listing_id']} guten Tag", {"dry_run": True}), (order, {"dry_run": True})):
+            beside = await desk.say(RPC_1, *parts)  # a part of its own, beside an order in words or data
+            assert beside.message["metadata"] == {"service/dryRun": True}
         assert await jobs_of(trade, buyer) == []
         refused = await desk.say(RPC_1, order | {"wait_seconds": 56})
         async with asyncio.timeout(10):  # nobody moves the clock: it would wait for ever
