@@ -362,6 +362,9 @@ async def test_an_owner_is_told_how_to_award_while_it_can_and_nobody_else_is(tra
     await propose(trade, await trade.agent("Cy"), posted, price=1)
     (award_one, given), _ = await shown(buyer)
     assert (award_one, given["proposal_id"]) == ("award_bounty", "<prp_…, from list_proposals>")
+    one = await trade.market.call("list_proposals", by=buyer, bounty_id=posted["id"], limit=1)
+    steps = [(step["tool"], step["arguments"].get("proposal_id")) for step in one["next_steps"]]
+    assert steps == [("award_bounty", "<prp_…, from list_proposals>"), ("close_bounty", None)], "the page is not all"
     await award(trade, buyer, posted, made)
     assert await shown(buyer) == []
 

@@ -141,16 +141,20 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
         has_more=more,
         next_cursor=cursor_to(outside, "list_proposals", asked, last, outside.caller.agent) if more else None,
         hint=None if page else "There is none here that you may see: a seller sees its own, the buyer all.",
-        next_steps=_decisions(asked.bounty_id, page) if open_to_me else [],
+        next_steps=_decisions(asked, page, more) if open_to_me else [],
     )
 
 
-def _decisions(bounty_id: str, page: list[Proposal]) -> list[Step]:
+def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
     """What the owner of an open bounty can do. No one of several proposals is put forward."""
     pending = [one.id for one in page if one.status == "pending"]
-    named = {"bounty_id": bounty_id, **({"proposal_id": pending[0]} if len(pending) == 1 else {})}
-    award = step("award_bounty", "Take the proposal you choose: its job begins.", **named) if pending else ()
-    return steps(award, step("close_bounty", "Take none, and no more of them.", bounty_id=bounty_id))
+    whole = asked.cursor is None and not more
+    named = {"bounty_id": asked.bounty_id, **({"proposal_id": pending[0]} if whole and len(pending) == 1 else {})}
+    award = step("award_bounty", "Take the proposal you choose: its job begins.", **named)
+    return steps(
+        award if pending or more else (),
+        step("close_bounty", "Take none, and no more of them.", bounty_id=asked.bounty_id),
+    )
 
 
 @operation(
