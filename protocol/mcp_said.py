@@ -95,7 +95,8 @@ class Telling:
 
     def tell(self, op: Operation, body: bytes, detail: str | None) -> Said:
         """The record `body` that this operation answered, as it was asked to be told; the same for whoever is answered with it."""
-        return self._kept(op, body, detail) if len(body) <= MOST_BYTES else self._told(op, body, detail)
+        kept = len(body) <= MOST_BYTES and not op.shows_secrets
+        return self._kept(op, body, detail) if kept else self._told(op, body, detail)
 
     def refuse(self, answer: Answer) -> Said:
         shown = self.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
