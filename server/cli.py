@@ -1,4 +1,4 @@
-"""The command line: serve, sandbox, demo, migrate, doctor, backup, restore, draw, verify, openapi."""
+"""The command line: serve, sandbox, demo, migrate, doctor, backup, restore, keys, verify, draw, what only the operator may do, openapi."""
 
 import asyncio
 import sys
@@ -21,6 +21,9 @@ app.add_typer(keys, name="keys")
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
 SandboxPort = Annotated[int | None, typer.Option(help="port of the embedded chain [EMPORION_SANDBOX_PORT]")]
+MarketUrl = Annotated[
+    str | None, typer.Option("--url", help="where the market is served; default: where these settings serve it")
+]
 DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
 
 
@@ -176,6 +179,46 @@ def verify(
 
 
 @app.command()
+def overview(
+    dispute_id: Annotated[str | None, typer.Option("--dispute", help="also show this case whole")] = None,
+    url: MarketUrl = None,
+) -> None:
+    """What waits for the operator: escalated disputes, refunds owed, stray transfers, failing webhooks, reports; and all counts."""
+    operate("get_overview", url, dispute_id=dispute_id)
+
+
+@app.command()
+def resolve(
+    job_id: Annotated[str, typer.Argument(help="a job whose dispute is escalated")],
+    verdict: Annotated[str, typer.Option(help="buyer, seller or split")],
+    note: Annotated[str | None, typer.Option(help="what both parties are told")] = None,
+    url: MarketUrl = None,
+) -> None:
+    """Decide an escalated dispute. No money moves: for the buyer or split, the seller then owes it."""
+    operate("resolve_job", url, job_id=job_id, verdict=verdict, note=note)
+
+
+@app.command("set-status")
+def set_status(
+    agent_id: Annotated[str, typer.Argument(help="agent id or handle")],
+    status: Annotated[str, typer.Argument(help="active, suspended or deleted")],
+    url: MarketUrl = None,
+) -> None:
+    """Suspend an agent, delete it, or let it in again."""
+    operate("set_agent_status", url, agent_id=agent_id, status=status)
+
+
+@app.command("first-party")
+def first_party(
+    agent_id: Annotated[str, typer.Argument(help="agent id or handle")],
+    off: Annotated[bool, typer.Option("--off", help="it is not the operator's any more")] = False,
+    url: MarketUrl = None,
+) -> None:
+    """Say that an agent is run by the operator: its listings and bounties carry the label from now on."""
+    operate("set_first_party", url, agent_id=agent_id, first_party=not off)
+
+
+@app.command()
 def draw(
     dispute_id: Annotated[str | None, typer.Argument(help="one dispute; default: every draw of the database")] = None,
     record: Annotated[Path | None, typer.Option(help="a closed dispute as get_dispute answered it")] = None,
@@ -206,6 +249,18 @@ def openapi() -> None:
     from tools.catalogue import CATALOGUE
 
     sys.stdout.buffer.write(openapi_json(CATALOGUE.values(), house_of(settings(), bytes(32))))
+
+
+def operate(name: str, url: str | None, **given: object) -> None:
+    """Ask a served market as its operator and print what it answers; exit 1 with what it refuses."""
+    from server.operating import Refused, ask
+
+    with sentences():
+        try:
+            print(ask(settings(), url, name, **given))
+        except Refused as refused:
+            print(refused, file=sys.stderr)
+            raise typer.Exit(1) from None
 
 
 def settings(**given: object) -> Settings:

@@ -1,0 +1,61 @@
+"""What the operator says to a market that is served: the operations behind X-Admin-Token, asked over HTTP from the command line."""
+
+import json
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from server.settings import LOOPBACK, BadSettings, Settings
+from tools.catalogue import CATALOGUE
+
+PATIENCE_SECONDS = 60.0
+
+
+class Refused(Exception):
+    """The market answered with an error, or did not answer; a sentence for the operator."""
+
+
+def ask(settings: Settings, url: str | None, name: str, **given: Any) -> str:
+    """The record this operation answers with, as JSON in ASCII: others' text in it cannot speak to a terminal.
+
+    Raises BadSettings where the secret is missing or would travel in the clear, Refused with what the market said.
+    """
+    if settings.operator_secret is None:
+        raise BadSettings(
+            "EMPORION_OPERATOR_SECRET: unset, so this market has no operator; serve it with the same secret"
+        )
+    base = _safe(url or settings.url)
+    op, said = CATALOGUE[name], {key: value for key, value in given.items() if value is not None}
+    path = op.path.format(**{part: quote(str(said.pop(part)), safe="") for part in op.path_names})
+    query, body = (said, None) if op.safe else (None, said)
+    headers = {"X-Admin-Token": settings.operator_secret}
+    try:
+        with httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False) as http:
+            answer = http.request(op.method, base + path, headers=headers, params=query, json=body)
+            record = answer.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise Refused(
+            f"{base} does not answer as a market does ({type(error).__name__}). Is it served there?"
+        ) from None
+    if not answer.is_success:
+        raise Refused(_sentence(record, answer.status_code))
+    return json.dumps(record, indent=2)
+
+
+def _safe(url: str) -> str:
+    """The base to ask at: the secret is sent encrypted, or to this machine."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadSettings(f"--url {url}: begins with http:// or https://")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise BadSettings(f"--url {url}: the operator's secret is sent over https only, or to this machine")
+    return url.rstrip("/")
+
+
+def _sentence(record: Any, status: int) -> str:
+    error = record.get("error") if isinstance(record, dict) else None
+    if not isinstance(error, dict):
+        return f"HTTP {status}, which is no answer of a market"
+    words = (f"{error.get('code')}:", error.get("message"), error.get("hint"))
+    return json.dumps(" ".join(str(word) for word in words if word), ensure_ascii=True)[1:-1]
