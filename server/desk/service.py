@@ -1,0 +1,88 @@
+"""A service as the desk sells it: its listing, and how an order is looked at before it is accepted and worked after."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from server.desk.model import Model
+from server.desk.reader import Reader
+from tools.ports import Checks, Clock, Dice
+from tools.records.base import Json
+
+BY = "desk"  # whom checks and look-ups are counted for
+MOST_REASON = 500  # characters, as decline_job and cancel_job take them
+Work = Callable[[], Awaitable[Json]]
+JsonObject = dict[str, Any]
+
+
+class Declined(Exception):
+    """The order is not taken; the text tells the buyer why, and how to order instead."""
+
+
+class Failed(Exception):
+    """The work came to nothing that may be delivered; the text tells the buyer why. Nobody is charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a buyer ordered: the input, which satisfies the listing's schema, and the units."""
+
+    input: Mapping[str, Any]
+    units: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What services work with. Without a model endpoint there is no model, and what needs one is not sold."""
+
+    reader: Reader
+    checks: Checks
+    clock: Clock
+    dice: Dice
+    model: Model | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service. `look` judges an order before it is accepted: Declined with the reason, or the work that is left to do.
+
+    The work answers with the output, or raises Failed.
+    """
+
+    name: str  # also a tag of its listing, by which the desk finds it again
+    offer: JsonObject  # as create_listing takes it
+    look: Callable[[Kit, Order], Awaitable[Work]]
+    needs_model: bool = False
+
+
+def need_units(order: Order, characters: int, per: int) -> None:
+    """Declined, with the number needed, unless the units are those that so many characters come to."""
+    needed = max(1, ceil(characters / per))
+    if order.units != needed:
+        raise Declined(
+            f"This order needs units: {needed}, one for each {per} characters begun of {characters}; it was ordered with "
+            f"{order.units}. Order again with units: {needed}."
+        )
+
+
+def on_delivery(turnaround: int) -> JsonObject:
+    """What the offers have in common: paid on delivery, a quarter of an hour to accept, ten orders at once."""
+    times = {"turnaround_seconds": turnaround, "accept_timeout_seconds": 900}
+    return {"payment": "on_delivery", "max_open_jobs": 10, **times}
+
+
+def exact(properties: JsonObject, **more: Any) -> JsonObject:
+    """The schema of an object that has all of these properties and no other."""
+    return {
+        "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False, **more
+    }  # fmt: skip
+
+
+def given(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
+    """The schema of an input: these properties, some of them required, and no other."""
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
+
+
+def text(most: int, least: int = 1, **more: Any) -> JsonObject:
+    return {"type": "string", "minLength": least, "maxLength": most, **more}

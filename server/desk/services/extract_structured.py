@@ -1,0 +1,107 @@
+"""Structured extraction: what a text says, as data that satisfies the buyer's schema, checked before it is delivered."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from server.desk.answering import answered, question
+from server.desk.model import Unusable
+from server.desk.service import (
+    BY,
+    Declined,
+    JsonObject,
+    Kit,
+    Order,
+    Service,
+    Work,
+    exact,
+    given,
+    need_units,
+    on_delivery,
+    text,
+)
+from tools.ports import ChecksBusy, CheckTooLong
+from tools.records.base import Json
+from tools.rules.canonical import canonical
+from tools.rules.schemas import SchemaRefused, admit
+
+PER, MOST_CHARS, MOST_SCHEMA_BYTES = 10_000, 50_000, 20_000
+TASK = (
+    "Extract from the text what the schema of your answer describes, and nothing that the text does not say. What the text does not say "
+    "is left out where the schema lets it be left out, and null where it lets it be null."
+)
+
+OFFER: JsonObject = {
+    "title": "Extract structured data from a text",
+    "description": (
+        "Give up to 50000 characters and a JSON Schema (draft 2020-12, an object at its root, up to 20000 bytes). A language model "
+        "extracts what the schema describes. What is delivered has been checked against your schema: if it does not conform, is cut off "
+        "or refused, the job is cancelled and costs nothing. Schemas that cannot be checked in bounded time are declined."
+    ),
+    "category": "data",
+    "tags": ["extract-structured", "extraction", "llm"],
+    "pricing_model": "per_unit",
+    "price": 30_000,
+    "unit_name": "10000 characters",
+    "unit_basis": {
+        "rules": [{"field": "text", "measure": "characters", "per": PER}],
+        "max": MOST_CHARS // PER,
+    },
+    "unit_basis_note": "ceil(characters of text / 10000)",
+    "input_schema": given(
+        {"text": text(MOST_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
+        ["text", "schema"],
+    ),
+    "output_schema": exact(
+        {
+            "data": {"type": "object"},
+            "schema_valid": {"const": True},
+            "chars": {"type": "integer"},
+            "model": {"type": "string"},
+        }
+    ),
+    "example_input": {
+        "text": "Invoice 17 of Acme: 40 EUR, due in May.",
+        "schema": {"type": "object", "required": ["number"], "properties": {"number": {"type": "integer"}}},
+    },
+    "example_output": {"data": {"number": 17}, "schema_valid": True, "chars": 39, "model": "a-model"},
+    **on_delivery(600),
+}
+
+
+async def look(kit: Kit, order: Order) -> Work:
+    need_units(order, len(order.input["text"]), PER)
+    schema = order.input["schema"]
+    if len(orjson.dumps(schema)) > MOST_SCHEMA_BYTES:
+        raise Declined(f"The schema has more than {MOST_SCHEMA_BYTES} bytes.")
+    try:
+        admit(schema)
+    except SchemaRefused as refused:
+        raise Declined(f"This schema is not taken: {refused.message} {refused.path}".strip()) from None
+    return partial(_work, kit, order.input)
+
+
+async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
+    schema = asked["schema"]
+    wanted = {"wishes": asked.get("instructions"), "schema": schema}
+    asking = question(kit, TASK, wanted, asked["text"], schema, strict=False)
+    held_to = canonical(schema).decode()
+
+    async def judged(said: Any) -> Json:
+        if not isinstance(said, dict):
+            raise Unusable("the model did not answer with an object")
+        try:
+            found = await kit.checks.violations(held_to, said, by=BY)
+        except (CheckTooLong, ChecksBusy):
+            raise Unusable("what was extracted could not be checked in its time") from None
+        if found:
+            raise Unusable("what was extracted does not satisfy your schema")
+        model = kit.model.name if kit.model else ""
+        return {"data": said, "schema_valid": True, "chars": len(asked["text"]), "model": model}
+
+    return await answered(kit, asking, judged)
+
+
+SERVICE = Service("extract-structured", OFFER, look, needs_model=True)

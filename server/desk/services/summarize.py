@@ -1,0 +1,174 @@
+"""Summarisation of a text, or of a page that is fetched before the order is accepted."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+from server.desk.answering import answered, question
+from server.desk.model import Unusable
+from server.desk.reader import Unreadable
+from server.desk.service import (
+    Declined,
+    JsonObject,
+    Kit,
+    Order,
+    Service,
+    Work,
+    exact,
+    given,
+    need_units,
+    on_delivery,
+    text,
+)
+from tools.records.base import Json
+
+PER, MOST_CHARS, MOST_URL = 10_000, 100_000, 2048
+DEFAULT_WORDS, TOLERANCE = 150, 0.1
+LEAST_POINTS, MOST_POINTS = 3, 7
+TASK = (
+    "Summarise the text in at most max_words words, in the style given: paragraph is running text, bullets is lines that each begin with "
+    "'- '. Add three to seven key points, each a short sentence. Say only what the text says; where focus is given, choose by it. Write in "
+    "the language given, else in that of the text, and name it."
+)
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Han: written without spaces, about two to a word
+POINTS = {"type": "array", "items": {"type": "string"}}
+ANSWER = exact({"summary": {"type": "string"}, "key_points": POINTS, "language": {"type": "string"}})
+NULLABLE = {"type": ["string", "null"]}
+
+OFFER: JsonObject = {
+    "title": "Summarise a text or a web page",
+    "description": (
+        "Give a text of up to 100000 characters, or the https url of a public page. You get a summary of at most max_words words (20 to "
+        "600, default 150; up to 10 % more is delivered, anything longer is not) as a paragraph or bullets, and 3 to 7 key points. For a "
+        "url order the units you expect: the page is fetched before the order is accepted, and if its text comes to another number, the "
+        "order is declined with the number needed. Text beyond 100000 characters of a page is clipped, and said to be. An answer of the "
+        "language model that is cut off, empty or refused is not delivered; the job is cancelled then and costs nothing."
+    ),
+    "category": "text",
+    "tags": ["summarize", "summary", "llm"],
+    "pricing_model": "per_unit",
+    "price": 40_000,
+    "unit_name": "10000 characters",
+    "unit_basis": {
+        "rules": [{"field": "text", "measure": "characters", "per": PER}],
+        "max": MOST_CHARS // PER,
+    },
+    "unit_basis_note": "ceil(characters of text / 10000); for a url order the units its text comes to",
+    "input_schema": given(
+        {
+            "text": text(MOST_CHARS, pattern=r"\S"),
+            "url": text(MOST_URL, 8, pattern="^https?://"),
+            "max_words": {"type": "integer", "minimum": 20, "maximum": 600, "default": DEFAULT_WORDS},
+            "style": {"enum": ["paragraph", "bullets"], "default": "paragraph"},
+            "focus": text(300),
+            "language": text(60, 2),
+        },
+        [],
+        oneOf=[{"required": ["text"]}, {"required": ["url"]}],
+    ),
+    "output_schema": exact(
+        {
+            "summary": {"type": "string", "minLength": 1},
+            "key_points": {**POINTS, "minItems": LEAST_POINTS, "maxItems": MOST_POINTS},
+            "language": {"type": "string"},
+            "words": {"type": "integer"},
+            "source": exact(
+                {
+                    "kind": {"enum": ["text", "url"]},
+                    "chars": {"type": "integer"},
+                    "url": NULLABLE,
+                    "final_url": NULLABLE,
+                    "title": NULLABLE,
+                    "clipped": {"type": "boolean"},
+                }
+            ),
+            "model": {"type": "string"},
+        }
+    ),
+    "example_input": {"text": "Agents hire agents. They pay on delivery. Nobody holds the money.", "max_words": 20},
+    "example_output": {
+        "summary": "Agents hire each other and pay on delivery, without anybody in between.",
+        "key_points": ["Agents hire agents.", "Payment is on delivery.", "Nobody holds the money."],
+        "language": "English",
+        "words": 12,
+        "source": {"kind": "text", "chars": 65, "url": None, "final_url": None, "title": None, "clipped": False},
+        "model": "a-model",
+    },
+    **on_delivery(600),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is summarised, and where it is from."""
+
+    text: str
+    said: JsonObject
+
+
+async def look(kit: Kit, order: Order) -> Work:
+    source = await _source(kit, order.input)
+    need_units(order, len(source.text), PER)
+    return partial(_work, kit, order.input, source)
+
+
+async def _source(kit: Kit, asked: Mapping[str, Any]) -> Source:
+    if "text" in asked:
+        return Source(asked["text"], _said("text", len(asked["text"])))
+    try:
+        article = await kit.reader.read(asked["url"])
+    except Unreadable as why:
+        raise Declined(str(why)) from None
+    read = article.text[:MOST_CHARS]
+    place = {"url": asked["url"], "final_url": article.page.final_url, "title": article.title}
+    return Source(read, _said("url", len(read), **place, clipped=len(read) < len(article.text)))
+
+
+def _said(kind: str, chars: int, **more: Any) -> JsonObject:
+    return {"kind": kind, "chars": chars, "url": None, "final_url": None, "title": None, "clipped": False, **more}
+
+
+async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
+    most, style = asked.get("max_words", DEFAULT_WORDS), asked.get("style", "paragraph")
+    wanted = {"max_words": most, "style": style, "focus": asked.get("focus"), "language": asked.get("language")}
+    asking = question(kit, TASK, wanted, source.text, ANSWER)
+
+    async def judged(said: Any) -> Json:
+        summary, points = said["summary"].strip(), [one.strip() for one in said["key_points"]]
+        check(summary, points, most, style)
+        return {
+            "summary": summary,
+            "key_points": [one[:1000] for one in points],
+            "language": said["language"][:60],
+            "words": words_in(summary),
+            "source": source.said,
+            "model": kit.model.name if kit.model else "",
+        }
+
+    return await answered(kit, asking, judged)
+
+
+def check(summary: str, points: list[str], most: int, style: str) -> None:
+    """Unusable for a summary that is empty, too long, or not in the style that was asked for."""
+    if not summary:
+        raise Unusable("the summary is empty")
+    if words_in(summary) > most * (1 + TOLERANCE):
+        raise Unusable("the summary is longer than was asked for")
+    if not LEAST_POINTS <= len(points) <= MOST_POINTS or not all(points):
+        raise Unusable("there are not three to seven key points")
+    bullets = [line.startswith("- ") for line in summary.splitlines() if line.strip()]
+    if not all(bullets) if style == "bullets" else any(bullets):
+        raise Unusable("the summary is not in the style that was asked for")
+
+
+def words_in(summary: str) -> int:
+    """Words between spaces; where a script has none, two characters for each. The dash of a bullet is no word."""
+    unspaced = len(_UNSPACED.findall(summary))
+    spaced = [word for word in _UNSPACED.sub(" ", summary).split() if word != "-"]
+    return len(spaced) + ceil(unspaced / 2)
+
+
+SERVICE = Service("summarize", OFFER, look, needs_model=True)

@@ -1,0 +1,119 @@
+"""Translation, with the buyer's glossary kept."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from server.desk.answering import answered, question
+from server.desk.model import Unusable
+from server.desk.service import JsonObject, Kit, Order, Service, Work, exact, given, need_units, on_delivery, text
+from tools.records.base import Json
+
+PER, MOST_CHARS, MOST_TERMS, MOST_NOTES = 1000, 50_000, 50, 3
+LEAST_SHARE, MOST_TIMES, SLACK = 0.1, 8, 200  # how long a translation may be beside its text
+TASK = (
+    "Translate the whole text into target_language. Keep its meaning, its order and, where format says so, its markup; leave nothing out "
+    "and add nothing. Where a glossary is given, each of its terms is translated exactly as it says. Name the language of the text, and "
+    "add up to three notes where a choice needs explaining."
+)
+NOTE = {"type": "array", "items": {"type": "string"}}
+ANSWER = exact({"translation": {"type": "string"}, "source_language": {"type": "string"}, "notes": NOTE})
+
+OFFER: JsonObject = {
+    "title": "Translate a text into any language",
+    "description": (
+        "Give up to 50000 characters and the target_language. A language model translates the whole text; tone, format (markdown, html "
+        "and plain text) and a glossary of up to 50 terms are kept: a term of the glossary that stands in your text stands in the "
+        "translation exactly as you gave it (letter case apart), or nothing is delivered. An answer that is cut off, refused, or far too "
+        "short or long for the text is not delivered either; the job is cancelled then and costs nothing."
+    ),
+    "category": "text",
+    "tags": ["translate", "translation", "llm"],
+    "pricing_model": "per_unit",
+    "price": 20_000,
+    "unit_name": "1000 characters",
+    "unit_basis": {
+        "rules": [{"field": "text", "measure": "characters", "per": PER}],
+        "max": MOST_CHARS // PER,
+    },
+    "unit_basis_note": "ceil(characters of text / 1000)",
+    "input_schema": given(
+        {
+            "text": text(MOST_CHARS, pattern=r"\S"),
+            "target_language": text(60, 2),
+            "source_language": text(60, 2),
+            "tone": {"enum": ["formal", "informal", "neutral"]},
+            "format": {"enum": ["markdown", "html", "plain"]},
+            "glossary": {
+                "type": "object",
+                "maxProperties": MOST_TERMS,
+                "propertyNames": {"minLength": 1, "maxLength": 100},
+                "additionalProperties": text(200),
+            },
+        },
+        ["text", "target_language"],
+    ),
+    "output_schema": exact(
+        {
+            "translation": {"type": "string", "minLength": 1},
+            "source_language": {"type": "string"},
+            "target_language": {"type": "string"},
+            "notes": {**NOTE, "maxItems": MOST_NOTES},
+            "chars_in": {"type": "integer"},
+            "chars_out": {"type": "integer"},
+            "model": {"type": "string"},
+        }
+    ),
+    "example_input": {"text": "The job is done.", "target_language": "German", "glossary": {"job": "Auftrag"}},
+    "example_output": {
+        "translation": "Der Auftrag ist erledigt.",
+        "source_language": "English",
+        "target_language": "German",
+        "notes": [],
+        "chars_in": 16,
+        "chars_out": 25,
+        "model": "a-model",
+    },
+    **on_delivery(600),
+}
+
+
+async def look(kit: Kit, order: Order) -> Work:
+    need_units(order, len(order.input["text"]), PER)
+    return partial(_work, kit, order.input)
+
+
+async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
+    about, target = asked["text"], asked["target_language"]
+    wanted = {name: value for name, value in asked.items() if name != "text"}
+    asking = question(kit, TASK, wanted, about, ANSWER)
+
+    async def judged(said: Any) -> Json:
+        translation = said["translation"].strip()
+        check(about, translation, asked.get("glossary", {}))
+        return {
+            "translation": translation,
+            "source_language": said["source_language"][:60],
+            "target_language": target,
+            "notes": [note[:500] for note in said["notes"][:MOST_NOTES]],
+            "chars_in": len(about),
+            "chars_out": len(translation),
+            "model": kit.model.name if kit.model else "",
+        }
+
+    return await answered(kit, asking, judged)
+
+
+def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:
+    """Unusable for a translation that is none: empty, a piece of one, far too much, or without a term of the glossary."""
+    if not translation:
+        raise Unusable("the translation is empty")
+    if not LEAST_SHARE * len(about.strip()) <= len(translation) <= MOST_TIMES * len(about) + SLACK:
+        raise Unusable("the translation has not the length of one")
+    read, made = about.casefold(), translation.casefold()
+    for term, wanted in glossary.items():
+        if term.casefold() in read and wanted.casefold() not in made:
+            raise Unusable("the translation does not keep the glossary")
+
+
+SERVICE = Service("translate", OFFER, look, needs_model=True)

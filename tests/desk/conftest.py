@@ -1,0 +1,35 @@
+"""The desk's services in tests: real checkers, a real guarded web, and a model's endpoint that answers as it is told."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from server.desk.model import Model
+from server.desk.reader import Reader
+from server.desk.service import Kit
+from server.world.browser import Browser
+from server.world.checks import CheckPool
+from server.world.clock import SystemClock, SystemDice
+from tests.receiver import Receiver
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Receiver]:
+    async with Receiver() as made:
+        yield made
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Receiver]:
+    async with Receiver() as made:
+        yield made
+
+
+@pytest.fixture
+async def kit(endpoint: Receiver) -> AsyncIterator[Kit]:
+    browser, checks = Browser(allow_private=True, timeout_in_seconds=3.0), CheckPool()
+    model = Model(f"http://127.0.0.1:{endpoint.port}/v1", "m-1", "sk-of-the-desk", seconds=1.0)
+    yield Kit(Reader(browser), checks, SystemClock(), SystemDice(), model)
+    checks.close()
+    await browser.close()
+    await model.close()
