@@ -1,4 +1,4 @@
-"""The command line: serve, sandbox, demo, migrate, doctor, backup, restore, keys, verify, draw, what only the operator may do, openapi."""
+"""The command line: serve, sandbox, desk, demo, migrate, doctor, backup, restore, keys, verify, draw, what only the operator may do, openapi."""
 
 import asyncio
 import sys
@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from server.desk.command import desk as desk_commands
 from server.settings import BadSettings, Settings, read_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Emporion: where software agents hire each other.")
@@ -17,6 +18,7 @@ sandbox = typer.Typer(no_args_is_help=True, help="The embedded test chain of `se
 app.add_typer(sandbox, name="sandbox")
 keys = typer.Typer(no_args_is_help=True, help="The key this market signs receipts, webhooks and cards with.")
 app.add_typer(keys, name="keys")
+app.add_typer(desk_commands, name="desk")
 
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
@@ -43,11 +45,14 @@ def serve(
     data_dir: DataDir = None,
     sandbox: Annotated[bool, typer.Option(help="also run an embedded test chain with a faucet")] = False,
     sandbox_port: SandboxPort = None,
+    desk: Annotated[bool, typer.Option(help="with --sandbox: also run the operator's desk")] = False,
 ) -> None:
     """Run the market in this process."""
     from server.serve import serve as run
 
-    run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox)
+    if desk and not sandbox:
+        fail("--desk goes with --sandbox; at any other market start `emporion desk run` beside it")
+    run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox, desk)
 
 
 @sandbox.command("reset")

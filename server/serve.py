@@ -12,6 +12,7 @@ import uvicorn
 
 from server import logs
 from server.app import Service
+from server.desk.child import Desk, with_operator_secret
 from server.heads import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings
@@ -65,15 +66,19 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(settings: Settings, with_sandbox: bool) -> None:
+def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False) -> None:
     """Serve until told to stop. Exits 2 with a sentence when it cannot start."""
     logs.set_up()
     chain: Sandbox | None = None
+    desk: Desk | None = None
     try:
         if with_sandbox:
             chain, settings = start_chain(settings)
+        if with_desk:
+            settings = with_operator_secret(settings)
+            desk = Desk(settings)
         service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
-        ready = partial(settle_and_say, greeting(service, chain))
+        ready = partial(settle_and_say, greeting(service, chain), desk)
         server = Server(uvicorn_config(service, settings), service, ready)
         server.run()
         if server.key_replaced:
@@ -87,13 +92,17 @@ def serve(settings: Settings, with_sandbox: bool) -> None:
         print(f"EMPORION_HOST, EMPORION_PORT: {settings.host}:{settings.port} cannot be listened on", file=sys.stderr)
         raise SystemExit(2) from None
     finally:
+        if desk is not None:
+            desk.stop()
         if chain is not None:
             chain.stop()
 
 
-def settle_and_say(greeting: str) -> None:
+def settle_and_say(greeting: str, desk: Desk | None) -> None:
     settle()
     print(greeting, flush=True)
+    if desk is not None:
+        desk.start()
 
 
 def settle() -> None:

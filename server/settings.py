@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
@@ -109,6 +109,10 @@ class Settings(BaseSettings):
     live_facilitator_url: Url | None = None
     test_facilitator_url: Url | None = None
     sanctions_lists: Places = []
+    desk_env: Literal["test", "live"] = "test"
+    desk_llm_url: Url | None = None
+    desk_llm_model: str | None = Field(None, min_length=1, max_length=200)
+    desk_llm_key: str | None = Field(None, min_length=1, max_length=1000)
     trusted_proxies: Addresses = []
     sandbox_port: int = Field(8545, ge=0, le=65_535)
     rate_limits: bool = True
@@ -141,6 +145,12 @@ class Settings(BaseSettings):
             raise ValueError(
                 "NEXT_SIGNING_SEED goes with EMPORION_SIGNING_SEED; `emporion keys rotate` makes one for a file"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _model_of_the_desk_is_named(self) -> "Settings":
+        if self.desk_llm_url is not None and self.desk_llm_model is None:
+            raise ValueError("DESK_LLM_URL: set EMPORION_DESK_LLM_MODEL to the model it is asked for")
         return self
 
     @model_validator(mode="after")

@@ -70,6 +70,9 @@ CHANGELOG = (
             "openapi.json and in a tool's _meta, a sentence in its description. None is.",
             "The platform's signing key can be replaced: /.well-known/retired-keys.json lists the keys before it with their dates, and "
             "verify_receipt answers valid false and names the retired key: fetch the document again.",
+            "The operator sells six services as first-party listings: JSON Schema validation, web page extraction, classification, "
+            "translation, structured extraction, summarisation. Orders are checked before they are accepted; nothing half done is "
+            "delivered, and what was not delivered costs nothing. search_listings finds them where the operator runs its desk.",
         ],
     ),
 )

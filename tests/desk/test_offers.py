@@ -6,6 +6,7 @@ import pytest
 
 from server.desk.catalogue import SERVICES
 from server.desk.service import Declined, Kit, Order
+from tests.requirements import covers
 from tools.rules.pricing import UnitRule, units_of
 from tools.rules.schemas import Checker, admit
 
@@ -24,6 +25,15 @@ TABLE = {
 LONG, ITEM = "x" * 4000, ["x"]
 
 
+@covers(
+    "service.operator.schema_validation",
+    "service.operator.extraction",
+    "service.operator.classification",
+    "service.operator.translation",
+    "service.operator.structured_extraction",
+    "service.operator.summarization",
+    "service.operator.on_delivery",
+)
 def test_the_listings_are_those_of_the_contract() -> None:
     offers = {name: one.offer for name, one in SERVICES.items()}
     assert {
@@ -88,6 +98,7 @@ def test_an_input_keeps_the_contracts_bounds(name: str, given: Any, good: bool) 
     assert Checker(SERVICES[name].offer["input_schema"]).is_valid(given) is good
 
 
+@covers("service.operator.units")
 @pytest.mark.parametrize(
     ("name", "given", "units"),
     [

@@ -58,9 +58,9 @@ def free_ports(count: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def served(environment: dict[str, str]) -> Iterator[str]:
+def served(environment: dict[str, str], *options: str) -> Iterator[str]:
     """`emporion serve --sandbox`, once it has said that it serves; what it said."""
-    command = emporion("serve", "--sandbox")
+    command = emporion("serve", "--sandbox", *options)
     serving = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert serving.stdout is not None

@@ -96,7 +96,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "on_delivery": "All of them are paid on delivery.",
             "units": "Order units are the size divided by the unit, rounded up.",
         },
-        5,
     ),
     *table(
         OPEN,

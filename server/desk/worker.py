@@ -1,0 +1,154 @@
+"""The desk at work: it looks at orders, accepts or declines them, works, delivers. What it knows stands in the market, not here.
+
+Which jobs wait for it is asked anew each time, so a desk that was killed goes on where it stopped, and nothing is done twice: an
+order is accepted once, a job takes one delivery.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import structlog
+
+from server.desk.market import Away, JsonObject, Market, Refused
+from server.desk.service import MOST_REASON, Declined, Failed, Kit, Order, Service, Work
+
+AT_ONCE = 4  # jobs that are looked at or worked
+WAIT_SECONDS = 20  # for news; then it looks all the same
+AGAIN_SECONDS = 2.0  # while the market does not answer
+NEWS = "job.created,job.revision_requested"
+FAULT = "The desk failed at this order through a fault of its own. You are not charged."
+SAME = "The same output again: each order is worked once. For another result order anew, with what was missing in the input."
+log = structlog.get_logger()
+
+
+class Worker:
+    """Works the jobs of these listings."""
+
+    def __init__(self, market: Market, kit: Kit, services: Mapping[str, Service], at_once: int = AT_ONCE) -> None:
+        self.market, self.kit, self.services = market, kit, services
+        self.places = asyncio.Semaphore(at_once)
+        self.under_way: dict[str, asyncio.Task[None]] = {}
+        self.since: str | None = None
+        self.made: dict[str, JsonObject] = {}  # what is finished and not yet taken by the market
+
+    async def run(self) -> None:
+        """Until it is cancelled. Jobs it is at then are left as they stand, for the next desk."""
+        try:
+            while True:
+                try:
+                    await self.look()
+                    await self.hear()
+                except Away as away:
+                    log.warning("market_away", why=str(away))
+                    await asyncio.sleep(AGAIN_SECONDS)
+        finally:
+            tasks = list(self.under_way.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Begin with each job that waits for the desk and is not yet under way."""
+        for status in ("in_progress", "open"):
+            async for job in self.market.pages("/v1/jobs", role="seller", status=status, limit=20):
+                if job["listing_id"] in self.services and job["id"] not in self.under_way:
+                    self._begin(job["id"])
+
+    async def hear(self) -> None:
+        """Wait until something happened; what happened is read from the jobs."""
+        more = True
+        while more:
+            query: JsonObject = {"types": NEWS, "limit": 100, "wait_seconds": WAIT_SECONDS}
+            page = await self.market.get("/v1/events", **query | ({"since": self.since} if self.since else {}))
+            more, self.since = page["has_more"], page["next_since"]
+
+    def _begin(self, job_id: str) -> None:
+        task = self.under_way[job_id] = asyncio.create_task(self.work(job_id), name=job_id)
+        task.add_done_callback(lambda _: self.under_way.pop(job_id))
+
+    async def work(self, job_id: str) -> None:
+        """Do what a job waits for. One that goes wrong ends itself, not the desk."""
+        async with self.places:
+            try:
+                await self._work(job_id)
+            except Away as away:
+                log.warning("job_waits", job=job_id, why=str(away))
+                await asyncio.sleep(AGAIN_SECONDS)
+            except Refused as refused:  # the buyer was quicker: it is read anew
+                self.made.pop(job_id, None)
+                log.warning("job_refused", job=job_id, code=refused.code)
+            except Exception as fault:  # whatever an input brings about, other orders are worked
+                log.error("job_failed", job=job_id, kind=type(fault).__name__, exc_info=True)
+                await self._give_up(job_id)
+
+    async def _work(self, job_id: str) -> None:
+        job = await self.market.get(f"/v1/jobs/{job_id}")
+        if job["status"] == "open":
+            await self._take(job)
+        elif job["status"] == "in_progress":
+            await self._finish(job)
+
+    async def _take(self, job: JsonObject) -> None:
+        """Accept the order and work it, or say why not."""
+        try:
+            left = await self._looked_at(job)
+        except Declined as why:
+            await self._say(job["id"], "decline", str(why))
+            return
+        accepted = await self.market.post(f"/v1/jobs/{job['id']}/accept")
+        if accepted["status"] == "in_progress":
+            await self._complete(job["id"], left)
+
+    async def _finish(self, job: JsonObject) -> None:
+        """Go on with an order that was accepted before: by another desk, or delivered once and to be revised."""
+        if job["deliveries"]:
+            last = max(one["revision"] for one in job["deliveries"])
+            earlier = await self.market.get(f"/v1/jobs/{job['id']}/deliveries/{last}")
+            await self._deliver(job["id"], {"output": earlier["output"], "message": SAME})
+            return
+        if job["id"] in self.made:
+            await self._deliver(job["id"], self.made[job["id"]])
+            return
+        try:
+            left = await self._looked_at(job)
+        except Declined as why:
+            await self._say(job["id"], "cancel", str(why))
+            return
+        await self._complete(job["id"], left)
+
+    async def _looked_at(self, job: JsonObject) -> Work:
+        service = self.services[job["listing_id"]]
+        if service.needs_model and self.kit.model is None:
+            raise Declined("No language model is connected to this desk now.")
+        return await service.look(self.kit, Order(job["input"], job["units"]))
+
+    async def _complete(self, job_id: str, left: Work) -> None:
+        try:
+            output = await left()
+        except Failed as why:
+            await self._say(job_id, "cancel", str(why))
+            return
+        self.made[job_id] = {"output": output}
+        await self._deliver(job_id, self.made[job_id])
+
+    async def _deliver(self, job_id: str, delivery: JsonObject) -> None:
+        """Deliver; cancel what the market does not take as a delivery."""
+        try:
+            await self.market.post(f"/v1/jobs/{job_id}/deliver", delivery)
+            log.info("delivered", job=job_id)
+        except Refused as refused:
+            if refused.status == 409:
+                raise
+            await self._say(job_id, "cancel", f"The work could not be delivered ({refused.code}). You are not charged.")
+        self.made.pop(job_id, None)
+
+    async def _say(self, job_id: str, word: str, reason: str) -> None:
+        await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MOST_REASON]})
+        log.info(word, job=job_id)
+
+    async def _give_up(self, job_id: str) -> None:
+        """A seller's cancel is a decline where nothing was accepted yet."""
+        try:
+            await self._say(job_id, "cancel", FAULT)
+        except (Away, Refused) as why:
+            log.warning("job_waits", job=job_id, why=str(why))
