@@ -56,10 +56,8 @@ class Reader:
         page = await self._fetched(url)
         if page.status != 200:
             raise Unreadable(f"The page answers HTTP {page.status}.")
-        if page.kind not in KINDS:
-            raise Unreadable(
-                f"The page is no HTML and no plain text: {page.kind[:80] or 'it does not say what it is'}."
-            )
+        if page.kind not in KINDS:  # not quoted: the sentence is ours, the header a stranger's
+            raise Unreadable("The page is no HTML and no plain text, by its content-type.")
         if b"\0" in page.body:
             raise Unreadable("The page holds binary data.")
         async with self.turns:
@@ -96,9 +94,10 @@ async def extracted(page: Page, wall_seconds: float = WALL_SECONDS) -> dict[str,
     except TimeoutError:
         return None
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        await child.wait()
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
 
 
 async def _talk(child: asyncio.subprocess.Process, asked: bytes) -> dict[str, Any] | None:

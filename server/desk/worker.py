@@ -12,11 +12,12 @@ import structlog
 from server.desk.market import Away, JsonObject, Market, Refused
 from server.desk.service import MOST_REASON, Declined, Failed, Kit, Order, Service, Work
 
-AT_ONCE = 4  # jobs that are looked at or worked
+AT_ONCE = 4  # jobs that are looked at or worked, of services with a model and of those without
 WAIT_SECONDS = 20  # for news; then it looks all the same
 AGAIN_SECONDS = 2.0  # while the market does not answer
 NEWS = "job.created,job.revision_requested"
 FAULT = "The desk failed at this order through a fault of its own. You are not charged."
+UNSAID = "This input cannot be worked; why cannot be said here, for it would quote what looks like a secret. You are not charged."
 SAME = "The same output again: each order is worked once. For another result order anew, with what was missing in the input."
 log = structlog.get_logger()
 
@@ -26,7 +27,7 @@ class Worker:
 
     def __init__(self, market: Market, kit: Kit, services: Mapping[str, Service], at_once: int = AT_ONCE) -> None:
         self.market, self.kit, self.services = market, kit, services
-        self.places = asyncio.Semaphore(at_once)
+        self.places = {slow: asyncio.Semaphore(at_once) for slow in (False, True)}  # nobody waits behind a slow model
         self.under_way: dict[str, asyncio.Task[None]] = {}
         self.since: str | None = None
         self.made: dict[str, JsonObject] = {}  # what is finished and not yet taken by the market
@@ -51,8 +52,9 @@ class Worker:
         """Begin with each job that waits for the desk and is not yet under way."""
         for status in ("in_progress", "open"):
             async for job in self.market.pages("/v1/jobs", role="seller", status=status, limit=20):
-                if job["listing_id"] in self.services and job["id"] not in self.under_way:
-                    self._begin(job["id"])
+                service = self.services.get(job["listing_id"])
+                if service is not None and job["id"] not in self.under_way:
+                    self._begin(job["id"], service)
 
     async def hear(self) -> None:
         """Wait until something happened; what happened is read from the jobs."""
@@ -62,13 +64,14 @@ class Worker:
             page = await self.market.get("/v1/events", **query | ({"since": self.since} if self.since else {}))
             more, self.since = page["has_more"], page["next_since"]
 
-    def _begin(self, job_id: str) -> None:
-        task = self.under_way[job_id] = asyncio.create_task(self.work(job_id), name=job_id)
+    def _begin(self, job_id: str, service: Service) -> None:
+        work = self.work(job_id, self.places[service.needs_model])
+        task = self.under_way[job_id] = asyncio.create_task(work, name=job_id)
         task.add_done_callback(lambda _: self.under_way.pop(job_id))
 
-    async def work(self, job_id: str) -> None:
+    async def work(self, job_id: str, places: asyncio.Semaphore) -> None:
         """Do what a job waits for. One that goes wrong ends itself, not the desk."""
-        async with self.places:
+        async with places:
             try:
                 await self._work(job_id)
             except Away as away:
@@ -143,7 +146,13 @@ class Worker:
         self.made.pop(job_id, None)
 
     async def _say(self, job_id: str, word: str, reason: str) -> None:
-        await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MOST_REASON]})
+        """Decline or cancel. A reason the market does not take, for what it quotes of the input, gives way to one of ours."""
+        try:
+            await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MOST_REASON]})
+        except Refused as refused:
+            if refused.status != 400:
+                raise
+            await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": UNSAID})
         log.info(word, job=job_id)
 
     async def _give_up(self, job_id: str) -> None:

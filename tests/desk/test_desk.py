@@ -18,8 +18,8 @@ import pytest
 from server.desk.keys import FILE, KeyFile
 from server.desk.market import Market
 from server.desk.opening import NO_MODEL, Terms, open_desk
-from server.desk.service import Kit, Service
-from server.desk.worker import FAULT, Worker
+from server.desk.service import Declined, Kit, Service
+from server.desk.worker import FAULT, UNSAID, Worker
 from server.settings import BadSettings
 from tests.desk.buying import Buyer
 from tests.desk.said import ARTICLE, completion, page
@@ -109,6 +109,7 @@ async def test_of_a_faulty_model_nothing_is_delivered_and_nobody_is_charged(
     base: str, tmp_path: Path, buyer: Buyer, kit: Kit, endpoint: Receiver
 ) -> None:
     assert kit.model is not None
+    kit.model.seconds = 1.0
     async with desk(base, tmp_path, kit) as listings:
         for fault in ("cut off", "other JSON", "no JSON", "empty", "refusing", "slow", "HTTP 500", "hung up"):
             endpoint.always = FAULTS[fault]
@@ -264,6 +265,31 @@ async def test_an_order_that_breaks_the_desk_ends_itself_and_no_other(
         assert (ended["status"], ended["cancel_reason"]) == ("declined", FAULT)
         good = await buyer.order(listings["validate-json"], {"schema": {}, "data": 1})
         await buyer.until(good, "delivered")
+
+
+async def test_an_order_without_a_model_does_not_wait_behind_a_slow_one(
+    base: str, tmp_path: Path, buyer: Buyer, kit: Kit, endpoint: Receiver
+) -> None:
+    endpoint.always = hang
+    async with desk(base, tmp_path, kit) as listings:
+        for _ in range(5):
+            await buyer.order(listings["translate"], TRANSLATION)
+        await endpoint.has(4)
+        quick = await buyer.order(listings["validate-json"], {"schema": {}, "data": 1})
+        await buyer.until(quick, "delivered")
+    assert endpoint.most_at_once == 4
+
+
+async def test_a_reason_that_would_quote_a_secret_is_left_unsaid(
+    base: str, tmp_path: Path, buyer: Buyer, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def quoting(*_: object) -> Any:
+        raise Declined("You said as_live_" + "Ab3" * 14)
+
+    monkeypatch.setattr("server.desk.worker.Order", quoting)
+    async with desk(base, tmp_path, kit) as listings:
+        job = await buyer.order(listings["validate-json"], {"schema": {}, "data": 1})
+        assert (await buyer.until(job, "declined"))["cancel_reason"] == UNSAID
 
 
 async def test_only_so_many_are_worked_at_once_and_all_in_the_end(

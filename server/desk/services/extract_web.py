@@ -1,10 +1,13 @@
 """Web page extraction: the text of a page, fetched before the order is accepted. A page that is not there is not sold."""
 
+import asyncio
 from functools import partial
 
 from server.desk.reader import Article, Unreadable
 from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery
 from tools.records.base import Json, stamp
+from tools.rules.content import warnings_in
+from tools.rules.contentcodes import Code
 
 DEFAULT_CHARS, MOST_CHARS = 20_000, 200_000
 MOST_TEXT_BYTES = 400_000  # of a delivery's 512 KB
@@ -81,7 +84,10 @@ async def look(kit: Kit, order: Order) -> Work:
         article = await kit.reader.read(order.input["url"])
     except Unreadable as why:
         raise Declined(str(why)) from None
-    return partial(_known, told(article, order.input.get("max_chars", DEFAULT_CHARS), stamp(kit.clock.now())))
+    output = told(article, order.input.get("max_chars", DEFAULT_CHARS), stamp(kit.clock.now()))
+    if Code.LEAKED_CREDENTIAL in await asyncio.to_thread(warnings_in, output):
+        raise Declined("The page shows what looks like a secret key: the market takes no delivery that does.")
+    return partial(_known, output)
 
 
 def told(article: Article, most: int, at: str) -> Json:
