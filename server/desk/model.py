@@ -50,8 +50,7 @@ class Question:
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": self.strict, "schema": self.schema},
             },
-            "temperature": 0,
-        }
+        }  # nothing that only some endpoints take: no temperature, no limit of tokens
 
 
 @dataclass

@@ -50,11 +50,15 @@ class Worker:
 
     async def look(self) -> None:
         """Begin with each job that waits for the desk and is not yet under way."""
+        waiting = set()
         for status in ("in_progress", "open"):
             async for job in self.market.pages("/v1/jobs", role="seller", status=status, limit=20):
+                waiting.add(job["id"])
                 service = self.services.get(job["listing_id"])
                 if service is not None and job["id"] not in self.under_way:
                     self._begin(job["id"], service)
+        for job_id in self.made.keys() - waiting - self.under_way.keys():
+            del self.made[job_id]  # taken by the market, whose answer was lost
 
     async def hear(self) -> None:
         """Wait until something happened; what happened is read from the jobs."""

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from server.desk.keys import FILE, KeyFile
-from server.desk.market import Market
+from server.desk.market import Away, Market
 from server.desk.opening import NO_MODEL, Terms, open_desk
 from server.desk.service import Declined, Kit, Service
 from server.desk.worker import FAULT, UNSAID, Worker
@@ -348,3 +348,28 @@ async def test_keys_are_one_desks_and_a_sandbox_that_was_emptied_is_joined_anew(
     (tmp_path / FILE).write_text("{}")
     with pytest.raises(BadSettings, match="move it away"):
         file.read()
+
+
+async def test_an_answer_of_the_market_that_is_lost_is_asked_for_again_and_the_work_is_done_once(
+    base: str, tmp_path: Path, buyer: Buyer, kit: Kit, endpoint: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post, lost = Market.post, []
+
+    async def losing(market: Market, path: str, *given: Any, **more: Any) -> Any:
+        """The first answer to each kind of call is lost: every other time before the market hears of it."""
+        word = path.rsplit("/")[-1]
+        if word in lost:
+            return await post(market, path, *given, **more)
+        lost.append(word)
+        if word == "accept":
+            await post(market, path, *given, **more)
+        raise Away(f"{word} was lost")
+
+    endpoint.always = completion(TRANSLATED)
+    monkeypatch.setattr("server.desk.worker.WAIT_SECONDS", 1)
+    monkeypatch.setattr("server.desk.worker.AGAIN_SECONDS", 0.05)
+    async with desk(base, tmp_path, kit) as listings:
+        monkeypatch.setattr(Market, "post", losing)
+        job = await buyer.until(await buyer.order(listings["translate"], TRANSLATION), "delivered", "cancelled")
+    assert (job["status"], lost) == ("delivered", ["accept", "deliver"])
+    assert len(endpoint.got) == 1
