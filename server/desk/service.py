@@ -42,6 +42,10 @@ class Kit:
     dice: Dice
     model: Model | None = None
 
+    @property
+    def model_name(self) -> str:
+        return self.model.name if self.model else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -54,6 +58,15 @@ class Service:
     offer: JsonObject  # as create_listing takes it
     look: Callable[[Kit, Order], Awaitable[Work]]
     needs_model: bool = False
+
+
+def ready(output: Json) -> Work:
+    """The work of an order that is done when it has been looked at."""
+
+    async def work() -> Json:
+        return output
+
+    return work
 
 
 def need_units(order: Order, characters: int, per: int) -> None:

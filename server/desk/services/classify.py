@@ -115,7 +115,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], items: list[str], names: lis
             "labels": list(names),
             "multi_label": multi,
             "items": len(items),
-            "model": kit.model.name if kit.model else "",
+            "model": kit.model_name,
         }
 
     return await answered(kit, asking, judged)

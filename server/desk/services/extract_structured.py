@@ -98,8 +98,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             raise Unusable("what was extracted could not be checked in its time") from None
         if found:
             raise Unusable("what was extracted does not satisfy your schema")
-        model = kit.model.name if kit.model else ""
-        return {"data": said, "schema_valid": True, "chars": len(asked["text"]), "model": model}
+        return {"data": said, "schema_valid": True, "chars": len(asked["text"]), "model": kit.model_name}
 
     return await answered(kit, asking, judged)
 

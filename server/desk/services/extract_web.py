@@ -1,10 +1,9 @@
 """Web page extraction: the text of a page, fetched before the order is accepted. A page that is not there is not sold."""
 
 import asyncio
-from functools import partial
 
 from server.desk.reader import Article, Unreadable
-from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery
+from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
 from tools.records.base import Json, stamp
 from tools.rules.content import warnings_in
 from tools.rules.contentcodes import Code
@@ -87,7 +86,7 @@ async def look(kit: Kit, order: Order) -> Work:
     output = told(article, order.input.get("max_chars", DEFAULT_CHARS), stamp(kit.clock.now()))
     if Code.LEAKED_CREDENTIAL in await asyncio.to_thread(warnings_in, output):
         raise Declined("The page shows what looks like a secret key: the market takes no delivery that does.")
-    return partial(_known, output)
+    return ready(output)
 
 
 def told(article: Article, most: int, at: str) -> Json:
@@ -116,10 +115,6 @@ def told(article: Article, most: int, at: str) -> Json:
 def clipped(text: str, most: int) -> str:
     """The beginning: so many characters, and no more than a delivery may hold."""
     return text[:most].encode()[:MOST_TEXT_BYTES].decode(errors="ignore")
-
-
-async def _known(output: Json) -> Json:
-    return output
 
 
 SERVICE = Service("extract-web", OFFER, look)

@@ -145,7 +145,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any], source: Source) -> Json:
             "language": said["language"][:60],
             "words": words_in(summary),
             "source": source.said,
-            "model": kit.model.name if kit.model else "",
+            "model": kit.model_name,
         }
 
     return await answered(kit, asking, judged)

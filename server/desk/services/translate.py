@@ -98,7 +98,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "notes": [note[:500] for note in said["notes"][:MOST_NOTES]],
             "chars_in": len(about),
             "chars_out": len(translation),
-            "model": kit.model.name if kit.model else "",
+            "model": kit.model_name,
         }
 
     return await answered(kit, asking, judged)

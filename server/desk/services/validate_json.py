@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from server.desk.service import BY, Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery
+from server.desk.service import BY, Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
 from tools.ports import ChecksBusy, CheckTooLong
 from tools.records.base import Json
 from tools.rules.canonical import canonical
@@ -94,7 +93,7 @@ async def look(kit: Kit, order: Order) -> Work:
         text = canonical(wrapped).decode()
         results = [await _checked(kit, text, index, one) for index, one in enumerate(documents)]
         output = {**output, "all_valid": all(one["valid"] for one in results), "results": results}
-    return partial(_known, output)
+    return ready(output)
 
 
 def around(schema: Mapping[str, Any]) -> JsonObject:
@@ -129,10 +128,6 @@ def keyword_of(message: str) -> str | None:
 def _inside(path: str) -> str:
     """The path in the buyer's own document, or schema."""
     return path.removeprefix("/properties").removeprefix("/document")
-
-
-async def _known(output: Json) -> Json:
-    return output
 
 
 SERVICE = Service("validate-json", OFFER, look)
