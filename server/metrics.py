@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 
 from rest.headers import of_answer
 from server.probes import Found
+from server.world.watched import WatchedChain
 from storage.store import Store
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -129,33 +130,13 @@ class MeasuredMarket(Market):
         return refused
 
 
-class MeasuredChain:
-    """A chain whose answers and silences are counted."""
+class Counted:
+    """Counts the answers and silences of one chain."""
 
-    def __init__(self, chain: Chain, env: Env, metrics: Metrics) -> None:
-        self.inner, self.env, self.metrics = chain, env, metrics
+    def __init__(self, env: Env, metrics: Metrics) -> None:
+        self.env, self.metrics = env, metrics
 
-    @property
-    def chain_id(self) -> int:
-        return self.inner.chain_id
-
-    @property
-    def last_head(self) -> tuple[int, float] | None:
-        return self.inner.last_head
-
-    async def receipt(self, transaction: str) -> object:
-        return await self._counted("receipt", self.inner.receipt(transaction))
-
-    async def head(self) -> int:
-        return await self._counted("head", self.inner.head())
-
-    async def block(self, number: int) -> object:
-        return await self._counted("block", self.inner.block(number))
-
-    async def call(self, to: str, data: str) -> str | None:
-        return await self._counted("call", self.inner.call(to, data))
-
-    async def _counted(self, method: str, asked: Awaitable[T]) -> T:
+    async def __call__(self, method: str, asked: Awaitable[T]) -> T:
         outcome = "cancelled"
         try:
             answer = await asked
@@ -169,7 +150,7 @@ class MeasuredChain:
 
 
 def measured_chains(chains: Mapping[Env, Chain], metrics: Metrics) -> dict[Env, Chain]:
-    return {env: MeasuredChain(chain, env, metrics) for env, chain in chains.items()}
+    return {env: WatchedChain(chain, Counted(env, metrics)) for env, chain in chains.items()}
 
 
 class Now:

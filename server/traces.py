@@ -20,13 +20,14 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from server.metrics import MeasuredMarket, Metrics
+from server.world.watched import WatchedChain
 from storage.store import Store
 from storage.unit import Tx
 from tools.answers import Answer
 from tools.context import Approach
 from tools.dispatch import Given, Market
 from tools.house import House
-from tools.ports import Chain, Env, World
+from tools.ports import Env, World
 from tools.registry import Operation
 
 T = TypeVar("T")
@@ -66,7 +67,9 @@ class Tracing:
     def market(self, store: Store, world: World, house: House, metrics: Metrics | None) -> Market:
         """The door that traces, over a store and chains that do."""
         store = cast(Store, TracedStore(store, self))
-        world = replace(world, chains={env: TracedChain(chain, env, self) for env, chain in world.chains.items()})
+        world = replace(
+            world, chains={env: WatchedChain(chain, TracedCalls(env, self)) for env, chain in world.chains.items()}
+        )
         made: Traced = (
             TracedMarket(store, world, house) if metrics is None else TracedMeasuredMarket(store, world, house, metrics)
         )
@@ -147,33 +150,13 @@ class TracedStore:
             return await self.inner.write(work, name)
 
 
-class TracedChain:
-    """A chain whose answers are traced."""
+class TracedCalls:
+    """Traces what is asked of one chain."""
 
-    def __init__(self, chain: Chain, env: Env, tracing: Tracing) -> None:
-        self.inner, self.env, self.tracing = chain, env, tracing
+    def __init__(self, env: Env, tracing: Tracing) -> None:
+        self.env, self.tracing = env, tracing
 
-    @property
-    def chain_id(self) -> int:
-        return self.inner.chain_id
-
-    @property
-    def last_head(self) -> tuple[int, float] | None:
-        return self.inner.last_head
-
-    async def receipt(self, transaction: str) -> object:
-        return await self._traced("receipt", self.inner.receipt(transaction))
-
-    async def head(self) -> int:
-        return await self._traced("head", self.inner.head())
-
-    async def block(self, number: int) -> object:
-        return await self._traced("block", self.inner.block(number))
-
-    async def call(self, to: str, data: str) -> str | None:
-        return await self._traced("call", self.inner.call(to, data))
-
-    async def _traced(self, method: str, asked: Awaitable[T]) -> T:
+    async def __call__(self, method: str, asked: Awaitable[T]) -> T:
         if not in_trace():
             return await asked
         with self.tracing.span(f"chain {method}", **{"emporion.env": self.env.value}):
