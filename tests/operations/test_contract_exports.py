@@ -62,7 +62,7 @@ NOT_EXPORTED = {
     "answer_bodies": "kept for a day for repeated calls",
     "rate_windows": "counts of calls, forgotten after a day",
     "signature_uses": "names of signatures that may not come twice, forgotten after minutes",
-    "house": "the installation's",
+    "house": "the installation's", "retired_keys": "the installation's, told at /.well-known/retired-keys.json",
     "searches": "whose search it was cannot be told from it",
     "agent_search": "an index of agents", "bounty_search": "an index of bounties",
     "listing_search": "an index of listings", "unindexed_agents": "work that waits to be done",

@@ -15,7 +15,8 @@ MARKET = [
     path
     for package in ("tools", "storage", "protocol", "rest", "server")
     for path in sorted((ROOT / package).rglob("*.py"))
-    if "sandbox" not in path.parts and path.name != "demo.py"  # a chain and a customer of their own, for trying out
+    if not {"sandbox", "desk"} & {*path.parts}
+    and path.name != "demo.py"  # a chain, and customers with wallets of their own
 ]
 TAKEN_BACK = ("withdraw_proposal", "withdraw_dispute", "/v1/disputes/{dispute_id}/withdraw")  # words, not money
 HELD = ("balance", "deposit", "withdraw", "escrow", "custody", "payout")

@@ -61,7 +61,17 @@ async def attempt(walk: Walk, job_id: str, agent: Agent, action: str, pick: Pick
     answer = await walk.do(made.operation, agent, **made.given)
     if walk.market.clock.now() == at:
         after = await walk.succeed("get_job", agent, job_id=job_id)
+        if after["status"] == "disputed" and _found_decided(
+            answer
+        ):  # and undone with all else: the next sweep decides the same
+            await walk.market.workers.judge()
+            after = await walk.succeed("get_job", agent, job_id=job_id)
         judge(action, before, after, answer, sure=made.honest and well)
+
+
+def _found_decided(answer: Answer) -> bool:
+    """Whether a refused call says of a case whose time is up that it is decided."""
+    return answer.error is not None and answer.error.get("details", {}).get("status", "disputed") != "disputed"
 
 
 async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: Pick) -> None:
