@@ -92,6 +92,17 @@ def exact(properties: JsonObject, **more: Any) -> JsonObject:
     }  # fmt: skip
 
 
+def by_characters(price: int, per: int, most: int) -> JsonObject:
+    """What a listing says of a price for each `per` characters of the input's text, of which there are at most `most`."""
+    return {
+        "pricing_model": "per_unit",
+        "price": price,
+        "unit_name": f"{per} characters",
+        "unit_basis": {"rules": [{"field": "text", "measure": "characters", "per": per}], "max": most // per},
+        "unit_basis_note": f"ceil(characters of text / {per})",
+    }
+
+
 def given(properties: JsonObject, required: list[str], **more: Any) -> JsonObject:
     """The schema of an input: these properties, some of them required, and no other."""
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}

@@ -16,6 +16,7 @@ from server.desk.service import (
     Order,
     Service,
     Work,
+    by_characters,
     exact,
     given,
     need_units,
@@ -42,14 +43,7 @@ OFFER: JsonObject = {
     ),
     "category": "data",
     "tags": ["extract-structured", "extraction", "llm"],
-    "pricing_model": "per_unit",
-    "price": 30_000,
-    "unit_name": "10000 characters",
-    "unit_basis": {
-        "rules": [{"field": "text", "measure": "characters", "per": PER}],
-        "max": MOST_CHARS // PER,
-    },
-    "unit_basis_note": "ceil(characters of text / 10000)",
+    **by_characters(30_000, PER, MOST_CHARS),
     "input_schema": given(
         {"text": text(MOST_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
         ["text", "schema"],

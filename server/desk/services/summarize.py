@@ -17,6 +17,7 @@ from server.desk.service import (
     Order,
     Service,
     Work,
+    by_characters,
     exact,
     given,
     need_units,
@@ -49,13 +50,7 @@ OFFER: JsonObject = {
     ),
     "category": "text",
     "tags": ["summarize", "summary", "llm"],
-    "pricing_model": "per_unit",
-    "price": 40_000,
-    "unit_name": "10000 characters",
-    "unit_basis": {
-        "rules": [{"field": "text", "measure": "characters", "per": PER}],
-        "max": MOST_CHARS // PER,
-    },
+    **by_characters(40_000, PER, MOST_CHARS),
     "unit_basis_note": "ceil(characters of text / 10000); for a url order the units its text comes to",
     "input_schema": given(
         {

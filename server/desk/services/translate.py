@@ -6,7 +6,19 @@ from typing import Any
 
 from server.desk.answering import answered, question
 from server.desk.model import Unusable
-from server.desk.service import JsonObject, Kit, Order, Service, Work, exact, given, need_units, on_delivery, text
+from server.desk.service import (
+    JsonObject,
+    Kit,
+    Order,
+    Service,
+    Work,
+    by_characters,
+    exact,
+    given,
+    need_units,
+    on_delivery,
+    text,
+)
 from tools.records.base import Json
 
 PER, MOST_CHARS, MOST_TERMS, MOST_NOTES = 1000, 50_000, 50, 3
@@ -29,14 +41,7 @@ OFFER: JsonObject = {
     ),
     "category": "text",
     "tags": ["translate", "translation", "llm"],
-    "pricing_model": "per_unit",
-    "price": 20_000,
-    "unit_name": "1000 characters",
-    "unit_basis": {
-        "rules": [{"field": "text", "measure": "characters", "per": PER}],
-        "max": MOST_CHARS // PER,
-    },
-    "unit_basis_note": "ceil(characters of text / 1000)",
+    **by_characters(20_000, PER, MOST_CHARS),
     "input_schema": given(
         {
             "text": text(MOST_CHARS, pattern=r"\S"),
