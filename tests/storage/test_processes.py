@@ -41,7 +41,9 @@ def what_stands(tx: Tx) -> tuple[set[str], int | None, list[int]]:
 async def whole_orders(store: Store) -> set[str]:
     """The ids of all jobs, each with its thread and its two events, the events numbered without a gap."""
     found = await store.scan(what_stands)
-    while (again := await store.scan(what_stands)) != found:  # the server may still be at the last order of who was killed
+    while (
+        again := await store.scan(what_stands)
+    ) != found:  # the server may still be at the last order of who was killed
         found = again
     jobs, threads, event_ids = found
     assert (threads, event_ids) == (len(jobs), list(range(1, 2 * len(jobs) + 1)))
