@@ -37,9 +37,14 @@ HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
 QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit", "RateLimit-Policy")
 
 
-def documented() -> dict[str, Any]:
-    """The headers of answers, as components of openapi.json."""
-    return {name: {"description": what, "schema": schema} for name, (what, schema) in HEADERS.items()}
+def documented(parts: Any) -> dict[str, Any]:
+    """The headers that these parts of openapi.json name, as its components."""
+    text = orjson.dumps(parts).decode()
+    return {
+        name: {"description": what, "schema": schema}
+        for name, (what, schema) in HEADERS.items()
+        if f'"#/components/headers/{name}"' in text
+    }
 
 
 def headers_named(*names: str) -> dict[str, Any]:

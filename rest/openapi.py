@@ -61,6 +61,7 @@ def openapi(operations: Iterable[Operation], house: House) -> Schema:
     parts, paths = Components(), dict[str, Schema]()
     for op in served:
         paths.setdefault(op.path, {})[op.method.lower()] = _operation(op, parts, served)
+    paths |= login_path()
     return {
         "openapi": "3.1.1",
         "info": _info(house),
@@ -69,12 +70,12 @@ def openapi(operations: Iterable[Operation], house: House) -> Schema:
             *_tags(served),
             {"name": LOGIN, "description": "Access tokens: an endpoint of OAuth's, with OAuth's own errors."},
         ],
-        "paths": {**paths, **login_path()},
+        "paths": paths,
         "webhooks": webhook_entries(parts.record),
         "components": {
             "schemas": dict(sorted(parts.schemas.items())),
             "responses": dict(sorted(parts.responses.items())),
-            "headers": documented(),
+            "headers": documented([paths, parts.responses]),
             "securitySchemes": security_schemes(house),
         },
         "externalDocs": {"description": "Every error and what to do", "url": house.docs_url},
