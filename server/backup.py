@@ -1,17 +1,15 @@
 """Backups of a SQLite market: a folder with the database as of one moment, its secrets, and a manifest, which comes last."""
 
 import os
-import shutil
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from server.folders import copy_file, make_empty, new_file, sum_of, sums, sync, write_file
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
 from server.settings import BadSettings, Settings
@@ -44,8 +42,8 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
         raise BadSettings(_of_a_server(settings))
     if not source.exists():
         raise BadSettings(f"{source} is not there: there is nothing to back up")
-    _make_empty(folder)
-    os.close(_new(folder / DATABASE))
+    make_empty(folder)
+    os.close(new_file(folder / DATABASE))
     copy_online(source, folder / DATABASE)
     said = said_of(folder / DATABASE)
     secrets = read_secrets(settings).in_force(said.house.get("secrets"))
@@ -54,36 +52,36 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
             f"{folder}: the secrets are not those of {source}, or they were changed while it was copied: "
             "`emporion doctor` says which; then make the backup again, into another folder"
         )
-    _write(folder / "key_pepper", secrets.pepper.hex().encode())
-    _write(folder / "signing_seed", secrets.signing_seed.hex().encode())
+    write_file(folder / "key_pepper", secrets.pepper.hex().encode())
+    write_file(folder / "signing_seed", secrets.signing_seed.hex().encode())
     for path in (
         settings.data_dir / JOURNAL_NAME,
         *settings.data_dir.glob(CACHES),
     ):  # the chain knows what the market does
         if path.exists():
-            _copy(path, folder / path.name)
-    _sync(folder / DATABASE)
+            copy_file(path, folder / path.name)
+    sync(folder / DATABASE)
     made = Manifest(
         version("emporion"),
         stamp(now),
         said.house.get("service_name", settings.service_name),
         said.revision,
-        _sums(folder),
+        sums(folder),
     )
-    _write(folder / MANIFEST, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2))
-    _sync(folder)
+    write_file(folder / MANIFEST, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2))
+    sync(folder)
     return made
 
 
 def restore_backup(folder: Path, target: Path) -> Manifest:
     """Put a backup into an empty folder. Nothing is served from there before all of it stands: the secrets come last."""
     made = read_manifest(folder)
-    _make_empty(target)
+    make_empty(target)
     for name in sorted(made.files, key=lambda name: (name in SECRETS, name)):
-        _copy(folder / name, target / name)
-        if _sum(target / name) != made.files[name]:  # the medium may fail only now
+        copy_file(folder / name, target / name)
+        if sum_of(target / name) != made.files[name]:  # the medium may fail only now
             raise BadSettings(f"{folder / name}: not what was backed up; what was restored to {target} is of no use")
-        _sync(target)
+        sync(target)
     return made
 
 
@@ -107,7 +105,7 @@ def read_manifest(folder: Path) -> Manifest:
         )
     for name, expected in made.files.items():
         path = folder / name
-        if not path.is_file() or _sum(path) != expected:
+        if not path.is_file() or sum_of(path) != expected:
             raise BadSettings(f"{path}: missing, or not what was backed up")
     if not knows(made.revision):
         raise BadSettings(
@@ -122,43 +120,3 @@ def _of_a_server(settings: Settings) -> str:
         "while it is served, and keep with the dump EMPORION_SIGNING_SEED, EMPORION_KEY_PEPPER and EMPORION_SERVICE_NAME: "
         "without them nobody logs in and no receipt verifies. `pg_restore` into an empty database brings it back"
     )
-
-
-def _make_empty(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if any(folder.iterdir()):
-        raise BadSettings(f"{folder} is not empty: name a folder that is, or one that is not there yet")
-
-
-def _new(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-
-
-def _write(path: Path, text: bytes) -> None:
-    with os.fdopen(_new(path), "wb") as file:
-        file.write(text)
-    _sync(path)
-
-
-def _copy(source: Path, target: Path) -> None:
-    with source.open("rb") as original, os.fdopen(_new(target), "wb") as file:
-        shutil.copyfileobj(original, file, 1024 * 1024)
-    _sync(target)
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _sums(folder: Path) -> dict[str, str]:
-    paths: Iterable[Path] = sorted(folder.iterdir())
-    return {path.name: _sum(path) for path in paths}
-
-
-def _sum(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""The command line: serve, sandbox, desk, demo, migrate, doctor, backup, restore, keys, verify, draw, what only the operator may do, openapi."""
+"""The command line: serve, sandbox, desk, demo, migrate, doctor, backup, restore, export, keys, verify, draw, what only the operator may do, openapi."""
 
 import asyncio
 import sys
@@ -161,6 +161,33 @@ def restore(
         f"EMPORION_SERVICE_NAME={made.service_name}, and without EMPORION_DATABASE_URL, _SIGNING_SEED and _KEY_PEPPER,"
     )
     print("whose place the files there take. Never serve two copies of one market: both would act for its agents.")
+
+
+@app.command()
+def export(
+    out: Annotated[Path, typer.Option(help="where to: with --agent a new file, else a folder, empty or not there yet")],
+    agent: Annotated[str | None, typer.Option(help="agent id or handle: the document it gets by export_me")] = None,
+    env: Annotated[str, typer.Option(help="with --agent: live or test")] = "live",
+    data_dir: DataDir = None,
+) -> None:
+    """Write out what the market holds, as of one moment, also while it is served: each table as JSON Lines, or what is one agent's.
+
+    No key, secret, seed or sealed output is in it. All the rest is, private messages too: keep it as you keep the database.
+    """
+    from server.export import MANIFEST, export_agent, export_market
+    from server.world.clock import SystemClock
+    from tools.ports import Env
+
+    if env not in [one.value for one in Env]:
+        fail(f"--env {env}: live or test")
+    found, now = settings(data_dir=data_dir), SystemClock().now()
+    with sentences():
+        if agent is not None:
+            print(f"{out}: all of {asyncio.run(export_agent(found, agent, Env(env), out, now))} in {env}.")
+            return
+        made = asyncio.run(export_market(found, out, now))
+    print(f"{out}: {sum(made.rows.values())} rows of {len(made.rows)} tables, as of {made.made_at}.")
+    print(f"It is whole once {MANIFEST} stands in it; what was kept back is named there.")
 
 
 @app.command()

@@ -54,6 +54,16 @@ def read_secrets(settings: Settings) -> Secrets:
 async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
     """Those in force. The database remembers a fingerprint: a process with other secrets must not serve it."""
     kept = await store.write(lambda tx: _remembered(tx, "secrets", secrets.fingerprint), "check_secrets")
+    return _among(secrets, kept)
+
+
+async def known_secrets(store: Store, secrets: Secrets) -> Secrets:
+    """Those in force, of a database that is only read."""
+    row = await store.look(lambda tx: tx.get(HouseRow, "secrets"))
+    return _among(secrets, None if row is None else row.value)
+
+
+def _among(secrets: Secrets, kept: str | None) -> Secrets:
     found = secrets.in_force(kept)
     if found is None:
         raise BadSettings(

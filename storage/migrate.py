@@ -49,6 +49,13 @@ def knows(revision: str) -> bool:
     return revision in {script.revision for script in ScriptDirectory.from_config(_scripts()).walk_revisions()}
 
 
+def newest() -> str:
+    """The revision of this program's tables."""
+    head = ScriptDirectory.from_config(_scripts()).get_current_head()
+    assert head is not None
+    return head
+
+
 def config(connection: Connection) -> Config:
     """Alembic's settings, without a file: the scripts stand beside this module."""
     settings = _scripts()

@@ -260,7 +260,7 @@ def test_a_restore_that_broke_off_is_not_served(kept: Path, tmp_path: Path, monk
         written.append(target.name)
         shutil.copyfile(source, target)
 
-    monkeypatch.setattr("server.backup._copy", copy)
+    monkeypatch.setattr("server.backup.copy_file", copy)
     with pytest.raises(OSError, match="full"):
         restore_backup(kept, tmp_path / "new")
     assert "market.db" in written

@@ -42,7 +42,7 @@ async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, N
     await reader.ask("get_me")  # a database that does not answer refuses before the day's export is counted
     if outside.house.limits.enforced:
         await _count(outside)
-    return _unbroken(gathered(_document(reader)))
+    return _unbroken(gathered(document(reader)))
 
 
 async def _count(outside: Outside) -> None:
@@ -65,7 +65,8 @@ async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
         raise TooBusy("the database does not answer", retry_after_seconds=2) from error
 
 
-async def _document(reader: Reader) -> AsyncGenerator[bytes, None]:
+async def document(reader: Reader) -> AsyncGenerator[bytes, None]:
+    """The text of it, from its first section to finished_at."""
     outside = reader.outside
     head = {
         "object": "export",

@@ -70,12 +70,16 @@ class Reader:
             return await self.look(lambda ctx: op.run(ctx, arguments))
         return await op.run(await self._here(), arguments)
 
-    async def _here(self) -> Outside:
+    async def may_go_on(self) -> bool:
+        """Whether the caller may still have the rest."""
         outside = self.outside
+        return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
+
+    async def _here(self) -> Outside:
         await asyncio.sleep(0)  # a read may run on the event loop itself: others get their turn between two
-        if not await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock):
+        if not await self.may_go_on():
             raise Unauthenticated("this credential ended while the export was written")
-        return replace(outside, now=outside.world.clock.now())
+        return replace(self.outside, now=self.outside.world.clock.now())
 
 
 async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[bytes, None]:
