@@ -28,7 +28,10 @@ WATCH_SECONDS = 1.0
 
 
 async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
-    """Put the next key in force and retire the one before; both as did:key. BadSettings with a sentence where that cannot be."""
+    """Put the next key in force and retire the one before; both as did:key. BadSettings with a sentence where that cannot be.
+
+    One that broke off after its commit is finished, and no other begun.
+    """
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: there is no key to replace")
     secrets = read_secrets(settings)
@@ -39,7 +42,8 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
         raise BadSettings(f"database: {error}{stop}") from error
     try:
         old = await check_secrets(store, secrets)
-        finish_rotation(settings, old)
+        if finish_rotation(settings, old):
+            return did_of(old.public_key), did_of(secrets.public_key)
         new = replace(old, signing_seed=_next_seed(settings))
         await store.write(lambda tx: turn(tx, old, new, now), "rotate")
         finish_rotation(settings, new)
@@ -48,12 +52,16 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
     return did_of(new.public_key), did_of(old.public_key)
 
 
-def finish_rotation(settings: Settings, in_force: Secrets) -> None:
-    """The file of the seed that came into force takes the other's place; nothing where there is none."""
+def finish_rotation(settings: Settings, in_force: Secrets) -> bool:
+    """The file of the seed that came into force takes the other's place. Whether there was one."""
     path = settings.data_dir / NEXT
-    if settings.signing_seed is None and path.exists() and read_secrets(settings).next_seed == in_force.signing_seed:
-        path.replace(settings.data_dir / "signing_seed")
-        _sync_folder(settings)
+    if settings.signing_seed is not None or not path.exists():
+        return False
+    if read_secrets(settings).next_seed != in_force.signing_seed:
+        return False
+    path.replace(settings.data_dir / "signing_seed")
+    _sync_folder(settings)
+    return True
 
 
 async def until_replaced(market: Market, replaced: Callable[[], None]) -> None:

@@ -96,13 +96,18 @@ class Writers:
 
 async def a_receipt(http: httpx.AsyncClient) -> tuple[Agent, Any]:
     """A buyer, and the receipt of its job."""
+    _, buyer, job = await an_order(http)
+    return buyer, await ok(http.get(f"/v1/jobs/{job['id']}/receipt", headers=key_of(buyer)))
+
+
+async def an_order(http: httpx.AsyncClient) -> tuple[Agent, Agent, Any]:
+    """A seller, a buyer, and the job that one ordered of the other."""
     seller, buyer = [await registered(http, name) for name in ("Sela", "Bo")]
     claim = {"address": seller.wallet.address, "signature": binding(seller)}
     await ok(http.post("/v1/agents/me/wallet-address", json=claim, headers=key_of(seller)))
     listing = await ok(http.post("/v1/listings", json=OFFER, headers=key_of(seller)))
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
-    job = await ok(http.post("/v1/jobs", json=order, headers=key_of(buyer)))
-    return buyer, await ok(http.get(f"/v1/jobs/{job['id']}/receipt", headers=key_of(buyer)))
+    return seller, buyer, await ok(http.post("/v1/jobs", json=order, headers=key_of(buyer)))
 
 
 async def registered(http: httpx.AsyncClient, name: str) -> Agent:

@@ -1,0 +1,62 @@
+"""`emporion keys rotate` in a process that kills itself: `python -m tests.faults.rotating before commit 1`.
+
+It is the command as an operator runs it. A step is a function of server.keys, killed before or after its so-many-th run; `commit` is
+the unit of work in which the database turns to the next key.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import server.keys
+from server.cli import app
+from storage.store import Store
+
+COMMIT, UNIT = "commit", "rotate"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def deadly(real: Callable[..., Any], when: str, count: int) -> Callable[..., Any]:
+    runs = [0]
+
+    def run(*given: Any) -> Any:
+        runs[0] += 1
+        if (when, runs[0]) == ("before", count):
+            die()
+        done = real(*given)
+        if (when, runs[0]) == ("after", count):
+            die()
+        return done
+
+    return run
+
+
+def opened(real: Callable[[str], Store], when: str) -> Callable[[str], Store]:
+    def probe(at: str, names: Sequence[str]) -> None:
+        if at == when and UNIT in names:
+            die()
+
+    def run(url: str) -> Store:
+        store = real(url)
+        store.probe = probe
+        return store
+
+    return run
+
+
+def main(when: str, step: str, count: str) -> None:
+    module: Any = server.keys
+    if step == COMMIT:
+        module.open_store = opened(module.open_store, when)
+    else:
+        setattr(module, step, deadly(getattr(module, step), when, int(count)))
+    app(["keys", "rotate"])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
