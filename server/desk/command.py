@@ -1,39 +1,115 @@
-"""`emporion desk run`: the desk as a process of its own, a client of the market like any other."""
+"""`emporion desk`: what the operator does as a client of the market like any other, each a process of its own."""
 
+import asyncio
+import json
 import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
-from server.settings import BadSettings, read_settings
+from server.settings import BadSettings, Settings, read_settings
 
-desk = typer.Typer(no_args_is_help=True, help="The operator's desk, which sells the reference services.")
+if TYPE_CHECKING:
+    from server.desk.market import Market
 
-
-@desk.callback()
-def _desk() -> None:
-    """Keeps `run` a word of its own."""
+desk = typer.Typer(
+    no_args_is_help=True,
+    help="The operator's desk: it sells the reference services, and posts the operator's bounties.",
+)
+Url = Annotated[str | None, typer.Option(help="the market; default: the one these settings serve")]
+DataDir = Annotated[Path | None, typer.Option(help="where desk.json is kept [EMPORION_DATA_DIR]")]
+BountyId = Annotated[str, typer.Argument(help="bty_…")]
 
 
 @desk.command("run")
 def run(
-    url: Annotated[str | None, typer.Option(help="the market; default: the one these settings serve")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="where desk.json is kept [EMPORION_DATA_DIR]")] = None,
+    url: Url = None,
+    data_dir: DataDir = None,
     parent_pid: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Register the desk's agent, list the six services and work their orders until told to stop."""
     from server import logs
-    from server.desk.market import Refused
     from server.desk.running import run as work
     from server.sandbox.parent import end_with_parent
 
     if parent_pid is not None:
         end_with_parent(parent_pid)
     logs.set_up()
-    try:
-        settings = read_settings(**({"data_dir": data_dir} if data_dir else {}))
+    with _sentences():
+        settings = _settings(data_dir)
         work(settings, (url or settings.url).rstrip("/"))
-    except (BadSettings, Refused, OSError) as refused:
+
+
+@desk.command("bounties")
+def bounties(
+    file: Annotated[Path, typer.Argument(help="a JSON array: each a name and what create_bounty takes")],
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Post the operator's bounties that are not posted yet, and show what is proposed on all that are open.
+
+    Run it as often as you like: each is posted once. It awards nothing and pays nothing. Exit 1 where the market refuses one.
+    """
+    from server.desk.bounties import post_bounties, read_bounties
+
+    with _sentences():
+        wanted = read_bounties(file)
+    told = _ask(url, data_dir, lambda market: post_bounties(market, wanted))
+    raise typer.Exit(int(any(one["did"] == "refused" for one in told)))
+
+
+@desk.command("award")
+def award(
+    bounty_id: BountyId,
+    proposal_id: Annotated[str, typer.Argument(help="the proposal to take")],
+    url: Url = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Take a proposal on a bounty of the desk's: a job begins, which the desk's agent is to pay as any buyer."""
+    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", {"proposal_id": proposal_id}))
+
+
+@desk.command("close")
+def close(bounty_id: BountyId, url: Url = None, data_dir: DataDir = None) -> None:
+    """Close an open bounty of the desk's without an award."""
+    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/close"))
+
+
+def _ask(url: str | None, data_dir: Path | None, ask: "Callable[[Market], Awaitable[Any]]") -> Any:
+    """Ask a market as the desk's agent and print the answer, as JSON in ASCII: others' text in it cannot speak to a terminal."""
+    from server import logs
+    from server.desk.asking import as_desk
+
+    logs.set_up()
+    with _sentences():
+        settings = _settings(data_dir)
+        told = asyncio.run(as_desk(settings, (url or settings.url).rstrip("/"), ask))
+    print(json.dumps(told, indent=2))
+    return told
+
+
+def _path(bounty_id: str) -> str:
+    return f"/v1/bounties/{quote(bounty_id, safe='')}"
+
+
+def _settings(data_dir: Path | None) -> Settings:
+    return read_settings(**({"data_dir": data_dir} if data_dir else {}))
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """What is refused inside ends the program with its sentence."""
+    from server.desk.market import Away, Refused
+
+    try:
+        yield
+    except (BadSettings, OSError) as refused:
         print(str(refused), file=sys.stderr)
+        raise typer.Exit(2) from None
+    except (Refused, Away) as said:  # in ASCII: it may quote others
+        print(json.dumps(str(said))[1:-1], file=sys.stderr)
         raise typer.Exit(2) from None

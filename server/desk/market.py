@@ -37,8 +37,12 @@ class Market:
     async def get(self, path: str, **query: Any) -> JsonObject:
         return await self._call("GET", path, params=query)
 
-    async def post(self, path: str, body: JsonObject | None = None, admin: str | None = None) -> JsonObject:
-        return await self._call("POST", path, json=body or {}, headers={"x-admin-token": admin} if admin else {})
+    async def post(
+        self, path: str, body: JsonObject | None = None, admin: str | None = None, repeat: str | None = None
+    ) -> JsonObject:
+        """`repeat` names the call: made again under the same name it is answered as before, and not done again."""
+        sent = {"x-admin-token": admin, "idempotency-key": repeat}
+        return await self._call("POST", path, json=body or {}, headers={name: one for name, one in sent.items() if one})
 
     async def patch(self, path: str, body: JsonObject) -> JsonObject:
         return await self._call("PATCH", path, json=body)

@@ -33,8 +33,33 @@ class Terms:
 
 async def open_desk(market: Market, file: KeyFile, terms: Terms) -> dict[str, Service]:
     """The services by the ids of their listings. BadSettings where the market does not know the desk's key any more."""
+    me = await enter(market, file, terms)
+    if not me["first_party"]:
+        log.warning("not_first_party", agent=me["id"], call=label_call(me))
+    return await _listed(market, terms, bool(me["first_party"]))
+
+
+def label_call(me: JsonObject) -> str:
+    """What the operator calls where the desk does not have its secret."""
+    return f"POST /v1/admin/agents/{me['id']}/first-party"
+
+
+async def enter(market: Market, file: KeyFile, terms: Terms) -> JsonObject:
+    """The desk's agent, for whoever holds the file: registered where it was not, with its wallet, and labelled where that can be."""
     keys = file.read()
     me = await _me(market, keys, terms) or await _joined(market, file, keys, terms)
+    return await _furnished(market, file, me, terms)
+
+
+async def enter_beside(market: Market, file: KeyFile, terms: Terms) -> JsonObject:
+    """The same beside a desk at work, which holds the file. BadSettings where that has not registered yet."""
+    me = await _me(market, file.read(), terms) if file.path.exists() else None
+    if me is None:
+        raise BadSettings(f"{file.path}: the desk that works with it has not opened yet: once it says so, try again")
+    return await _furnished(market, file, me, terms)
+
+
+async def _furnished(market: Market, file: KeyFile, me: JsonObject, terms: Terms) -> JsonObject:
     if me["wallet_address"] is None:
         await market.post("/v1/agents/me/wallet-address", file.read().bound(terms.brand, me["id"]))
     if not me["first_party"] and terms.operator_secret:
@@ -42,9 +67,7 @@ async def open_desk(market: Market, file: KeyFile, terms: Terms) -> dict[str, Se
             f"/v1/admin/agents/{me['id']}/first-party", {"first_party": True}, admin=terms.operator_secret
         )
         me = {**me, "first_party": marked["first_party"]}
-    if not me["first_party"]:
-        log.warning("not_first_party", agent=me["id"], call=f"POST /v1/admin/agents/{me['id']}/first-party")
-    return await _listed(market, terms, bool(me["first_party"]))
+    return me
 
 
 async def _me(market: Market, keys: Keys, terms: Terms) -> JsonObject | None:

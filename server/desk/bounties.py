@@ -1,0 +1,146 @@
+"""The operator's bounties: kept in a file, posted by the desk's agent, each once. What is proposed on them is shown; awarding is the operator's word.
+
+Which are posted is asked of the market, by the name that stands first among the tags, so no list is kept here.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from server.desk.market import JsonObject, Market, Refused
+from server.settings import BadSettings
+from tools.arguments import read_arguments
+from tools.errors import InvalidRequest
+from tools.operations.bounties import BountyInput, CreateBounty
+from tools.steps.acceptance import judge_rules
+from tools.steps.judging import judge_schema
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,47}")
+SAID = ("title", "description", "category", "tags", "budget_max", "input")
+CHANGED = "The file says otherwise than what is open: `emporion desk close` it, then post again."
+OVER = "It was {status}. Under another name, or in other words, it is posted anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A bounty of the file, as create_bounty takes it; its name is the first of its tags."""
+
+    name: str
+    body: JsonObject
+
+    def is_said_in(self, bounty: JsonObject) -> bool:
+        return all(bounty[part] == self.body[part] for part in SAID)
+
+    def is_due(self, last: JsonObject | None) -> bool:
+        """Whether to post it, given the last of its name: one that has expired comes again, one that is decided does not."""
+        if last is None or last["status"] == "expired":
+            return True
+        return last["status"] != "open" and not self.is_said_in(last)
+
+    def repeat(self, last: JsonObject | None) -> str:
+        """The Idempotency-Key: whoever else posts it now, or again because the answer was lost, gets the same bounty."""
+        after = None if last is None else last["id"]
+        return f"desk-bounty-{sha256(orjson.dumps([self.body, after], option=orjson.OPT_SORT_KEYS)).hexdigest()}"
+
+
+def read_bounties(path: Path) -> list[Wanted]:
+    """The bounties of a file; BadSettings with everything that is wrong in it, a line each."""
+    try:
+        told = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise BadSettings(f"{path}: no JSON: {error}") from None
+    if not isinstance(told, list):
+        raise BadSettings(f"{path}: a JSON array of bounties, each with a name and what create_bounty takes")
+    wanted, faults = list[Wanted](), list[str]()
+    for place, one in enumerate(told):
+        found = list(_faults(one, [known.name for known in wanted]))
+        faults += [f"{path}: [{place}] {fault}" for fault in found]
+        if not found:
+            wanted.append(_wanted(one))
+    if faults:
+        raise BadSettings("\n".join(faults))
+    return wanted
+
+
+async def post_bounties(market: Market, wanted: Sequence[Wanted]) -> list[JsonObject]:
+    """Post what is due. What became of each of the file, then of the desk's other open ones, with what is proposed on them."""
+    last, other = await _posted(market, {one.name for one in wanted})
+    told = [await _post(market, one, last.get(one.name)) for one in wanted]
+    told += [{"name": None, "did": "kept", "bounty": bounty} for bounty in other]
+    for one in told:
+        if one.get("bounty"):
+            of = f"/v1/bounties/{one['bounty']['id']}/proposals"
+            one["proposals"] = [proposal async for proposal in market.pages(of, limit=100)]
+    return told
+
+
+async def _posted(market: Market, names: set[str]) -> tuple[dict[str, JsonObject], list[JsonObject]]:
+    """The last bounty of each name, whole; and those that are open under none of these names."""
+    last, other = dict[str, JsonObject](), list[JsonObject]()
+    async for brief in market.pages("/v1/agents/me/bounties", limit=100):
+        name = next(iter(brief["tags"]), None)
+        if name in names:
+            if name not in last:  # the newest comes first; lists cut descriptions
+                last[name] = await market.get(f"/v1/bounties/{brief['id']}")
+        elif brief["status"] == "open":
+            other.append(brief)
+    return last, other
+
+
+async def _post(market: Market, one: Wanted, last: JsonObject | None) -> JsonObject:
+    if one.is_due(last):
+        try:
+            bounty = await market.post("/v1/bounties", one.body, repeat=one.repeat(last))
+        except Refused as refused:
+            return {"name": one.name, "did": "refused", "note": str(refused)}
+        return {"name": one.name, "did": "posted", "bounty": bounty}
+    assert last is not None
+    if last["status"] != "open":
+        return {"name": one.name, "did": "nothing", "note": OVER.format(status=last["status"]), "bounty": last}
+    note = {} if one.is_said_in(last) else {"note": CHANGED}
+    return {"name": one.name, "did": "kept", **note, "bounty": last}
+
+
+def _wanted(one: JsonObject) -> Wanted:
+    asked = read_arguments(CreateBounty, _body(one))
+    return Wanted(one["name"], asked.model_dump(mode="json", exclude_unset=True))
+
+
+def _body(one: JsonObject) -> JsonObject:
+    """What create_bounty takes of an entry."""
+    body = {name: value for name, value in one.items() if name != "name"}
+    tags = body.get("tags") or []
+    return {**body, "tags": [one["name"], *tags] if isinstance(tags, list) else tags}
+
+
+def _faults(one: Any, taken: Sequence[str]) -> Iterator[str]:
+    """What is wrong with an entry, in the market's own words where it has some."""
+    if not isinstance(one, dict):
+        yield "not an object"
+        return
+    name = one.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield "name: 2 to 48 of a-z, 0-9 and -; it is the bounty's first tag, and tells it from the others for good"
+        return
+    if name in taken:
+        yield f"name: {name} stands before in this file"
+    try:
+        asked = read_arguments(CreateBounty, _body(one))
+        assert isinstance(asked, CreateBounty)
+        yield from _unheld(asked.input or BountyInput.model_validate({}))
+    except InvalidRequest as refused:
+        yield from (f"{fault['param']}: {fault['message']}" for fault in refused.details["violations"])
+
+
+def _unheld(given: BountyInput) -> Iterator[str]:
+    """An operator's bounty holds its deliveries to something, and by rules the market can check."""
+    for name, schema in (("deliverable_schema", given.deliverable_schema), ("preview_schema", given.preview_schema)):
+        if schema is None:
+            yield f"input.{name}: missing; an operator's bounty says what a delivery and its preview must hold"
+        judge_schema(schema, f"input.{name}")
+    judge_rules(given.acceptance, "input.acceptance")
