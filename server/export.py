@@ -86,7 +86,7 @@ async def export_market(settings: Settings, folder: Path, now: datetime) -> Mani
 async def export_agent(settings: Settings, who: str, env: Env, path: Path, now: datetime) -> str:
     """The document this agent gets by export_me with a key of that environment, as of `now`; its id."""
     async with _read(settings) as moment:
-        secrets = await known_secrets(moment, read_secrets(settings))
+        secrets = await known_secrets(moment, read_secrets(settings), settings.service_name)
         house = house_of(settings, secrets.pepper)
         world, opened = make_world(settings, house, secrets)
         still = replace(world, clock=Still(now), signer=SeedSigner(secrets.signing_seed))

@@ -57,10 +57,13 @@ async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
     return _among(secrets, kept)
 
 
-async def known_secrets(store: Store, secrets: Secrets) -> Secrets:
-    """Those in force, of a database that is only read."""
-    row = await store.look(lambda tx: tx.get(HouseRow, "secrets"))
-    return _among(secrets, None if row is None else row.value)
+async def known_secrets(store: Store, secrets: Secrets, brand: str) -> Secrets:
+    """Those in force, of a database that is only read; it must know the name too that its documents are signed with."""
+    rows = await store.look(lambda tx: [tx.get(HouseRow, name) for name in ("secrets", "service_name")])
+    fingerprint, name = (None if row is None else row.value for row in rows)
+    found = _among(secrets, fingerprint)
+    _compare_brand(name, brand)
+    return found
 
 
 def _among(secrets: Secrets, kept: str | None) -> Secrets:
@@ -76,7 +79,10 @@ def _among(secrets: Secrets, kept: str | None) -> Secrets:
 
 async def check_brand(store: Store, brand: str) -> None:
     """The database remembers the name that wallets and receipts were signed with."""
-    kept = await store.write(lambda tx: _remembered(tx, "service_name", brand), "check_brand")
+    _compare_brand(await store.write(lambda tx: _remembered(tx, "service_name", brand), "check_brand"), brand)
+
+
+def _compare_brand(kept: str | None, brand: str) -> None:
     if kept != brand:
         raise BadSettings(
             f"EMPORION_SERVICE_NAME: this database serves {kept!r}; under another name what was signed no longer verifies"

@@ -59,6 +59,7 @@ async def test_a_served_market_is_exported_by_its_operator(tmp_path: Path, given
     assert [name for name, number in before.items() if kept[name] < number] == []
     events = [one["id"] for one in lines(out / "events.jsonl")]
     assert events == sorted(events)
+    refused(start(data, 0, f"{ask}2", **given, EMPORION_SERVICE_NAME="other"), "EMPORION_SERVICE_NAME", "'service'")
     refused(start(data, 0, f"export --out {out}", **given), "is not empty")
     refused(start(data, 0, f"{ask} --env test", **given), "is there already")
 

@@ -30,7 +30,7 @@ from tests.serving import serving
 SEED, FOLLOWING = "11" * 32, "33" * 32
 GIVEN = {"EMPORION_SIGNING_SEED": SEED, "EMPORION_KEY_PEPPER": "22" * 32, "EMPORION_NEXT_SIGNING_SEED": FOLLOWING}
 SECONDS = 60
-ENDS_SECONDS = 20
+ENDS_SECONDS = 60
 
 
 def killed(folder: Path, when: str, step: str, count: int = 1, **given: str) -> None:

@@ -26,10 +26,10 @@ from tests.trading import Trade
 from tools.dispatch import Market
 from tools.ports import Env
 
-LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher")
+LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher|body")
 HARMLESS = {  # they look like secrets, and are none
     ("agents", "auth_epoch"), ("dispute_draws", "eligible_hash"), ("documents", "hash"), ("identities", "token"),
-    ("settlements", "tx_hash"), ("settlements", "block_hash"),
+    ("messages", "body"),    ("settlements", "tx_hash"), ("settlements", "block_hash"),
 }  # fmt: skip
 
 

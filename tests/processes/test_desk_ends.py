@@ -19,7 +19,7 @@ from tests.desk.test_model_services import ORDERS, SCHEMA
 from tests.processes.test_demo import ROOT, emporion, environment, free_ports
 from tests.receiver import Receiver, hang
 
-GONE_SECONDS = 20.0
+GONE_SECONDS = 60.0
 
 
 @contextmanager
