@@ -53,6 +53,11 @@ def recover(text: str, signature_hex: str) -> str | None:
 
     v is 0, 1, 27 or 28; s is low (EIP-2): a signature has a single spelling, which other verifiers agree on.
     """
+    return signer_of(eip191_hash(text), signature_hex)
+
+
+def signer_of(digest: bytes, signature_hex: str) -> str | None:
+    """The EIP-55 address whose key signed these 32 bytes; None for anything that is not one 65-byte signature."""
     if not _SIGNATURE.fullmatch(signature_hex):
         return None
     raw = bytes.fromhex(signature_hex[2:])
@@ -60,7 +65,7 @@ def recover(text: str, signature_hex: str) -> str | None:
     if recovery_id is None or int.from_bytes(raw[32:64]) > _HALF_ORDER:
         return None
     try:
-        key = PublicKey.from_signature_and_message(raw[:64] + bytes([recovery_id]), eip191_hash(text), hasher=None)
+        key = PublicKey.from_signature_and_message(raw[:64] + bytes([recovery_id]), digest, hasher=None)
     except ValueError:
         return None
     return str(to_checksum_address(keccak(key.format(compressed=False)[1:])[-20:]))

@@ -6,6 +6,7 @@ Source: the x402 specification, version 2, scheme `exact` on EVM chains; EIP-300
 from dataclasses import dataclass
 from typing import Any
 
+from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 VERSION = 2
@@ -29,6 +30,14 @@ TYPES = {
         {"name": "nonce", "type": "bytes32"},
     ],
 }
+
+
+def _type_hash(name: str) -> bytes:
+    members = ",".join(f"{one['type']} {one['name']}" for one in TYPES[name])
+    return bytes(keccak(text=f"{name}({members})"))
+
+
+_DOMAIN, _TRANSFER = _type_hash("EIP712Domain"), _type_hash(PRIMARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,26 @@ class Authorization:
     def typed_data(self, token: Token) -> dict[str, Any]:
         """What the payer signs (EIP-712)."""
         return {"types": TYPES, "primaryType": PRIMARY, "domain": token.domain, "message": self.message}
+
+    def digest(self, token: Token) -> bytes:
+        """The 32 bytes that the payer's key signs (EIP-712)."""
+        domain = encode(
+            ["bytes32", "bytes32", "bytes32", "uint256", "address"],
+            [_DOMAIN, keccak(text=token.name), keccak(text=token.version), token.chain_id, token.address],
+        )
+        said = encode(
+            ["bytes32", "address", "address", "uint256", "uint256", "uint256", "bytes32"],
+            [
+                _TRANSFER,
+                self.payer,
+                self.payee,
+                self.value,
+                self.valid_after,
+                self.valid_before,
+                bytes.fromhex(self.nonce[2:]),
+            ],
+        )
+        return bytes(keccak(b"\x19\x01" + keccak(domain) + keccak(said)))
 
     def written(self) -> dict[str, str]:
         """The same inside a payment payload: every number as text."""

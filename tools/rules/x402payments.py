@@ -1,0 +1,158 @@
+"""Payments as x402 clients send them: the header PAYMENT-SIGNATURE (version 2) or X-PAYMENT (version 1 or 2), read strictly and judged.
+
+Source: the x402 specification, versions 1 and 2, transport HTTP, scheme `exact` on EVM chains. Whatever a client sent is hostile
+until the payer's own signature over all of it was recovered.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tools.rules.jsontext import BadJson, Json, parse
+from tools.rules.wallet import BadAddress, address_of
+from tools.rules.x402 import SCHEME, Authorization
+
+MOST_HEADER = 16_384  # characters
+MOST_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
+LEAST_LEFT = 60  # seconds an authorization must still hold, so that the work can be done first
+MAX_UINT = 2**256 - 1
+V1_NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
+
+_SIGNATURE = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
+_NONCE = re.compile(r"0x[0-9a-fA-F]{64}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,77}")
+
+
+class BadPayment(ValueError):
+    """A header that holds no payment that can be read."""
+
+
+class Fault(StrEnum):
+    """Why a payment that can be read is not taken. The words are x402's own error reasons."""
+
+    NETWORK = "invalid_network"
+    SCHEME = "unsupported_scheme"
+    RECIPIENT = "invalid_exact_evm_payload_recipient_mismatch"
+    VALUE = "invalid_exact_evm_payload_authorization_value_mismatch"
+    EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
+    EARLY = "invalid_exact_evm_payload_authorization_valid_after"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A signed authorization and what its client says it accepted."""
+
+    version: int
+    scheme: str
+    network: str  # CAIP-2, or what the client wrote
+    authorization: Authorization
+    signature: str  # 0x and lower-case hex
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was quoted: exactly this."""
+
+    network: str
+    pay_to: str
+    amount: int
+
+
+def read_payment(header: str) -> Payment:
+    """The payment a header holds; BadPayment says what is wrong with it."""
+    if len(header) > MOST_HEADER:
+        raise BadPayment(f"is longer than {MOST_HEADER} characters")
+    try:
+        found = parse(b64decode(header, validate=True))
+    except (NotBase64, ValueError) as error:
+        why = error.message if isinstance(error, BadJson) else "it is not standard base64"
+        raise BadPayment(f"must be base64 of JSON: {why}") from None
+    version = _member(found, "x402Version")
+    if version not in (1, 2) or isinstance(version, bool):
+        raise BadPayment("x402Version: must be 1 or 2")
+    terms = _object(found, "accepted") if version == 2 else found
+    payload = _object(found, "payload")
+    network = _text(terms, "network")
+    return Payment(
+        version=int(version),
+        scheme=_text(terms, "scheme"),
+        network=V1_NETWORKS.get(network, network),
+        authorization=_authorization(_object(payload, "authorization")),
+        signature=_matching(payload, "signature", _SIGNATURE, "0x and whole bytes of hex", MOST_SIGNATURE).lower(),
+    )
+
+
+def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None:
+    """Why this payment does not pay what was asked, for now; its signature is another matter."""
+    given = payment.authorization
+    if payment.scheme != SCHEME:
+        return Fault.SCHEME
+    if payment.network != asked.network:
+        return Fault.NETWORK
+    if given.payee != asked.pay_to:
+        return Fault.RECIPIENT
+    if given.value != asked.amount:
+        return Fault.VALUE
+    if given.valid_after > now_seconds:
+        return Fault.EARLY
+    if given.valid_before < now_seconds + LEAST_LEFT:
+        return Fault.EXPIRED
+    return None
+
+
+def _authorization(found: dict[str, Json]) -> Authorization:
+    return Authorization(
+        payer=_address(found, "from"),
+        payee=_address(found, "to"),
+        value=_number(found, "value"),
+        valid_after=_number(found, "validAfter"),
+        valid_before=_number(found, "validBefore"),
+        nonce=_matching(found, "nonce", _NONCE, "0x and 64 hex", 66).lower(),
+    )
+
+
+def _member(found: Json, name: str) -> Json:
+    if not isinstance(found, dict) or name not in found:
+        raise BadPayment(f"{name}: required")
+    return found[name]
+
+
+def _object(found: Json, name: str) -> dict[str, Json]:
+    inner = _member(found, name)
+    if not isinstance(inner, dict):
+        raise BadPayment(f"{name}: must be a JSON object")
+    return inner
+
+
+def _text(found: Json, name: str) -> str:
+    inner = _member(found, name)
+    if not isinstance(inner, str) or len(inner) > MOST_HEADER:
+        raise BadPayment(f"{name}: must be a string")
+    return inner
+
+
+def _matching(found: Json, name: str, form: re.Pattern[str], said: str, longest: int) -> str:
+    text = _text(found, name)
+    if len(text) > longest or not form.fullmatch(text):
+        raise BadPayment(f"{name}: must be {said}")
+    return text
+
+
+def _address(found: Json, name: str) -> str:
+    try:
+        return address_of(_text(found, name))
+    except BadAddress as bad:
+        raise BadPayment(f"{name}: {bad}") from None
+
+
+def _number(found: Json, name: str) -> int:
+    """A uint256, written as text by version 2 and by most clients of version 1, as an integer by some."""
+    inner = _member(found, name)
+    if isinstance(inner, int) and not isinstance(inner, bool) and inner >= 0:
+        return inner
+    number = int(_matching(found, name, _NUMBER, "a whole number as text", 78))
+    if number > MAX_UINT:
+        raise BadPayment(f"{name}: must be a uint256")
+    return number
