@@ -134,6 +134,29 @@ class Dns(Protocol):
         """The TXT records of a name, the strings of each joined: none where it has none, at most 4 KB. Unanswered."""
 
 
+class SettleNotSent(Exception):
+    """The facilitator never had the authorization: it may be handed over again."""
+
+
+class SettleLost(Exception):
+    """What became of the authorization is not known: it may have been sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a facilitator said: the transaction it names, where it names one, and why it refused, where it did."""
+
+    transaction: str | None  # 0x and 64 hex, lower case
+    refusal: str | None
+
+
+class Facilitator(Protocol):
+    """Sends signed authorizations. Its answers are hostile until the chain shows the same."""
+
+    async def settle(self, body: Mapping[str, Any]) -> Settled:
+        """Raises SettleNotSent, SettleLost."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Everything outside: one bundle, given once, replaced whole in tests."""

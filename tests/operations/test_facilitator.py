@@ -1,0 +1,93 @@
+"""The facilitator's adapter against facilitators that are down, slow, large, wrong or lie: what is known, and what is not."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from server.world.facilitator import MAX_ANSWER_BYTES, HttpFacilitator
+from tools.ports import Settled, SettleLost, SettleNotSent
+
+HASH = "0x" + "aB" * 32
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def answers(body: bytes, status: str = "200 OK") -> Answering:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+
+    return answer
+
+
+@asynccontextmanager
+async def facilitator(answer: Answering, seconds: float = 5.0) -> AsyncIterator[HttpFacilitator]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await answer(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    made = HttpFacilitator(
+        f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/facilitator/", timeout_in_seconds=seconds
+    )
+    yield made
+    await made.close()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"success":true,"transaction":"%s"}' % HASH.encode(), "200 OK", Settled(HASH.lower(), None)),
+        (b'{"success":true,"transaction":"0x12"}', "200 OK", Settled(None, "HTTP 200")),
+        (b'{"success":"true","transaction":7}', "200 OK", Settled(None, "HTTP 200")),
+        (b'{"success":false,"errorReason":"insufficient_funds","transaction":""}', "402 Payment Required",
+         Settled(None, "insufficient_funds")),
+        (b'{"success":false,"errorReason":"settlement_pending","transaction":"%s"}' % HASH.encode(), "200 OK",
+         Settled(HASH.lower(), "settlement_pending")),
+        (b'{"error":"%s"}' % (b"x" * 5000), "500 Internal Server Error", Settled(None, "x" * 200)),
+    ],
+)  # fmt: skip
+async def test_what_it_says_is_read_and_nothing_more(body: bytes, status: str, said: Settled) -> None:
+    async with facilitator(answers(body, status)) as one:
+        assert await one.settle({}) == said
+
+
+async def test_where_nobody_listens_nothing_was_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    one = HttpFacilitator(f"http://127.0.0.1:{port}")
+    with pytest.raises(SettleNotSent):
+        await one.settle({})
+    await one.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answers(b"not json"), answers(b"[]"), answers(b""), answers(b"moved", "302 Found"),
+        answers(b'{"success": true, "pad": "%s"}' % (b"x" * MAX_ANSWER_BYTES)),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_leaves_what_happened_open(answer: Answering) -> None:
+    async with facilitator(answer) as one:
+        with pytest.raises(SettleLost):
+            await one.settle({})
+
+
+async def test_a_facilitator_that_hangs_up_or_keeps_silent_leaves_it_open() -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 90\r\n\r\n{")
+
+    async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await reader.read()  # until the client has given up
+
+    async with facilitator(hang_up) as one:
+        with pytest.raises(SettleLost):
+            await one.settle({})
+    async with facilitator(silent, seconds=0.2) as one:
+        with pytest.raises(SettleLost):
+            await one.settle({})
