@@ -147,7 +147,7 @@ class Sending:
             return await self.replies.answer(message, call)
         step = self._step(message, call, record)
         await self.pushes.begin(message.task_id, asked, call)
-        approach = replace(call.approach, payment_header=True) if step.relayed else call.approach
+        approach = replace(call.approach, payment="") if step.relayed else call.approach
         answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
         if step.pays and answer.refusal is not None:
             return await self._unpaid(step, answer, asked, call)

@@ -19,7 +19,7 @@ DRY_RUN = "dry_run"
 
 def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes) -> dict[str, Json]:
     """What the caller sent, as one object. Unknown names are left in: the door refuses them by name."""
-    sent = _from_query(op, query) if op.method in ("GET", "HEAD") else _from_body(body)
+    sent = _sent(op, query, body)
     both = sorted(set(sent) & set(path))
     if both:
         raise InvalidRequest(f"{both[0]} stands in the path already", param=both[0])
@@ -27,9 +27,20 @@ def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes)
     return {**sent, **{name: kinds.get(name, str)(value) for name, value in path.items()}}
 
 
+def _sent(op: Operation, query: bytes, body: bytes) -> dict[str, Json]:
+    if op.method in ("GET", "HEAD"):
+        return _from_query(op, query)
+    if op.whole_body is None:
+        return _from_body(body)
+    beside = _from_query(op, query)
+    if op.whole_body in beside:
+        raise InvalidRequest(f"{op.whole_body}: is the body, not a query parameter", param=op.whole_body)
+    return {**beside, op.whole_body: _from_body(body)}
+
+
 def is_dry_run(op: Operation, query: bytes) -> bool:
     """Whether ?dry_run=true is asked of what writes. Any other query is refused where arguments come in the body."""
-    if not query or op.method in ("GET", "HEAD"):
+    if not query or op.method in ("GET", "HEAD") or op.whole_body is not None:
         return False
     name, _, value = query.decode("latin-1").partition("=")
     if op.safe or name != DRY_RUN:

@@ -28,6 +28,8 @@ HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
         "The day that operation may be gone (RFC 8594); Link names what to read and what to call instead.",
         TEXT,
     ),
+    "PAYMENT-REQUIRED": ("What to sign: x402 version 2, PaymentRequired, as base64 of JSON.", TEXT),
+    "PAYMENT-RESPONSE": ("The payment that was taken, as base64 of JSON; X-PAYMENT-RESPONSE says the same.", TEXT),
     "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
     "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
     "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),

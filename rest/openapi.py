@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from rest.arguments import DRY_RUN
 from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import QUOTA, documented, headers_named
+from rest.links import SCHEMAS, links_of
 from rest.webhooks import webhook_entries
 from tools import errors as catalogue
 from tools.context import Surface
@@ -33,7 +34,7 @@ from tools.registry import Operation
 
 Schema = dict[str, Any]
 Responses = dict[str, Schema]
-SCHEMAS, REF = "#/components/schemas/", "#/components/schemas/{model}"
+REF = SCHEMAS + "{model}"
 JSON = "application/json"
 Refusal = type[MarketError]
 BOUNDS = (HostNotAllowed, OriginNotAllowed, PayloadTooLarge, UnsupportedMediaType, HeadersTooLarge)
@@ -48,6 +49,7 @@ refused by name; JSON null means absent except where a field is said to hold any
 `hint` says the next call. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
 """
 TEXT: Schema = {"type": "string"}
+PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as version 1 does; version 2 is read too"))
 
 
 def openapi_json(operations: Iterable[Operation], house: House) -> bytes:
@@ -159,7 +161,7 @@ class Input:
         return [
             self._parameter(name, schema, "path" if name in in_path else "query")
             for name, schema in self.properties.items()
-            if reads or name in in_path
+            if reads or name in in_path or (self.op.whole_body and name != self.op.whole_body)
         ]
 
     def body(self) -> Schema | None:
@@ -167,6 +169,8 @@ class Input:
         named = {name: schema for name, schema in self.properties.items() if name not in self.op.path_names}
         if self.op.method == "GET" or not named:
             return None
+        if self.op.whole_body is not None:
+            return {"required": False, "content": {JSON: {"schema": self.properties[self.op.whole_body]}}}
         required = [name for name in self.required if name in named]
         schema: Schema = {
             "type": "object" if required else ["object", "null"],  # null is read as {}
@@ -209,6 +213,11 @@ def _header_parameters(op: Operation) -> list[Schema]:
     about = f"1-255 printable ASCII characters of your choice: repeating the call with them is safe for 24 hours.{few}"
     repeat = _header("Idempotency-Key", about, {"type": "string", "pattern": r"^[!-~]([ -~]{0,253}[!-~])?$"})
     dry = "Answer what the call would answer, or why it would be refused, and do nothing."
+    if op.paid_rate is not None:
+        return [
+            repeat,
+            *(_header(name, f"An x402 payment: base64 of JSON, {which}.", TEXT) for name, which in PAYMENTS),
+        ]
     both = [repeat, _header(DRY_RUN, dry, {"type": "boolean", "default": False}) | {"in": "query"}]
     if "if_version" not in op.input.model_fields:
         return both
@@ -233,7 +242,8 @@ def _successes(op: Operation, parts: Components, served: list[Operation]) -> Res
     shapes = [parts.record(kind) for kind in records]
     reads = op.method == "GET"
     kept = ("ETag",) if reads else () if op.safe else ("Idempotent-Replayed", "Dry-Run")
-    links = _links(op, shapes[0], parts, served)
+    kept = kept if op.paid_rate is None else ("Idempotent-Replayed", "PAYMENT-RESPONSE")
+    links = links_of(op, shapes[0], parts.schemas, served)
     notice = ("Deprecation", "Sunset") if op.deprecated else ()
     done: Schema = {
         "description": inspect.getdoc(records[0]) or records[0].__name__,
@@ -257,7 +267,8 @@ def _refusals(op: Operation, parts: Components) -> Responses:
         asks = _asks(kind)
         if asks is not None:
             others = [error for error in by_status.get(asks.status, []) if error is not asks]
-            answers[str(asks.status)] = _terms(parts.record(kind), asks, others)
+            record = parts.record(kind)
+            answers[str(asks.status)] = _terms(record, asks, others) if op.paid_rate is None else _quoted(kind, record)
     return answers
 
 
@@ -266,6 +277,12 @@ def _terms(record: Schema, asks: Refusal, others: list[Refusal]) -> Schema:
     shapes = [{"allOf": [record, _coded([asks])]}, *([_coded(others)] if others else [])]
     made = _refusal([asks, *others])
     return {**made, "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}}
+
+
+def _quoted(kind: type, record: Schema) -> Schema:
+    """Terms in x402's own shape, whose `error` is a text."""
+    headers = headers_named(*QUOTA, "PAYMENT-REQUIRED")
+    return {"description": inspect.getdoc(kind), "headers": headers, "content": {JSON: {"schema": record}}}
 
 
 def _refusal(errors: list[Refusal]) -> Schema:
@@ -302,41 +319,6 @@ def _error_schema() -> Schema:
     always = ["type", "code", "message", "docs", "request_id", "retryable"]
     error = {"type": "object", "required": always, "properties": fields}
     return {"type": "object", "description": "A refusal.", "required": ["error"], "properties": {"error": error}}
-
-
-def _links(op: Operation, shape: Schema, parts: Components, served: list[Operation]) -> Schema:
-    """From an answer to every GET whose path its ids fill."""
-    ids = _ids(shape, parts)
-    return {
-        other.name: {
-            "operationId": other.name,
-            "parameters": {name: f"$response.body#{ids[name]}" for name in other.path_names},
-        }
-        for other in served
-        if other.method == "GET" and other is not op and other.path_names and set(other.path_names) <= set(ids)
-    }
-
-
-def _ids(shape: Schema, parts: Components) -> dict[str, str]:
-    """Where an answer holds ids: argument name to JSON Pointer. Its own id, ids it names, ids of records inside it."""
-    found = _own_id(shape, parts, "")
-    for name, schema in _properties(shape, parts).items():
-        if name.endswith("_id") and schema.get("type") == "string":
-            found.setdefault(name, f"/{name}")
-        for argument, pointer in _own_id(schema, parts, f"/{name}").items():
-            found.setdefault(argument, pointer)
-    return found
-
-
-def _own_id(shape: Schema, parts: Components, at: str) -> dict[str, str]:
-    fields = _properties(shape, parts)
-    kind = fields.get("object", {}).get("const")
-    return {f"{kind}_id": f"{at}/id"} if kind and "id" in fields else {}
-
-
-def _properties(shape: Schema, parts: Components) -> dict[str, Schema]:
-    found: dict[str, Schema] = parts.schemas.get(shape.get("$ref", "").removeprefix(SCHEMAS), {}).get("properties", {})
-    return found
 
 
 def _asks(kind: type) -> Refusal | None:

@@ -12,6 +12,7 @@ import orjson
 from rest.arguments import arguments_of, is_dry_run
 from rest.deprecation import noticed
 from rest.headers import Headers, etag, matches, of_answer, version_tag
+from rest.purchases import framed, listening
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from tools.answers import Answer
 from tools.context import Approach, Surface
@@ -28,6 +29,7 @@ Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], Approach]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
+ALSO = {b".well-known/x402": b"v1/x402"}  # where clients of a protocol look for what has a path of ours
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
@@ -95,7 +97,13 @@ class Rest:
         if op.streams:
             await self._stream(op, given, approach, scope, receive, send)
             return
-        answer = await self.market.call(op, given, approach, None if op.safe else idempotency_key(scope))
+        key = None if op.safe else idempotency_key(scope)
+        if op.paid_rate is not None:
+            async with listening(receive) as gone:
+                answer = await self.market.call(op, given, replace(approach, gone=gone), key)
+            await self._send(scope, send, *framed(answer))
+            return
+        answer = await self.market.call(op, given, approach, key)
         tag_of = version_tag if op.path in self.versioned else etag
         await self._send(scope, send, answer, [], tag_of, op.kept_seconds)
 
@@ -121,6 +129,7 @@ class Rest:
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
         path = raw.split(b"?")[0].lstrip(b"/")
+        path = ALSO.get(path, path)
         parts = _parts(path.rstrip(b"/"))
         found = self.table.find(parts)
         if found is None:

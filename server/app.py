@@ -31,6 +31,7 @@ from server.workers import Workers
 from server.world.chain import JsonRpcChain
 from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
+from server.world.facilitator import HttpFacilitator
 from server.world.names import NameServers
 from server.world.sanctions import SanctionsLists
 from server.world.signer import SeedSigner
@@ -41,7 +42,7 @@ from tools.catalogue import CATALOGUE
 from tools.context import Approach, Surface
 from tools.dispatch import Market
 from tools.house import House
-from tools.ports import Chain, Env, World
+from tools.ports import Chain, Env, Facilitator, World
 from tools.rules.oauth import OPEN_MCP
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Closing = JsonRpcChain | HttpFacilitator | GuardedWeb
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
 
 
-def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[JsonRpcChain | GuardedWeb]]:
+def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[Closing]]:
     """The real world, and what of it is to be closed at the end."""
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
@@ -227,10 +229,12 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
     except ValueError as bad:
         raise BadSettings(f"EMPORION_SANCTIONS_LISTS: {bad}") from None
     web = GuardedWeb(allow_private=settings.allow_private_networks)
-    world = World(
-        clock, SystemDice(), ports, SeedSigner(secrets.signing_seed), sanctions, CheckPool(), web, NameServers()
-    )
-    return world, [*chains.values(), web]
+    named = {env: network.facilitator_url for env, network in house.networks.items()}
+    facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
+    signer, dns = SeedSigner(secrets.signing_seed), NameServers()
+    asked: dict[Env, Facilitator] = dict(facilitators)
+    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked)
+    return world, [*chains.values(), *facilitators.values(), web]
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -27,7 +27,7 @@ def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface
             request_id=scope["state"]["request_id"],
             credential=_credential(scope, surface, names),
             admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
-            payment_header=b"payment-signature" in names or b"x-payment" in names,
+            payment=_payment(dict(headers)),
             request=None if READ.isdisjoint(names) else _request(scope),
         )
 
@@ -76,6 +76,12 @@ def _admin_token(headers: list[tuple[bytes, bytes]]) -> str | None:
     """The operator's secret as it was sent; None where it was sent twice."""
     found = [value.decode("latin-1").strip() for name, value in headers if name == b"x-admin-token"]
     return found[0] if len(found) == 1 else None
+
+
+def _payment(headers: dict[bytes, bytes]) -> str | None:
+    """The text of an x402 payment: of version 2's header, or of version 1's."""
+    found = headers.get(b"payment-signature") or headers.get(b"x-payment")
+    return None if found is None else found.decode("latin-1")
 
 
 def _bearer(value: bytes) -> str:

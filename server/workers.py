@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -11,11 +11,14 @@ import structlog
 from storage.agentsearch import ANY_UNINDEXED
 from storage.departures import due_departures
 from storage.disputes import deserted_cases
+from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
 from storage.unit import StorageError, Tx
+from tools.arguments import NoArguments
 from tools.context import Approach, Caller, Context, Surface
 from tools.dispatch import Market
 from tools.ports import Chain, Env
+from tools.purchasing import look_after
 from tools.records.base import EPOCH
 from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
@@ -37,7 +40,7 @@ Batches = Callable[[Context, Due], tuple[int, Due | None]]
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
-DEPARTURES, INDEX_BATCHES, DESERTED = 50, 20, 50
+DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES = 50, 20, 50, 20
 
 
 @dataclass(slots=True)
@@ -64,6 +67,7 @@ class Workers:
             Step(self.fire, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
             Step(self.write_searches, 10.0),
+            Step(self.settle, SWEEP_SECONDS),
             Step(self.wind_down, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
             Step(self.mark_jobs, SWEEP_SECONDS),
@@ -167,6 +171,16 @@ class Workers:
     async def fire(self) -> int:
         """Fire every schedule that is due."""
         return await self._in_batches(fire_due_schedules, "fire")
+
+    async def settle(self) -> int:
+        """Follow up the purchases that no call has in hand: a payment whose answer was lost, work whose client has gone."""
+        market = self.market
+        now = market.world.clock.now()
+        due = await market.store.look(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
+        for row in due:
+            place = replace(market.outside(NoArguments(), NOBODY), env=Env(row.env))
+            await look_after(place, row.id)
+        return len(due)
 
     async def write_touches(self) -> None:
         taken = self.market.touches.take()

@@ -40,6 +40,7 @@ from tools.operations import (
     wanted,
     webhooks,
     work,
+    x402,
 )
 from tools.registry import CATALOGUE
 
@@ -49,7 +50,7 @@ CONTENTS = (
     search, listings, bounties, proposals, awards,
     hiring, jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,
     inbox, threads, events, webhooks, schedules, memory,
-    admin, overview,
+    x402, admin, overview,
 )  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}

@@ -47,7 +47,10 @@ class Approach:
     argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
     admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, over REST alone
     dry_run: bool = False  # a call that writes is run and undone
-    payment_header: bool = False  # PAYMENT-SIGNATURE or X-PAYMENT was sent
+    payment: str | None = field(
+        default=None, repr=False
+    )  # an authorization to pay, as it came: PAYMENT-SIGNATURE or X-PAYMENT
+    gone: Callable[[], bool] | None = field(default=None, repr=False)  # whether who called has hung up
     progress: "Callable[[float, float], Awaitable[None]] | None" = field(
         default=None, repr=False
     )  # told while it waits: seconds, of

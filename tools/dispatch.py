@@ -114,7 +114,7 @@ class Market:
             arguments = self._arguments(op, given)
             if headless and op.document is not None:
                 return _nothing()
-            opened: AsyncGenerator[Any, None] = await op.run(self._outside(arguments, caller), arguments)
+            opened: AsyncGenerator[Any, None] = await op.run(self.outside(arguments, caller), arguments)
             return opened
         except MarketError as error:
             return self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
@@ -133,18 +133,19 @@ class Market:
         return caller, await self._count(op, caller)
 
     async def _count(self, op: Operation, caller: Caller) -> Quota:
-        allowance = self._allowance(op)
+        rate = op.rate if op.paid_rate is None or caller.approach.payment is None else op.paid_rate
+        allowance = self._allowance(rate)
         holder = caller.agent_id if allowance.per_agent else caller.key_id or caller.agent_id
         bucket = holder or bucket_of(caller.approach.ip)
         if not allowance.shared:
-            return self.windows.take(op.rate, allowance, bucket, self.world.clock.monotonic())
+            return self.windows.take(rate, allowance, bucket, self.world.clock.monotonic())
         now = self.world.clock.now()
-        return await self.store.write(lambda tx: take_shared(tx, op.rate, allowance, bucket, now), "count")
+        return await self.store.write(lambda tx: take_shared(tx, rate, allowance, bucket, now), "count")
 
-    def _allowance(self, op: Operation) -> Allowance:
-        if op.rate is Rate.REGISTER:
-            return replace(ALLOWANCES[op.rate], calls=self.house.limits.registrations_per_hour)
-        return ALLOWANCES[op.rate]
+    def _allowance(self, rate: Rate) -> Allowance:
+        if rate is Rate.REGISTER:
+            return replace(ALLOWANCES[rate], calls=self.house.limits.registrations_per_hour)
+        return ALLOWANCES[rate]
 
     def refuse_stranger(self, error: MarketError, approach: Approach) -> Answer:
         """Refuse a call that was not admitted; it counts against its address, which beyond its window hears only that."""
@@ -210,7 +211,7 @@ class Market:
             if caller is None:
                 return refused
             arguments = self._arguments(op, given)
-            outside = self._outside(arguments, caller)
+            outside = self.outside(arguments, caller)
             repeat = repeat_of(op, arguments, caller, outside.env, key)
             kept = None if repeat is None else await self.store.look(partial(recall, repeat=repeat, now=outside.now))
             if kept is None:
@@ -243,7 +244,7 @@ class Market:
 
     async def _perform(self, op: Operation, given: Given, caller: Caller, key: str | None) -> Answer:
         arguments = self._arguments(op, given)
-        outside = self._outside(arguments, caller)
+        outside = self.outside(arguments, caller)
         if op.safe and caller.proof is not None:
             await self._use(caller)
         if op.outside:
@@ -294,7 +295,7 @@ class Market:
     async def _waited(self, op: Operation, arguments: Arguments, outside: Outside, run: Run) -> Answer:
         """What `run` reads once there is something to say, or the time is up."""
         look = lambda now: self.store.look(lambda tx: run(self._context(tx, now), arguments))  # noqa: E731 - reads as what it is
-        again = partial(self._outside, arguments, outside.caller)
+        again = partial(self.outside, arguments, outside.caller)
         return self._answer(op, await wait(op, arguments, outside, look, again), outside.caller.approach)
 
     def _unit(
@@ -332,7 +333,8 @@ class Market:
             raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
         return self.refuse(error, approach)
 
-    def _outside(self, arguments: Arguments, caller: Caller) -> Outside:
+    def outside(self, arguments: Arguments, caller: Caller) -> Outside:
+        """What a call of this caller may ask while no unit of work is open."""
         env = arguments.__dict__.get("env") or caller.env or Env.LIVE
         now = self.world.clock.now()
         return Outside(

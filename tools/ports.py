@@ -1,7 +1,7 @@
 """The outside world as the market sees it: small protocols, bundled as World. Real adapters stand in server/world."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -41,6 +41,9 @@ class Chain(Protocol):
     async def receipt(self, transaction: str) -> object: ...
     async def head(self) -> int: ...
     async def block(self, number: int) -> object: ...
+    async def whole_block(self, number: int) -> object:
+        """The block with its transactions."""
+
     async def call(self, to: str, data: str) -> str | None:
         """The answer of a contract, or None where it reverted."""
 
@@ -169,3 +172,4 @@ class World:
     checks: Checks
     web: Web
     dns: Dns
+    facilitators: Mapping[Env, Facilitator] = field(default_factory=dict)  # where the operator has named one

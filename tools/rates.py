@@ -31,6 +31,8 @@ class Rate(StrEnum):
     IDENTITIES = "identities"  # links to a token on chain
     STRANGERS = "strangers"  # calls that were not admitted, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
+    QUOTES = "quotes"  # what a purchase with x402 would cost
+    PURCHASES = "purchases"  # calls that come with a payment
     KNOCKS = "knocks"  # requests of a protocol that call no operation: handshakes, lists, cards
 
 
@@ -55,6 +57,8 @@ ALLOWANCES = {
     Rate.MESSAGES: Allowance(120, 60, per_agent=True),
     Rate.DOMAINS: Allowance(20, 3600, shared=True, per_agent=True),
     Rate.IDENTITIES: Allowance(30, 3600, per_agent=True),
+    Rate.QUOTES: Allowance(600, 3600, shared=True),
+    Rate.PURCHASES: Allowance(120, 3600, shared=True),
     Rate.STRANGERS: Allowance(600, 60),
     Rate.KNOCKS: Allowance(600, 60),
 }

@@ -55,6 +55,8 @@ class Operation:
     streams: bool
     document: type | None  # what a streamed answer is, written as JSON piece by piece; None: server-sent events
     rate: Rate
+    paid_rate: Rate | None  # of a call that comes with an x402 payment; None: nothing is sold so
+    whole_body: str | None  # the argument a REST body is as it stands; the others come in the query
     toolset: str
     kept_seconds: int  # how long anybody may keep the answer
     surfaces: frozenset[Surface]
@@ -96,6 +98,8 @@ class Declared(TypedDict, total=False):
     streams: bool
     document: type
     rate: Rate
+    paid_rate: Rate
+    whole_body: str
     toolset: str
     kept_seconds: int
     only_rest: str  # the reason why it is on REST alone
@@ -158,6 +162,8 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         streams=said.get("streams", False),
         document=said.get("document"),
         rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
+        paid_rate=said.get("paid_rate"),
+        whole_body=said.get("whole_body"),
         toolset=said.get("toolset", "market"),
         kept_seconds=said.get("kept_seconds", 0),
         surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,

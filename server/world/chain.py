@@ -11,7 +11,7 @@ import orjson
 
 from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown, Nonsense, quantity
 
-MAX_ANSWER_BYTES = 2 * 1024 * 1024
+MAX_ANSWER_BYTES = 16 * 1024 * 1024  # of a block with its transactions, on a chain that is busy
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
 # Nodes behind one address lag each other by seconds; one that answered a wild number must not be believed for ever.
 HEAD_MEMORY_IN_SECONDS = 30.0
@@ -74,6 +74,10 @@ class JsonRpcChain:
     async def block(self, number: int) -> object:
         """eth_getBlockByNumber without its transactions, as the node answered it; None when it lacks that block."""
         return await self._ask("eth_getBlockByNumber", hex(number), False)
+
+    async def whole_block(self, number: int) -> object:
+        """eth_getBlockByNumber with its transactions, as the node answered it; None when it lacks that block."""
+        return await self._ask("eth_getBlockByNumber", hex(number), True)
 
     async def call(self, to: str, data: str) -> str | None:
         """eth_call of the contract `to` on the newest block with at most CALL_GAS; the returned bytes as 0x hex.

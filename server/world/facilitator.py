@@ -4,6 +4,7 @@ Source: the x402 specification, version 2, facilitator interface: POST /settle.
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +29,7 @@ class HttpFacilitator:
         self._timeout = aiohttp.ClientTimeout(total=timeout_in_seconds)
         self._session: aiohttp.ClientSession | None = None
 
-    async def settle(self, body: dict[str, Any]) -> Settled:
+    async def settle(self, body: Mapping[str, Any]) -> Settled:
         """What it says became of this body. SettleNotSent where it certainly never had it; SettleLost where that is not known."""
         if self._session is None:  # no connection is kept: one closed as it was picked up again would leave a doubt
             connector = aiohttp.TCPConnector(force_close=True)

@@ -36,5 +36,8 @@ class WatchedChain:
     async def block(self, number: int) -> object:
         return await self.watch("block", self.inner.block(number))
 
+    async def whole_block(self, number: int) -> object:
+        return await self.watch("whole_block", self.inner.whole_block(number))
+
     async def call(self, to: str, data: str) -> str | None:
         return await self.watch("call", self.inner.call(to, data))

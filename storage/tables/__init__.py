@@ -28,6 +28,7 @@ from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, Paye
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
 from storage.tables.proofs import DomainRow, DomainStatus, IdentityRow
+from storage.tables.purchases import PurchaseRow, PurchaseStatus
 from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
 from storage.tables.schedules import ScheduleRow, ScheduleStatus
 from storage.tables.search import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
@@ -90,6 +91,8 @@ __all__ = [
     "PromiseRow",
     "ProposalRow",
     "ProposalStatus",
+    "PurchaseRow",
+    "PurchaseStatus",
     "PushForm",
     "ReportRow",
     "ReputationRow",

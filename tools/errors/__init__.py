@@ -81,6 +81,18 @@ from tools.errors.market import (
     WalletSignatureInvalid,
 )
 from tools.errors.proofs import Erc8004LiveLinkExists, Erc8004UriMismatch, TooManyDomains
+from tools.errors.purchases import (
+    BuyerNotActive,
+    X402AuthorizationInUse,
+    X402AuthorizationUsed,
+    X402FirstPartyOnly,
+    X402InsufficientFunds,
+    X402NeedsAPrice,
+    X402NotDelivered,
+    X402SettleFailed,
+    X402Timeout,
+    X402UpfrontNotSupported,
+)
 from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, VersionConflict
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
@@ -93,6 +105,7 @@ __all__ = [
     "BountyClosed",
     "BountyLimit",
     "BountyNotOpen",
+    "BuyerNotActive",
     "ChainUnavailable",
     "ContentRejected",
     "DeadlineMissed",
@@ -159,4 +172,13 @@ __all__ = [
     "WalletSignatureInvalid",
     "WebhookDisabled",
     "WebhookLimit",
+    "X402AuthorizationInUse",
+    "X402AuthorizationUsed",
+    "X402FirstPartyOnly",
+    "X402InsufficientFunds",
+    "X402NeedsAPrice",
+    "X402NotDelivered",
+    "X402SettleFailed",
+    "X402Timeout",
+    "X402UpfrontNotSupported",
 ]

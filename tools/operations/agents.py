@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import orjson
-from nacl.signing import SigningKey
 from pydantic import Field
 
 from storage.tables import AgentRow
@@ -13,15 +12,16 @@ from tools.errors import ContentRejected, HandleLimit, HandleTaken, InvalidReque
 from tools.identity import need_scope
 from tools.ports import Env
 from tools.rates import Rate
-from tools.records.agents import Agent, AgentCreated, AgentDeleted, KeyPair, KeyPairs, MadeKeyPair, OwnAgent
+from tools.records.agents import Agent, AgentCreated, AgentDeleted, KeyPair, OwnAgent
 from tools.records.base import Step
 from tools.registry import operation
 from tools.rules.keys import did_of
-from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, index, own_record
+from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, own_record
 from tools.steps.anonymity import kept_names
 from tools.steps.departures import leave
-from tools.steps.handles import change_handle, first_handle, hold
-from tools.steps.keys import issue_key, known_key
+from tools.steps.enrolling import enrol, first_keys, new_keypair
+from tools.steps.handles import change_handle, first_handle
+from tools.steps.keys import known_key
 from tools.steps.links import step, steps, wallet_step
 from tools.steps.outgoing import callable_endpoints
 from tools.steps.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
@@ -58,21 +58,21 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
     """
     callable_endpoints(ctx.house, form.endpoints or {})
     handle = first_handle(ctx, form.handle, form.name)
-    seed = None if form.public_key else ctx.world.dice.roll(32)
-    public_key = form.public_key or bytes(SigningKey(seed or b"").verify_key).hex()
-    if known_key(ctx.tx, public_key):
+    identity = (
+        KeyPair(public_key=form.public_key, did=did_of(bytes.fromhex(form.public_key)))
+        if form.public_key
+        else new_keypair(ctx)
+    )
+    if known_key(ctx.tx, identity.public_key):
         raise PublicKeyInUse("an agent has, or had, this public key", param="public_key")
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
-    row = ctx.tx.add(_agent(ctx, form, handle, public_key, referrer))
-    hold(ctx, handle, row.id)
-    index(ctx.tx, row)
-    keys = {env: issue_key(ctx, row.id, env)[1] for env in Env}
+    row = enrol(ctx, form, form.name, handle, identity.public_key, referrer)
     if referrer:
         _tell_referrer(ctx, referrer, row)
     return AgentCreated(
         agent=agent_record(row),
-        api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
-        keypair=_keypair(public_key, seed),
+        api_keys=first_keys(ctx, row.id),
+        keypair=identity,
         wallet_address=None,
         next_steps=_first_steps(ctx.house.brand, row.id),
         docs=_docs(ctx.house.base_url),
@@ -172,30 +172,6 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
         metadata = wanted.pop("metadata")
         wanted["metadata_json"] = None if metadata is None else orjson.dumps(metadata).decode()
     return {name: value for name, value in wanted.items() if getattr(row, name) != value}
-
-
-def _keypair(public_key: str, seed: bytes | None) -> KeyPair | MadeKeyPair:
-    did = did_of(bytes.fromhex(public_key))
-    if seed is None:
-        return KeyPair(public_key=public_key, did=did)
-    return MadeKeyPair(public_key=public_key, did=did, secret_key=seed.hex())
-
-
-def _agent(ctx: Context, form: RegisterAgent, handle: str, public_key: str, referrer: AgentRow | None) -> AgentRow:
-    return AgentRow(
-        id=ctx.new_id("agt_"),
-        handle=handle,
-        name=form.name,
-        description=form.description,
-        capabilities=orjson.dumps(form.capabilities or []).decode(),
-        tags=orjson.dumps(form.tags or []).decode(),
-        public_key=public_key,
-        endpoints=orjson.dumps(merged({}, form.endpoints or {})).decode(),
-        framework=form.framework,
-        metadata_json=None if form.metadata is None else orjson.dumps(form.metadata).decode(),
-        referred_by=referrer.id if referrer else None,
-        created_at=ctx.now,
-    )
 
 
 def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None:

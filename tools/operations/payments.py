@@ -1,9 +1,9 @@
 """Payment: wallet to wallet, proven by a transaction hash. A verified transfer always leaves a row."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -31,27 +31,13 @@ from tools.rates import Rate
 from tools.records.jobs import Job
 from tools.records.payments import PaymentTerms
 from tools.registry import operation
-from tools.rules.jobfacts import FINAL, JobStatus, PaymentStatus, payment_status, refund_expected
-from tools.rules.lifecycle import Actor, JobMove, clocked, payment_move
+from tools.rules.jobfacts import FINAL, PaymentStatus, payment_status
+from tools.rules.lifecycle import Actor, clocked
 from tools.rules.transfers import Verdict
-from tools.steps.figures import recount
-from tools.steps.jobs import (
-    JobRef,
-    SeenJob,
-    advance,
-    find_mine,
-    in_seconds,
-    mine,
-    record_event,
-    refusal,
-    say_what_is_due,
-    see,
-    standing,
-)
+from tools.steps.jobs import JobRef, SeenJob, find_mine, mine, refusal
+from tools.steps.paying import orphaned, settle, too_low
 from tools.steps.proving import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
-from tools.steps.reputation import count_job
-from tools.steps.settlements import record_transfer, settlement_record
-from tools.steps.terms import block_moment, chain_terms, payment_terms, refuse_sanctioned, relays_nothing, too_early
+from tools.steps.terms import chain_terms, payment_terms, refuse_sanctioned, relays_nothing, too_early
 from tools.steps.views import job_record
 
 
@@ -87,7 +73,7 @@ PAY_ERRORS = (
 
 async def read_proof(outside: Outside, claim: PayJob) -> Proof:
     """Everything that can be refused without the chain, then what the chain shows."""
-    if outside.caller.approach.payment_header:
+    if outside.caller.approach.payment is not None:
         return Proof(None, None)
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
     if claim.transaction is None or outside.caller.agent != seen.row.buyer_id:
@@ -137,7 +123,7 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     transaction_not_found mean: the same hash again in a few seconds. Unpaid, the job expires at pay_by.
     """
     seen = mine(ctx, claim.job_id)
-    if ctx.caller.approach.payment_header:
+    if ctx.caller.approach.payment is not None:
         raise relays_nothing(ctx, seen)
     _check_buyer(ctx, seen)
     if proof.transaction is None:
@@ -147,7 +133,8 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
         return _again(ctx, seen, known)
     if proof.verdict is None:
         raise too_early(ctx, seen)
-    return _settle(ctx, seen, proof.transaction, proof.verdict)
+    settled = settle(ctx, seen, proof.transaction, proof.verdict)
+    return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
 
 
 def _check_buyer(ctx: Context, seen: SeenJob) -> None:
@@ -184,77 +171,8 @@ def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketErr
     if seen.facts.is_paid:
         return job_record(ctx, seen)
     if known.status is SettlementStatus.PARTIAL and payment_status(seen.facts, ctx.now) is PaymentStatus.DUE:
-        return _too_low(seen)
-    return _orphaned(ctx, seen, known)
-
-
-def _settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> Job | MarketError:
-    """Record the transfer and move the job, in this one unit of work."""
-    assert verdict.block_time is not None
-    facts, price = seen.facts, seen.row.price or 0
-    move = None if facts.is_paid else payment_move(facts, block_moment(verdict.block_time), ctx.now)
-    owed = price - facts.partial_minor
-    if move is None:
-        row = record_transfer(
-            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0)
-        )
-        after = see(ctx.tx, seen.row)
-        record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
-        say_what_is_due(ctx, facts, after)
-        recount(ctx.tx, after.row, after.settlements)  # refunds cover stray payments first
-        count_job(ctx.tx, after, ctx.now)
-        return job_record(ctx, after) if facts.is_paid else _orphaned(ctx, after, row)
-    if verdict.amount_minor < owed:
-        row = record_transfer(
-            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.PARTIAL, owed
-        )
-        after = see(ctx.tx, seen.row)
-        record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
-        say_what_is_due(ctx, facts, after)
-        count_job(ctx.tx, after, ctx.now)  # of an expired job it is owed back
-        return _too_low(after)
-    row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
-    return job_record(ctx, _paid(ctx, seen, row, move))
-
-
-def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> SeenJob:
-    for part in seen.settlements:
-        if part.status is SettlementStatus.PARTIAL:
-            ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
-    settled = see(ctx.tx, seen.row)
-    revealed = move.target is JobStatus.DELIVERED
-    deadline = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)} if revealed else {}
-    if not revealed:
-        deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
-    return advance(ctx, settled, move, ctx.agent, told={**_told(row), "output_revealed": revealed}, **deadline)
-
-
-def _too_low(seen: SeenJob) -> PaymentInvalid:
-    price, sent = seen.row.price or 0, seen.facts.partial_minor
-    return PaymentInvalid(
-        f"{sent} of {price} minor units have arrived; send the remaining {price - sent}",
-        param="transaction",
-        hint="Send the remaining amount in another transfer, then call pay_job with its hash.",
-        reason="amount_too_low",
-        transferred=sent,
-        required=price,
-        remaining=price - sent,
-        recorded=True,
-    )
-
-
-def _orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
-    owed = refund_expected(seen.facts)
-    stands = f"the seller owes {owed} minor units back" if owed else "what was owed back has come back"
-    return JobNotPayable(
-        f"the job is {seen.row.status}; the transfer was recorded and {stands}",
-        **standing(ctx, seen),
-        settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
-    )
-
-
-def _told(row: SettlementRow) -> dict[str, Any]:
-    return {"settlement_id": row.id, "transaction": row.tx_hash, "network": row.network, "amount": row.amount}
+        return too_low(seen)
+    return orphaned(ctx, seen, known)
 
 
 def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:

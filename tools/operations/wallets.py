@@ -6,25 +6,23 @@ from typing import Annotated
 import orjson
 from pydantic import AfterValidator, Field
 
-from storage.tables import AgentRow, HeldWalletRow, WalletRow
+from storage.tables import AgentRow, WalletRow
 from tools.arguments import Arguments
 from tools.context import Context, Outside
 from tools.errors import AddressSanctioned, ChainUnavailable, InvalidRequest, WalletSignatureInvalid
 from tools.records.agents import OwnAgent
 from tools.registry import operation
 from tools.rules.keys import verify_ed25519
-from tools.rules.transfers import ChainDown
 from tools.rules.wallet import (
     SIGNATURE_LENGTH,
     address_of,
     binding_message,
     eip191_hash,
-    eip1271_call,
-    eip1271_holds,
     recover,
 )
 from tools.steps.agents import own_record
 from tools.steps.identities import follow_wallet
+from tools.steps.wallets import bind, contract_agrees
 
 
 class SetWalletAddress(Arguments):
@@ -58,28 +56,13 @@ async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
         )
     message = binding_message(outside.house.brand, outside.caller.agent, claim.address)
     signer = recover(message, claim.signature)
-    if signer == claim.address or await _contract_agrees(outside, claim, message):
+    if signer == claim.address or await contract_agrees(
+        outside, claim.address, eip191_hash(message), claim.signature, message
+    ):
         return Proven(message)
     raise WalletSignatureInvalid(
         "the wallet did not sign the binding message", param="signature", text=message, recovered=signer
     )
-
-
-async def _contract_agrees(outside: Outside, claim: SetWalletAddress, message: str) -> bool:
-    """EIP-1271: a contract wallet says itself whether the signature is its own."""
-    chain = outside.world.chains.get(outside.env)
-    if chain is None:
-        return False
-    try:
-        answer = await chain.call(claim.address, eip1271_call(eip191_hash(message), claim.signature))
-    except ChainDown:
-        raise ChainUnavailable(
-            "the chain does not answer, so a contract wallet's signature cannot be checked",
-            hint="A plain wallet's own signature needs no chain: sign details.text exactly. Else try again soon.",
-            text=message,
-            retry_after_seconds=5,
-        ) from None
-    return eip1271_holds(answer)
 
 
 @operation(
@@ -103,12 +86,9 @@ def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) ->
     bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)
     if bound is not None and bound.address == claim.address:
         return own_record(ctx.tx, agent, ctx.env)
-    if bound is None:
-        ctx.tx.add(WalletRow(agent_id=agent.id, env=ctx.env, address=claim.address, bound_at=ctx.now))
-    else:
+    if bound is not None:
         _check_proof(agent, claim, proven)
-        ctx.tx.change(bound, address=claim.address, bound_at=ctx.now)
-    ctx.tx.add_once(HeldWalletRow(address=claim.address, agent_id=agent.id, held_at=ctx.now))
+    bind(ctx, agent.id, bound, claim.address)
     _tell(ctx, bound.address if bound else None, claim.address)
     return own_record(ctx.tx, follow_wallet(ctx, agent), ctx.env)
 

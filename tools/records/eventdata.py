@@ -157,7 +157,7 @@ class JobResolved(JobEvent):
 class JobCancelled(JobEvent):
     """The job was given up, or nothing was delivered in time."""
 
-    by: Literal["buyer", "seller", "clock"]
+    by: Literal["buyer", "seller", "clock", "platform"]
     reason: NotRequired[Theirs[str | None]]
 
 

@@ -79,6 +79,7 @@ class ClosedAs(StrEnum):
     BUYER_ACCEPTED = "buyer_accepted"
     DISPUTE_WITHDRAWN = "dispute_withdrawn"
     VERDICT = "verdict"
+    CALLED_OFF = "called_off"  # by the market: a purchase that came to nothing, with no mark on anybody
 
 
 SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})

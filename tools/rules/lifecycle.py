@@ -89,6 +89,7 @@ BUYER, SELLER, CLOCK, PANEL, OPERATOR = Actor
 # The table. Within one state the rows stand in the order in which available_actions lists them.
 
 _DECLINED, _WITHDREW, _IGNORED = ClosedAs.SELLER_DECLINED, ClosedAs.BUYER_WITHDREW, ClosedAs.ACCEPT_TIMEOUT
+_CALLED_OFF = ClosedAs.CALLED_OFF
 
 OPENINGS: tuple[JobMove, ...] = (
     Move("order", None, BUYER, S.OPEN, "job.created", when=priced),
@@ -104,6 +105,7 @@ MOVES: tuple[JobMove, ...] = (
     Move("cancel", S.OPEN, SELLER, S.DECLINED, "job.declined", closes=_DECLINED, listed=False),
     Move("cancel", S.OPEN, BUYER, S.CANCELLED, "job.cancelled", closes=_WITHDREW),
     Move("expire", S.OPEN, CLOCK, S.EXPIRED, "job.expired", deadline="accept_by", closes=_IGNORED),
+    Move("call_off", S.OPEN, OPERATOR, S.CANCELLED, "job.cancelled", closes=_CALLED_OFF, listed=False),
     #
     Move("quote", S.QUOTE_REQUESTED, SELLER, S.QUOTED, "job.quoted"),
     Move("decline", S.QUOTE_REQUESTED, SELLER, S.DECLINED, "job.declined", closes=_DECLINED),
@@ -134,11 +136,15 @@ MOVES: tuple[JobMove, ...] = (
          deadline="deliver_by", grace=DELIVERY_GRACE, closes=ClosedAs.BUYER_LEFT_AFTER_DEADLINE),
     Move("fail", S.IN_PROGRESS, CLOCK, S.CANCELLED, "job.cancelled",
          when=unpaid, deadline="deliver_by", grace=DELIVERY_GRACE, closes=ClosedAs.DELIVERY_TIMEOUT),
+    Move("call_off", S.IN_PROGRESS, OPERATOR, S.CANCELLED, "job.cancelled",
+         when=unpaid, closes=_CALLED_OFF, listed=False),
     #
     Move("pay", S.DELIVERED, BUYER, S.DELIVERED, "job.paid", when=sealed, repeat=paid),
     Move("cancel", S.DELIVERED, BUYER, S.CANCELLED, "job.cancelled", when=sealed, closes=ClosedAs.BUYER_WALKED_AWAY),
     Move("expire", S.DELIVERED, CLOCK, S.EXPIRED, "job.expired",
          when=sealed, deadline="pay_by", closes=ClosedAs.PAYMENT_TIMEOUT),
+    Move("call_off", S.DELIVERED, OPERATOR, S.CANCELLED, "job.cancelled",
+         when=sealed, closes=_CALLED_OFF, listed=False),
     Move("accept", S.DELIVERED, BUYER, S.COMPLETED, "job.completed", when=revealed, closes=ClosedAs.BUYER_ACCEPTED),
     Move("request_revision", S.DELIVERED, BUYER, S.IN_PROGRESS, "job.revision_requested",
          when=revisions_left, repeat=under_revision),

@@ -10,6 +10,8 @@ from binascii import Error as NotBase64
 from dataclasses import dataclass
 from enum import StrEnum
 
+from eth_utils.crypto import keccak
+
 from tools.rules.jsontext import BadJson, Json, parse
 from tools.rules.wallet import BadAddress, address_of
 from tools.rules.x402 import SCHEME, Authorization
@@ -17,9 +19,12 @@ from tools.rules.x402 import SCHEME, Authorization
 MOST_HEADER = 16_384  # characters
 MOST_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
 LEAST_LEFT = 60  # seconds an authorization must still hold, so that the work can be done first
+MOST_LEFT = 3600  # ... and may hold at most: so long its fate stays open
+LEAST_TO_SETTLE = 10  # seconds it must still hold when it is handed over
 MAX_UINT = 2**256 - 1
 V1_NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
 
+_USED = f"0x{bytes(keccak(text='AuthorizationUsed(address,bytes32)')).hex()}"
 _SIGNATURE = re.compile(r"0x(?:[0-9a-fA-F]{2})+")
 _NONCE = re.compile(r"0x[0-9a-fA-F]{64}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,77}")
@@ -38,6 +43,7 @@ class Fault(StrEnum):
     VALUE = "invalid_exact_evm_payload_authorization_value_mismatch"
     EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
     EARLY = "invalid_exact_evm_payload_authorization_valid_after"
+    SIGNATURE = "invalid_exact_evm_payload_signature"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +93,53 @@ def read_payment(header: str) -> Payment:
 def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None:
     """Why this payment does not pay what was asked, for now; its signature is another matter."""
     given = payment.authorization
-    if payment.scheme != SCHEME:
-        return Fault.SCHEME
-    if payment.network != asked.network:
-        return Fault.NETWORK
+    if (elsewhere := misplaced(payment, asked.network)) is not None:
+        return elsewhere
     if given.payee != asked.pay_to:
         return Fault.RECIPIENT
     if given.value != asked.amount:
         return Fault.VALUE
     if given.valid_after > now_seconds:
         return Fault.EARLY
-    if given.valid_before < now_seconds + LEAST_LEFT:
+    if not now_seconds + LEAST_LEFT <= given.valid_before <= now_seconds + MOST_LEFT:
         return Fault.EXPIRED
     return None
+
+
+def misplaced(payment: Payment, network: str) -> Fault | None:
+    """Whether it is made for another scheme or another chain: then its signature says nothing here."""
+    if payment.scheme != SCHEME:
+        return Fault.SCHEME
+    return Fault.NETWORK if payment.network != network else None
+
+
+def uses(receipt: object, asset: str, given: Authorization) -> bool:
+    """Whether a transaction's receipt shows that the token took this very authorization (EIP-3009, AuthorizationUsed)."""
+    logs = receipt.get("logs") if isinstance(receipt, dict) else None
+    return isinstance(logs, list) and any(_is_use(log, asset, given) for log in logs)
+
+
+def holding(block: object, given_nonce: str) -> list[str]:
+    """The hashes of a block's transactions whose input holds this nonce. A node's answer is hostile: what is malformed holds none."""
+    found = block.get("transactions") if isinstance(block, dict) else None
+    wanted = given_nonce[2:]
+    return [
+        one["hash"].lower()
+        for one in (found if isinstance(found, list) else [])
+        if isinstance(one, dict)
+        and isinstance(text := one.get("input"), str)
+        and wanted in text.lower()
+        and isinstance(one.get("hash"), str)
+        and _NONCE.fullmatch(one["hash"])
+    ]
+
+
+def _is_use(log: object, asset: str, given: Authorization) -> bool:
+    if not isinstance(log, dict) or not isinstance(log.get("address"), str) or not isinstance(log.get("topics"), list):
+        return False
+    topics = [one.lower() for one in log["topics"] if isinstance(one, str)]
+    wanted = [_USED, f"0x{given.payer[2:].lower():0>64}", given.nonce]
+    return log["address"].lower() == asset.lower() and topics == wanted
 
 
 def _authorization(found: dict[str, Json]) -> Authorization:

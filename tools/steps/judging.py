@@ -76,7 +76,7 @@ async def violations(outside: Outside, schema: str | None, value: Json, size: in
         return ()
     if not is_heavy(schema, size):
         return compiled(schema).violations(value)
-    asked = outside.world.checks.violations(schema, value, by=outside.caller.agent)
+    asked = outside.world.checks.violations(schema, value, by=outside.caller.agent_id or outside.caller.approach.ip)
     return await in_time(asked, "checking this document against its schema")
 
 

@@ -171,7 +171,7 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
     units = given or 1
     if listing.unit_basis is not None:
         basis = UnitBasis.model_validate_json(listing.unit_basis)
-        counted = units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
+        counted = _counted(basis, order_input)
         if counted is not None and given not in (None, counted):
             raise InvalidRequest(f"units: this input comes to {counted}", param="units", expected=counted)
         units = counted or units
@@ -180,6 +180,18 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
     if (listing.price or 0) * units > MOST_PRICE:
         raise InvalidRequest(f"price times units is above {MOST_PRICE} minor units", param="units")
     return units
+
+
+def counts_units(listing: ListingRow, order_input: dict[str, Json]) -> bool:
+    """Whether the listing itself says how many units this input comes to."""
+    return (
+        listing.unit_basis is not None
+        and _counted(UnitBasis.model_validate_json(listing.unit_basis), order_input) is not None
+    )
+
+
+def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
+    return units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
 
 
 async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: str | None) -> None:

@@ -1,0 +1,170 @@
+"""Purchases with one signed payment, in tests: a desk that works by hand, a facilitator that does as it is told, a wallet that signs."""
+
+import asyncio
+import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+
+from tests.chain import flows
+from tests.chain.evm import Evm
+from tests.market import Agent
+from tests.operations.test_contract_gasless import name_facilitator
+from tests.trading import PRICE, Trade
+from tools.answers import Answer
+from tools.ports import Env, Settled, SettleLost, SettleNotSent
+from tools.rules.x402quotes import header
+
+INPUT = {"text": "guten Tag"}
+WORK = {"english": "good day"}
+
+
+@dataclass
+class Relay:
+    """A facilitator in this process, on the real chain. Each call takes the next word of `told`, then it is honest."""
+
+    evm: Evm
+    gas: LocalAccount
+    told: list[str] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    lie: str = ""
+    at_it: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def settle(self, body: Mapping[str, Any]) -> Settled:
+        self.bodies.append(body)
+        word = self.told.pop(0) if self.told else "honest"
+        if word == "down":
+            raise SettleNotSent("ClientConnectorError")
+        if word == "refuses":
+            return Settled(None, "invalid_exact_evm_insufficient_balance")
+        if word == "lies":
+            return Settled(self.lie, None)
+        if word == "forgets":
+            raise SettleLost("TimeoutError")
+        if word == "waits":
+            self.at_it.set()
+            await self.go_on.wait()
+        sent = await asyncio.to_thread(self._send, body)
+        if sent is None:
+            return Settled(None, "invalid_exact_evm_nonce_already_used")
+        if word == "lost":
+            raise SettleLost("ServerDisconnectedError")
+        return Settled(None, "settle_failed") if word == "denies" else Settled(sent, None)
+
+    def _send(self, body: Mapping[str, Any]) -> str | None:
+        payload = body["paymentPayload"]["payload"]
+        one = payload["authorization"]
+        values = one["from"], one["to"], int(one["value"]), int(one["validAfter"]), int(one["validBefore"])
+        signed = flows.Authorization(
+            (*values, bytes.fromhex(one["nonce"][2:])), bytes.fromhex(payload["signature"][2:])
+        )
+        sent = flows.relayed(self.evm, self.gas, signed)
+        if self.evm.receipt(sent)["status"] != "0x1":
+            return None
+        self.sent.append(sent)
+        return sent
+
+
+@dataclass
+class Shop:
+    """The operator's listing, its facilitator, and a wallet that holds USDC and no gas."""
+
+    trade: Trade
+    seller: Agent
+    listing: Any
+    relay: Relay
+    wallet: LocalAccount
+
+    async def ask(
+        self, given: Any = None, *, pay: str | None = None, ip: str = "203.0.113.77", **beside: Any
+    ) -> Answer:
+        """A call of the listing's url, with this payment's header where one is given."""
+        repeat, gone = beside.pop("repeat", None), beside.pop("gone", None)
+        arguments = {"listing_id": self.listing["id"], "input": INPUT if given is None else given, **beside}
+        return await self.trade.market.answer("buy_with_x402", arguments, ip=ip, payment=pay, repeat=repeat, gone=gone)
+
+    async def terms(self, given: Any = None, **beside: Any) -> Any:
+        answer = await self.ask(given, **beside)
+        assert answer.status == 402, answer.body
+        return orjson.loads(answer.body)
+
+    def sign(self, terms: Any, **changed: Any) -> str:
+        """A header that pays these terms, of version 2; what is said of the authorization goes before the terms."""
+        return header(self.payload(terms, **changed))
+
+    def payload(self, terms: Any, *, signer: LocalAccount | None = None, **changed: Any) -> Any:
+        required, now = terms["required"], int(self.trade.market.clock.now().timestamp())
+        (accepted,) = required["accepts"]
+        message = {
+            "from": self.wallet.address,
+            "to": accepted["payTo"],
+            "value": int(accepted["amount"]),
+            "validAfter": 0,
+            "validBefore": now + 900,
+            "nonce": "0x" + secrets.token_hex(32),
+        } | changed
+        signature = sign_transfer(signer or self.wallet, self.trade.evm, message)
+        written = {name: str(value) for name, value in message.items()}
+        payload = {"signature": signature, "authorization": written}
+        return {"x402Version": 2, "resource": required["resource"], "accepted": accepted, "payload": payload}
+
+    @asynccontextmanager
+    async def open(self, work: Any = None) -> AsyncIterator[None]:
+        """The desk at work: every order is accepted and delivered."""
+
+        async def works() -> None:
+            while True:
+                for job in (await self.trade.market.call("list_jobs", by=self.seller, role="seller"))["data"]:
+                    if job["status"] == "open":
+                        await self.trade.market.call("accept_job", by=self.seller, job_id=job["id"])
+                        await self.trade.deliver(self.seller, job, work)
+                await asyncio.sleep(0.01)
+
+        task = asyncio.create_task(works())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def bought(self, **changed: Any) -> tuple[str, Any]:
+        """A purchase, paid: its header and its result."""
+        paid = self.sign(await self.terms(), **changed)
+        async with self.open():
+            answer = await self.ask(pay=paid)
+        assert answer.status == 200, answer.body
+        return paid, orjson.loads(answer.body)
+
+    @property
+    def income(self) -> int:
+        return self.trade.evm.balance(self.seller.wallet)
+
+
+def sign_transfer(signer: LocalAccount, evm: Evm, message: Any) -> str:
+    """An EIP-3009 signature of the chain's USDC."""
+    document = {
+        "types": {"EIP712Domain": flows._DOMAIN_FIELDS, "TransferWithAuthorization": flows._AUTHORIZATION_FIELDS},
+        "primaryType": "TransferWithAuthorization",
+        "domain": {"name": evm.token_name, "version": "2", "chainId": evm.chain_id, "verifyingContract": evm.usdc},
+        "message": message,
+    }
+    return f"0x{bytes(Account.sign_typed_data(signer.key, full_message=document).signature).hex()}"
+
+
+async def opened_shop(trade: Trade, **offer: Any) -> Shop:
+    name_facilitator(trade.market, "https://facilitator.example")
+    seller = await trade.agent("Desk")
+    await trade.market.as_operator("set_first_party", agent_id=seller.id, first_party=True)
+    relay = Relay(trade.evm, trade.evm.person())
+    world = replace(trade.market.market.world, facilitators={Env.TEST: relay})
+    trade.market.market.world = world
+    wallet = trade.evm.person(100 * PRICE, gas=False)
+    return Shop(trade, seller, await trade.listing(seller, **offer), relay, wallet)

@@ -1,0 +1,242 @@
+"""The operator's listings, bought with one x402 payment and no account: what is sold so, what it costs, the purchase."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import Field
+
+from storage.purchases import sold_at_once
+from storage.tables import PurchaseRow, PurchaseStatus
+from tools.arguments import Arguments, EnvChoice, PublicRead
+from tools.context import Caller, Context, Outside
+from tools.errors import (
+    AddressSanctioned,
+    BuyerNotActive,
+    ChainUnavailable,
+    InvalidRequest,
+    MarketError,
+    NotImplementedHere,
+    SellerHasNoWalletAddress,
+    TooBusy,
+    TransactionPending,
+    X402AuthorizationInUse,
+    X402AuthorizationUsed,
+    X402FirstPartyOnly,
+    X402InsufficientFunds,
+    X402NeedsAPrice,
+    X402NotDelivered,
+    X402SettleFailed,
+    X402Timeout,
+    X402UpfrontNotSupported,
+)
+from tools.ports import Env
+from tools.purchasing import drive
+from tools.rates import Rate
+from tools.records.base import spliced, stamp
+from tools.records.x402 import X402Index, X402Payment, X402Quote, X402Result
+from tools.registry import operation
+from tools.rules.canonical import canonical, sha256_hex
+from tools.rules.money import display
+from tools.rules.purchases import End
+from tools.rules.x402 import settle_body
+from tools.rules.x402payments import BadPayment, Fault, Payment, fault_of, read_payment
+from tools.steps.documents import text_of
+from tools.steps.gasless import x402_info
+from tools.steps.jobs import SeenJob, find_mine
+from tools.steps.judging import GatherAgain
+from tools.steps.ordering import ORDER_ERRORS
+from tools.steps.purchases import begin, find_purchase
+from tools.steps.selling import UNPAID, account_of, any_listing, is_open, offered, service_record, signed_by_payer
+from tools.steps.terms import refuse_sanctioned
+
+ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"
+SIGN_ANEW = (
+    "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
+)
+MOST_SERVICES = 100
+TRIES = 3
+WHAT = (
+    "The operator's own services, each bought with one signed USDC payment and no account. The work is done first; the payment is "
+    "handed to a facilitator, which pays the gas, only once the work is there."
+)
+LIMIT = (
+    "Here alone the market hands a signed payment to a facilitator, and it can only pay the operator's own wallet. Everybody else is "
+    "paid wallet to wallet: order with hire, pay with pay_job."
+)
+
+
+@operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
+def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
+    """List what the operator sells for one x402 payment, with the url, the price and the input of each."""
+    rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MOST_SERVICES) if is_open(ctx) else []
+    services = [one for row in rows if (one := service_record(ctx, row)) is not None]
+    return X402Index(
+        env=ctx.env.value,
+        resources=[one.url for one in services],
+        protocol={
+            **x402_info(ctx.network),
+            "transport": "http",
+            "network_name": ctx.network.name,
+            "network_caip2": ctx.network.id,
+            "asset_name": ctx.network.asset_name,
+        },
+        what_this_is=WHAT,
+        limit=LIMIT,
+        services=services,
+        generated_at=stamp(ctx.now),
+    )
+
+
+class BuyWithX402(Arguments):
+    listing_id: str = Field(max_length=64, description="lst_…, from list_x402_services")
+    input: dict[str, Any] = Field(
+        default_factory=dict, description="what to work on: the listing's input, as the whole body"
+    )
+    units: int | None = Field(
+        None, ge=1, le=1_000_000, description="of a per_unit listing that does not count them in the input itself"
+    )
+    env: EnvChoice = Field(None, description="only a listing of this environment; the id names it anyway")
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """A purchase that has ended; `began`: this very call ordered it."""
+
+    row: PurchaseRow
+    began: bool
+
+
+async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | Bought:
+    """Whatever can be said without charging anybody; else the purchase, brought to its end."""
+    header = outside.caller.approach.payment
+    listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
+    place = replace(outside, env=Env(listing.env))
+    if header is None:
+        return (await offered(place, listing.id, wanted.input, wanted.units, meant=False)).refused(UNPAID)
+    try:
+        payment = read_payment(header)
+    except BadPayment as bad:
+        await offered(place, listing.id, wanted.input, wanted.units, meant=True)
+        raise InvalidRequest(f"the payment {bad}", param="PAYMENT-SIGNATURE", hint=SIGN_ANEW) from None
+    known = await place.store.look(lambda tx: find_purchase(tx, place.env, payment.authorization))
+    if known is None:
+        return await _first(place, wanted, payment)
+    if not await signed_by_payer(place, payment):
+        return (await offered(place, listing.id, wanted.input, wanted.units, meant=True)).refused(Fault.SIGNATURE)
+    return await _gone_on(place, wanted, known, began=False)
+
+
+async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Quote | Bought:
+    """A payment that was not seen before: judged, signer first, before any account is looked at; then the order."""
+    for _ in range(TRIES):
+        offer = await offered(place, wanted.listing_id, wanted.input, wanted.units, meant=True)
+        fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp())
+        if fault is None and not await signed_by_payer(place, payment):
+            fault = Fault.SIGNATURE
+        if fault is not None:
+            return offer.refused(fault)
+        assert offer.judged is not None
+        given, judged = payment.authorization, offer.judged
+        refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
+        body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
+        try:
+            row, began = await place.store.write(
+                lambda tx: begin(place, tx, offer.order, judged, payment, _fingerprint(wanted), body),  # noqa: B023
+                "begin_purchase",
+            )
+        except GatherAgain:  # the listing was changed in between: what it asks now is judged
+            continue
+        return await _gone_on(place, wanted, row, began=began)
+    raise TooBusy("the listing keeps changing", retry_after_seconds=1)
+
+
+async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow, *, began: bool) -> Bought:
+    if row.fingerprint != _fingerprint(wanted):
+        raise X402AuthorizationUsed("this payment was made for another order", job_id=row.job_id)
+    return Bought(await drive(place, row.id), began=began)
+
+
+def _fingerprint(wanted: BuyWithX402) -> str:
+    """Of the order a payment is for: the same payment for another order is refused."""
+    return sha256_hex(canonical([wanted.listing_id, wanted.input, wanted.units]))
+
+
+@operation(
+    "POST /v1/x402/{listing_id}",
+    auth="none",
+    gather=purchase,
+    errors=(
+        *ORDER_ERRORS,
+        AddressSanctioned,
+        BuyerNotActive,
+        ChainUnavailable,
+        NotImplementedHere,
+        SellerHasNoWalletAddress,
+        TransactionPending,
+        X402AuthorizationInUse,
+        X402AuthorizationUsed,
+        X402FirstPartyOnly,
+        X402InsufficientFunds,
+        X402NeedsAPrice,
+        X402NotDelivered,
+        X402SettleFailed,
+        X402Timeout,
+        X402UpfrontNotSupported,
+    ),
+    shows_secrets=True,
+    open_world=True,
+    rate=Rate.QUOTES,
+    paid_rate=Rate.PURCHASES,
+    whole_body="input",
+    toolset="market",
+    only_rest=ONLY_HTTP,
+)
+def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | Bought) -> X402Result | X402Quote | MarketError:
+    """Buy one of the operator's services with one signed USDC payment, without an account. The body is the service's input.
+
+    Without a payment it answers 402 with the terms, which any x402 client (version 1 or 2) reads, signs and sends back in
+    PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it is there. The same payment sent again gets the
+    same result and pays nothing more. The wallet's first purchase makes an agent for it; its keys are in that answer alone.
+    """
+    if isinstance(found, X402Quote):
+        return found
+    row = found.row
+    env = Env(row.env)
+    here = replace(ctx, env=env, caller=Caller(row.agent_id, None, env, ("*",), ctx.caller.approach))
+    seen = find_mine(ctx.tx, row.job_id, row.agent_id, env)
+    refusal = _refusal(row, seen)
+    if refusal is not None:
+        return refusal
+    return X402Result(
+        job_id=row.job_id,
+        listing_id=row.listing_id,
+        output=spliced(text_of(ctx.tx, seen.row.output)),
+        paid=X402Payment(
+            amount=row.amount,
+            display=display(row.amount),
+            transaction=row.tx_hash or "",
+            network=here.network.id,
+            payer=seen.row.pay_from or row.payer,
+            pay_to=row.pay_to,
+        ),
+        receipt_url=f"{ctx.house.base_url}/v1/jobs/{row.job_id}/receipt",
+        account=account_of(here, may_be_told=found.began),
+    )
+
+
+def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:
+    """Why a purchase that has ended shows no result."""
+    job: dict[str, Any] = {"job_id": row.job_id}
+    if row.status is PurchaseStatus.PAID:
+        if seen.facts.is_paid:
+            return None
+        told = "the payment arrived after the job had ended: it is recorded, and the seller owes it back"
+        return X402NotDelivered(told, hint="list_settlements shows it.", transaction=row.tx_hash, **job)
+    if row.reason == End.NOT_DELIVERED:
+        said = (seen.row.cancel_reason or "no reason was given")[:300]
+        return X402NotDelivered(f"the seller did not do the work; nothing was charged: {said}", **job)
+    if row.reason == End.TIMEOUT:
+        return X402Timeout("the work did not come in time; nothing was charged", **job)
+    if row.reason == End.ELSEWHERE:
+        return X402AuthorizationUsed("the job was paid in another way; this payment was not used", **job)
+    return X402AuthorizationUsed(f"this payment was never taken ({row.reason}); nothing was charged", **job)

@@ -1,0 +1,308 @@
+"""Buying with one signed payment: the order in which a purchase goes on, one unit of work after the other.
+
+Work first; then the intent is committed, the facilitator is asked, its hash is committed, and the chain decides. Each part may be
+done by another process, and after any of them this one may be killed: the row says where to go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import orjson
+import structlog
+
+from storage.tables import PurchaseRow, PurchaseStatus
+from storage.unit import StorageError
+from tools.context import Outside
+from tools.errors import (
+    ChainUnavailable,
+    MarketError,
+    TransactionPending,
+    X402AuthorizationInUse,
+    X402InsufficientFunds,
+    X402SettleFailed,
+)
+from tools.ports import Chain, Facilitator, SettleLost, SettleNotSent
+from tools.rules.purchases import End, Next, end_of, is_over, next_of
+from tools.rules.transfers import ChainDown, Kind, Nonsense, Verdict, quantity
+from tools.rules.x402 import Authorization
+from tools.rules.x402payments import holding, uses
+from tools.steps.proving import ask
+from tools.steps.purchases import (
+    LEASE,
+    SeenPurchase,
+    close,
+    finish,
+    hand_over,
+    keep,
+    note,
+    put_off,
+    see_purchase,
+    take_up,
+)
+from tools.steps.terms import chain_terms
+
+TICK_SECONDS = 0.5  # between two looks at a purchase that another call has in hand, or at a block that is to come
+CALL_SECONDS = 160.0  # for which a call goes on with it: the work, the facilitator, the block
+MOST_WAITING = 8  # calls that carry the same payment
+BLOCKS_AT_ONCE = 60
+
+log = structlog.get_logger("emporion.purchases")
+
+
+async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
+    """Go on with a purchase until it has ended. A MarketError says what stands in the way, and whether to come again."""
+    clock = place.world.clock
+    seen = await _look(place, purchase_id)
+    ends = clock.monotonic() + CALL_SECONDS
+    with place.bell.stream_of(
+        seen.row.agent_id, purchase_id, MOST_WAITING, place.house.limits.streams_per_agent
+    ) as ear:
+        while clock.monotonic() < ends:
+            ear.listen()
+            seen = await _look(place, purchase_id)
+            match next_of(seen.standing(clock.now()), clock.now()):
+                case Next.TELL:
+                    return seen.row
+                case Next.WAIT:
+                    _stay(place)
+                    await ear.hears(TICK_SECONDS)
+                case Next.SETTLE:
+                    _stay(place)
+                    await _settle(place, seen)
+                case Next.FOLLOW:
+                    await _follow(place, seen)
+                case Next.CLOSE:
+                    await _close(place, seen)
+    raise in_use(seen.row)
+
+
+async def look_after(place: Outside, purchase_id: str) -> None:
+    """The same for a purchase that no call has in hand: what was handed over is followed up, what came to nothing is closed."""
+    clock = place.world.clock
+    seen = await _look(place, purchase_id)
+    match next_of(seen.standing(clock.now()), clock.now()):
+        case Next.CLOSE:
+            await _close(place, seen)
+        case Next.FOLLOW:
+            with suppress(MarketError):  # what stands in the way stands in the row, for who asks
+                await _follow(place, seen)
+        case Next.WAIT | Next.SETTLE:
+            await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
+
+
+def in_use(row: PurchaseRow) -> X402AuthorizationInUse:
+    return X402AuthorizationInUse(
+        f"this payment is being worked on; job {row.job_id}", job_id=row.job_id, retry_after_seconds=5
+    )
+
+
+def _stay(place: Outside) -> None:
+    """Refuse to go on for a client that has hung up: what was not handed over is not settled behind its back."""
+    gone = place.caller.approach.gone
+    if place.bell.closed or (gone is not None and gone()):
+        raise X402AuthorizationInUse("the client has gone; nothing was charged", retry_after_seconds=5)
+
+
+async def _look(place: Outside, purchase_id: str) -> SeenPurchase:
+    return await place.store.look(lambda tx: see_purchase(tx, purchase_id))
+
+
+async def _close(place: Outside, seen: SeenPurchase) -> None:
+    end = end_of(seen.standing(place.world.clock.now()), place.world.clock.now())
+    if end is not None:
+        await place.store.write(lambda tx: close(place, tx, seen.row.id, end), "close_purchase")
+
+
+async def _settle(place: Outside, seen: SeenPurchase) -> None:
+    """Hand the payment over for the first time."""
+    head = await _head(place)
+    _stay(place)
+    mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id, head), "settle_purchase")
+    if mine:
+        row = await _handed_over(place, seen.row, first=True)
+        await _found(place, row)
+
+
+async def _follow(place: Outside, seen: SeenPurchase) -> None:
+    """Find out what became of a payment that was handed over; hand it over again while it holds: the token takes it once."""
+    row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
+    if row is None:
+        return
+    if row.status is PurchaseStatus.SETTLING and row.valid_before > place.world.clock.now().timestamp():
+        row = await _handed_over(place, row, first=False)
+    await _found(place, row)
+
+
+async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
+    """Ask the facilitator, and commit what it answers the moment it does."""
+    found: dict[str, object]
+    try:
+        async with _kept(place, row.id):
+            said = await _facilitator(place).settle(orjson.loads(row.settle_body))
+        found = {"reason": said.refusal}
+        if said.transaction is not None:
+            found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
+    except SettleNotSent as down:
+        found = {"reason": f"the facilitator was not reached ({down})"}
+        found |= {"status": PurchaseStatus.WORKING, "scanned_to": None} if first else {}
+    except SettleLost as lost:
+        found = {"reason": f"the facilitator's answer was lost ({lost})"}
+    log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
+    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+
+
+@asynccontextmanager
+async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
+    """Have it alone for as long as the facilitator takes; if this process is killed, not for longer than a lease."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 3)
+            with suppress(StorageError):
+                await place.store.write(lambda tx: keep(place, tx, purchase_id), "keep_purchase")
+
+    renewing = asyncio.create_task(renew(), name="purchase")
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewing
+
+
+async def _found(place: Outside, row: PurchaseRow) -> None:
+    """Read it from the chain: by its hash, or by its nonce. Leaves it paid or closed, or says what it waits for."""
+    if row.status is PurchaseStatus.WORKING:
+        raise _unsettled(row)
+    if row.status is PurchaseStatus.SETTLING:
+        row = await _searched(place, row)
+    if row.status is PurchaseStatus.SENT:
+        row = await _verified(place, row)
+    if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+        raise _unsettled(row)
+
+
+async def _verified(place: Outside, row: PurchaseRow) -> PurchaseRow:
+    """A hash is a hint: paid is what the chain shows, of this very authorization."""
+    assert row.tx_hash is not None
+    given, transaction = authorization_of(row), row.tx_hash
+    seen = await _look(place, row.id)
+    terms = chain_terms(place, seen.job, {given.payer}, {given.payee})
+    ends = place.world.clock.monotonic() + CALL_SECONDS / 2
+    while True:
+        verdict = await ask(place, transaction, terms)
+        if verdict.kind in (Kind.PAID, Kind.INVALID):
+            break
+        if place.world.clock.monotonic() >= ends or _is_stale(place, row, verdict):
+            break
+        await asyncio.sleep(TICK_SECONDS)
+    if verdict.kind is Kind.PAID and await _is_it(place, transaction, given):
+        return await place.store.write(lambda tx: finish(place, tx, row.id, transaction, verdict), "pay_purchase")
+    if verdict.kind is Kind.PENDING:
+        raise TransactionPending(
+            f"{verdict.confirmations} of {verdict.required} confirmations; the same payment again shows the result",
+            confirmations=verdict.confirmations,
+            required=verdict.required,
+            retry_after_seconds=5,
+        )
+    return await place.store.write(
+        lambda tx: note(
+            place,
+            tx,
+            row.id,
+            status=PurchaseStatus.SETTLING,
+            tx_hash=None,
+            reason=f"the chain shows no such payment: {verdict.kind}",
+        ),
+        "doubt_purchase",
+    )
+
+
+def _is_stale(place: Outside, row: PurchaseRow, verdict: Verdict) -> bool:
+    """A hash the chain has not shown although the authorization has ended long ago."""
+    return verdict.kind is Kind.NOT_FOUND and is_over(row.valid_before, place.world.clock.now())
+
+
+async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool:
+    try:
+        return uses(await _chain(place).receipt(transaction), place.network.asset, given)
+    except ChainDown:
+        raise _no_chain() from None
+
+
+async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
+    """Look through the blocks since it was handed over for one that holds its nonce; none, and it is over: not charged."""
+    chain, given, now = _chain(place), authorization_of(row), place.world.clock.now()
+    try:
+        head = await chain.head()
+        began = head if row.scanned_to is None else row.scanned_to
+        ends = min(head, began + BLOCKS_AT_ONCE)
+        for number in range(began + 1, ends + 1):
+            block = await chain.whole_block(number)
+            if quantity(block.get("number") if isinstance(block, dict) else None, "block.number", number) != number:
+                raise Nonsense("another block")
+            for transaction in holding(block, given.nonce):
+                if uses(await chain.receipt(transaction), place.network.asset, given):
+                    return await _noted(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+    except (ChainDown, Nonsense):
+        raise _no_chain() from None
+    if ends == head and is_over(row.valid_before, now):
+        return await place.store.write(lambda tx: close(place, tx, row.id, End.NOT_CHARGED), "close_purchase")
+    firm = min(ends, head - place.network.confirmations + 1)
+    return await _noted(place, row, scanned_to=max(began, firm))
+
+
+async def _noted(place: Outside, row: PurchaseRow, **found: object) -> PurchaseRow:
+    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+
+
+def authorization_of(row: PurchaseRow) -> Authorization:
+    """What was signed."""
+    written = orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"]
+    return Authorization(
+        payer=written["from"],
+        payee=written["to"],
+        value=int(written["value"]),
+        valid_after=int(written["validAfter"]),
+        valid_before=int(written["validBefore"]),
+        nonce=written["nonce"],
+    )
+
+
+def _unsettled(row: PurchaseRow) -> MarketError:
+    """What is said of a payment that nobody took yet."""
+    reason = row.reason or "the chain does not show it yet"
+    if row.status is PurchaseStatus.WORKING:
+        told = "nothing was charged, and the payment was not handed over"
+    else:
+        told = f"it may still be taken until Unix second {row.valid_before}: sign no other before"
+    kind = X402InsufficientFunds if "insufficient" in reason else X402SettleFailed
+    return kind(f"the payment was not taken: {reason}; {told}", reason=reason, job_id=row.job_id, retry_after_seconds=5)
+
+
+def _no_chain() -> ChainUnavailable:
+    return ChainUnavailable(
+        "the chain does not answer, so whether the payment was taken is not known yet",
+        hint="Send the same request with the same payment again; sign no other.",
+        retry_after_seconds=5,
+    )
+
+
+async def _head(place: Outside) -> int:
+    try:
+        return await _chain(place).head()
+    except ChainDown:
+        raise ChainUnavailable(
+            "the chain does not answer; nothing was charged",
+            hint="Send the same request with the same payment again.",
+            retry_after_seconds=5,
+        ) from None
+
+
+def _chain(place: Outside) -> Chain:
+    return place.world.chains[place.env]
+
+
+def _facilitator(place: Outside) -> Facilitator:
+    return place.world.facilitators[place.env]

@@ -1,0 +1,102 @@
+"""Purchases with one x402 payment, as records: what is sold so, what it costs, what was bought."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tools.errors import MarketError, PaymentRequired
+from tools.records.agents import KeyPairs, MadeKeyPair
+from tools.records.base import Json, Minor, Priced, Stamp
+from tools.records.words import Ours, Theirs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Service(Priced):
+    """A listing of the operator's that is bought with one payment."""
+
+    listing_id: str
+    method: Literal["POST"] = "POST"
+    content_type: Literal["application/json"] = "application/json"
+    url: Annotated[Ours[str], Field(description="POST the listing's input here; ?units= where units are ordered")]
+    title: Theirs[str]
+    description: Theirs[str]
+    tags: Theirs[list[str]]
+    price: Minor
+    price_display: str = ""
+    pricing_model: Literal["fixed", "per_unit"]
+    unit_name: Theirs[str | None]
+    price_note: Theirs[str | None]
+    pay_to: str
+    seller: str
+    input_schema: Theirs[Json]
+    output_schema: Theirs[Json]
+    example_input: Theirs[Json]
+    turnaround_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Index:
+    """What the operator sells with one x402 payment, and how it is bought."""
+
+    object: Literal["x402_index"] = "x402_index"
+    version: Literal[1] = 1
+    env: Literal["live", "test"]
+    resources: Annotated[Ours[list[str]], Field(description="the url of each service")]
+    protocol: Ours[dict[str, Json]]
+    what_this_is: Ours[str]
+    limit: Ours[str]
+    services: list[X402Service]
+    generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Quote:
+    """What a call costs: x402 version 1 in the body, version 2 in the header PAYMENT-REQUIRED."""
+
+    x402Version: Literal[1] = 1  # noqa: N815 - x402's own name
+    error: Annotated[Ours[str], Field(description="why nothing was bought, in x402's words")]
+    accepts: Annotated[Ours[list[dict[str, Json]]], Field(description="ways to pay, as version 1 writes them")]
+    required: Annotated[Ours[dict[str, Json]], Field(description="what the header PAYMENT-REQUIRED holds, decoded")]
+
+    asks: ClassVar[type[MarketError]] = PaymentRequired
+
+    @property
+    def why(self) -> str:
+        return self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Payment:
+    """The payment of a purchase, as the chain shows it."""
+
+    amount: Minor
+    display: str
+    transaction: str
+    network: str
+    payer: str
+    pay_to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Account:
+    """The agent that the paying wallet is bound to."""
+
+    note: Ours[str]
+    agent_id: str
+    handle: Ours[str]
+    api_keys: Annotated[KeyPairs | None, Field(description="only in the answer of the first purchase")]
+    keypair: Annotated[MadeKeyPair | None, Field(description="only in the answer of the first purchase")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Result:
+    """What was bought: the work, and the payment it was paid with."""
+
+    object: Literal["x402_result"] = "x402_result"
+    job_id: str
+    listing_id: str
+    output: Theirs[Json]
+    paid: X402Payment
+    receipt_url: Ours[str]
+    account: X402Account
