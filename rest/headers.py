@@ -29,7 +29,10 @@ HEADERS: dict[str, tuple[str, dict[str, Any]]] = {
         TEXT,
     ),
     "PAYMENT-REQUIRED": ("What to sign: x402 version 2, PaymentRequired, as base64 of JSON.", TEXT),
-    "PAYMENT-RESPONSE": ("The payment that was taken, as base64 of JSON; X-PAYMENT-RESPONSE says the same.", TEXT),
+    "PAYMENT-RESPONSE": (
+        "The payment that was taken, as base64 of JSON; X-PAYMENT-RESPONSE says it to version 1.",
+        TEXT,
+    ),
     "RateLimit-Limit": ("Calls allowed in the window.", INTEGER),
     "RateLimit-Remaining": ("Calls left in the window.", INTEGER),
     "RateLimit-Reset": ("Seconds until the window ends.", INTEGER),

@@ -10,7 +10,7 @@ import orjson
 
 from rest.headers import Headers
 from tools.answers import Answer
-from tools.rules.x402quotes import header, settled_header
+from tools.rules.x402quotes import header, settled_headers
 
 
 @asynccontextmanager
@@ -38,5 +38,5 @@ def framed(answer: Answer) -> tuple[Answer, Headers]:
     if answer.error is not None:
         return replace(answer, error=None), [(b"payment-required", header(told["required"]).encode())]
     paid = told["paid"]
-    said = settled_header(paid["transaction"], paid["network"], paid["payer"], paid["amount"]).encode()
-    return answer, [(b"payment-response", said), (b"x-payment-response", said)]
+    said, older = settled_headers(paid["transaction"], paid["network"], paid["payer"], paid["amount"])
+    return answer, [(b"payment-response", said.encode()), (b"x-payment-response", older.encode())]

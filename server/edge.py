@@ -35,7 +35,7 @@ STOCKED = 64  # rolls
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
     b"Deprecation, Dry-Run, ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
-    b"RateLimit-Reset, Sunset, X-Request-Id, WWW-Authenticate, PAYMENT-REQUIRED, PAYMENT-RESPONSE"
+    b"RateLimit-Reset, Sunset, X-Request-Id, WWW-Authenticate, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE"
 )
 ALWAYS = [
     (b"access-control-allow-origin", b"*"),

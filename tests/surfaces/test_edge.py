@@ -62,6 +62,8 @@ async def test_cors_is_open_without_credentials(http: httpx.AsyncClient) -> None
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "access-control-allow-credentials" not in answer.headers
     assert answer.headers["access-control-allow-headers"] == "authorization, payment-signature, idempotency-key"
+    shown = set((await http.get("/health")).headers["access-control-expose-headers"].split(", "))
+    assert {"PAYMENT-REQUIRED", "PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"} <= shown
 
 
 @pytest.mark.parametrize("path", ["/v1/agents", "/mcp", "/a2a"])

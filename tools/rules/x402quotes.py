@@ -64,11 +64,11 @@ def version_1(said: dict[str, Any]) -> dict[str, Any]:
     return {"x402Version": 1, "error": said["error"], "accepts": [terms]}
 
 
-def settled_header(transaction: str, network: str, payer: str, amount: int) -> str:
-    """What PAYMENT-RESPONSE says of a payment that was taken."""
-    return header(
-        {"success": True, "transaction": transaction, "network": network, "payer": payer, "amount": str(amount)}
-    )
+def settled_headers(transaction: str, network: str, payer: str, amount: int) -> tuple[str, str]:
+    """What PAYMENT-RESPONSE says of a payment that was taken, and X-PAYMENT-RESPONSE, where version 1 has names for networks."""
+    said: dict[str, Json] = {"success": True, "transaction": transaction, "payer": payer, "amount": str(amount)}
+    named = _V1_NAMES.get(network, network)
+    return header({**said, "network": network}), header({**said, "network": named})
 
 
 def _bazaar(example_input: Json, example_output: Json) -> dict[str, Any]:
