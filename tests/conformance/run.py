@@ -1,5 +1,5 @@
 """Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP and A2A, which trade
-too, the suites of MCP and of A2A; and look at the web pages with a browser where there is one.
+too, those of x402, which buy, the suites of MCP and of A2A; and look at the web pages with a browser where there is one.
 
     python -m tests.conformance.run [--without a2a] [folder]
 
@@ -11,11 +11,11 @@ from argparse import ArgumentParser
 from collections.abc import Collection
 from pathlib import Path
 
-from tests.conformance import run_a2a, run_a2a_trade, run_api, run_document, run_mcp, run_pages, run_trade
+from tests.conformance import run_a2a, run_a2a_trade, run_api, run_document, run_mcp, run_pages, run_trade, run_x402
 
 
 def main(folder: Path, without: Collection[str] = ()) -> int:
-    fetched = [run_document, run_mcp, run_trade, run_a2a_trade, *([] if "a2a" in without else [run_a2a])]
+    fetched = [run_document, run_mcp, run_trade, run_a2a_trade, run_x402, *([] if "a2a" in without else [run_a2a])]
     return max([run_api.main(), run_pages.main(folder), *(one.main(folder) for one in fetched)])
 
 

@@ -108,7 +108,7 @@ async def wallets(chain: Chain) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def sandbox() -> AsyncIterator[str]:
+async def sandbox(*options: str) -> AsyncIterator[str]:
     """`emporion serve --sandbox` in a folder that is thrown away; its URL."""
     ports = [_free_port() for _ in range(2)]
     url = f"http://127.0.0.1:{ports[0]}"
@@ -118,7 +118,7 @@ async def sandbox() -> AsyncIterator[str]:
             "EMPORION_PORT": str(ports[0]),
             "EMPORION_SANDBOX_PORT": str(ports[1]),
         }
-        command = [sys.executable, "-m", "server", "serve", "--sandbox"]
+        command = [sys.executable, "-m", "server", "serve", "--sandbox", *options]
         quiet = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
         serving = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, **quiet)
         try:
