@@ -23,6 +23,7 @@ from tools.house import Limits
 from tools.ports import Env
 from tools.registry import Operation
 from tools.rules.eventkinds import FAMILIES, KINDS
+from tools.rules.lifecycle import MOVES
 from tools.rules.oauth import SERVER_PATH, TOKEN_PATH
 from tools.rules.x402 import payment_required, requirements
 from tools.steps.gasless import gasless_block, gasless_info, token_of
@@ -92,6 +93,7 @@ def vocabulary() -> frozenset[str]:
         known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields, *op.scopes}
     for error in every_error():
         known |= {error.code, error.type}
+    known |= {move.action for move in MOVES}
     return frozenset(known | set(names_in(OPENAPI)))
 
 

@@ -16,7 +16,7 @@ from tools.registry import CATALOGUE
 KINDS = {
     "ids": r"id|.+_id|kid|from|from_bounty|referred_by|.*handle",
     "hashes and keys": r".+_hash|sig|panel_seed|public_key|publicKeyMultibase|prefix|next_cursor|next_since",
-    "addresses": r"(.+_)?address|asset|pay_to|pay_from|previous|transaction|network|registry|agentRegistry|controller"
+    "addresses": r"(.+_)?address|asset|pay_to|pay_from|payer|previous|transaction|network|registry|agentRegistry|controller"
     r"|(.+_)?did|(.+_)?domain|agentId",
     "urls": r"(.+_)?ur[il]|endpoint|serviceEndpoint|documentationUrl|path|authentication|assertionMethod|alsoKnownAs|@context",
     "times": r".+_by|.+_at|scheduled_for|date|last_day",

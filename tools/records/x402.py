@@ -28,7 +28,7 @@ class X402Service(Priced):
     unit_name: Theirs[str | None]
     price_note: Theirs[str | None]
     pay_to: str
-    seller: str
+    seller: Theirs[str]
     input_schema: Theirs[Json]
     output_schema: Theirs[Json]
     example_input: Theirs[Json]
@@ -54,6 +54,7 @@ class X402Index:
 class X402Quote:
     """What a call costs: x402 version 1 in the body, version 2 in the header PAYMENT-REQUIRED."""
 
+    object: Literal["x402_quote"] = "x402_quote"
     x402Version: Literal[1] = 1  # noqa: N815 - x402's own name
     error: Annotated[Ours[str], Field(description="why nothing was bought, in x402's words")]
     accepts: Annotated[Ours[list[dict[str, Json]]], Field(description="ways to pay, as version 1 writes them")]
