@@ -42,8 +42,7 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
     scanned_to: Mapped[int | None] = mapped_column(default=None)  # block: no earlier one holds the transfer
     tx_hash: Mapped[str | None] = mapped_column(default=None)
     reason: Mapped[str | None] = mapped_column(default=None)  # what the facilitator said last, or why it was closed
-    look_at: Mapped[
-        datetime | None
-    ]  # whoever is at it is so until then; after that anybody goes on. None: it has ended
+    held_until: Mapped[datetime | None] = mapped_column(default=None)  # whoever is at it has it alone until then
+    look_at: Mapped[datetime | None]  # when it is looked at again by itself; None: it has ended
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

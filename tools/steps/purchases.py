@@ -68,7 +68,7 @@ class SeenPurchase:
 
     def standing(self, now: datetime) -> Standing:
         row, stage = self.row, Stage(self.row.status.value)
-        held = stage in (Stage.SETTLING, Stage.SENT) and row.look_at is not None and row.look_at > now
+        held = row.held_until is not None and row.held_until > now
         return Standing(stage, self.job.facts, row.created_at, row.valid_before, held)
 
 
@@ -172,8 +172,7 @@ def hand_over(place: Outside, tx: Tx, purchase_id: str, head: int) -> bool:
     standing = seen.standing(now)
     if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
         return False
-    change = {"status": PurchaseStatus.SETTLING, "scanned_to": head, "look_at": now + LEASE, "updated_at": now}
-    tx.change(seen.row, **change)
+    tx.change(seen.row, status=PurchaseStatus.SETTLING, scanned_to=head, updated_at=now, **_leased(now))
     return True
 
 
@@ -183,14 +182,18 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     standing = seen.standing(now)
     if standing.held or standing.stage not in (Stage.SETTLING, Stage.SENT):
         return None
-    return tx.change(seen.row, look_at=now + LEASE)
+    return tx.change(seen.row, **_leased(now))
 
 
 def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
     """Hold it for longer."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     if row is not None and row.status in (PurchaseStatus.SETTLING, PurchaseStatus.SENT):
-        tx.change(row, look_at=place.world.clock.now() + LEASE)
+        tx.change(row, **_leased(place.world.clock.now()))
+
+
+def _leased(now: datetime) -> dict[str, datetime]:
+    return {"held_until": now + LEASE, "look_at": now + LEASE}
 
 
 def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
@@ -199,7 +202,7 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
-    return tx.change(row, **({"updated_at": now, "look_at": now + AGAIN} | found))
+    return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": now + AGAIN} | found))
 
 
 def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:

@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("scanned_to", sa.BigInteger(), nullable=True),
         sa.Column("tx_hash", sa.Text(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("held_until", sa.BigInteger(), nullable=True),
         sa.Column("look_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
