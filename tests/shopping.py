@@ -81,6 +81,7 @@ class Shop:
     listing: Any
     relay: Relay
     wallet: LocalAccount
+    chain_id: int = 84532  # of what is signed
 
     async def ask(
         self, given: Any = None, *, pay: str | None = None, ip: str = "203.0.113.77", **beside: Any
@@ -110,21 +111,26 @@ class Shop:
             "validBefore": now + 900,
             "nonce": "0x" + secrets.token_hex(32),
         } | changed
-        signature = sign_transfer(signer or self.wallet, self.trade.evm, message)
+        domain = {
+            **accepted["extra"], "chainId": self.chain_id, "verifyingContract": accepted["asset"],
+        }  # fmt: skip
+        signature = sign_transfer(signer or self.wallet, domain, message)
         written = {name: str(value) for name, value in message.items()}
         payload = {"signature": signature, "authorization": written}
         return {"x402Version": 2, "resource": required["resource"], "accepted": accepted, "payload": payload}
 
     @asynccontextmanager
-    async def open(self, work: Any = None) -> AsyncIterator[None]:
-        """The desk at work: every order is accepted and delivered."""
+    async def open(self, word: str | None = None, **said: Any) -> AsyncIterator[None]:
+        """The desk at work: every order is accepted and delivered, or gets another `word`."""
 
         async def works() -> None:
             while True:
-                for job in (await self.trade.market.call("list_jobs", by=self.seller, role="seller"))["data"]:
-                    if job["status"] == "open":
+                for job in await self.orders():
+                    if job["status"] == "open" and word is not None:
+                        await self.trade.market.call(word, by=self.seller, job_id=job["id"], **said)
+                    elif job["status"] == "open":
                         await self.trade.market.call("accept_job", by=self.seller, job_id=job["id"])
-                        await self.trade.deliver(self.seller, job, work)
+                        await self.trade.deliver(self.seller, job)
                 await asyncio.sleep(0.01)
 
         task = asyncio.create_task(works())
@@ -143,17 +149,27 @@ class Shop:
         assert answer.status == 200, answer.body
         return paid, orjson.loads(answer.body)
 
+    async def orders(self) -> list[Any]:
+        found = await self.trade.market.call("list_jobs", by=self.seller, role="seller", limit=100)
+        return list(found["data"])
+
+    async def ordered(self) -> Any:
+        """The order, once it is there."""
+        while not (found := await self.orders()):  # noqa: ASYNC110 - what is waited for is in the database
+            await asyncio.sleep(0.01)
+        return found[0]
+
     @property
     def income(self) -> int:
         return self.trade.evm.balance(self.seller.wallet)
 
 
-def sign_transfer(signer: LocalAccount, evm: Evm, message: Any) -> str:
-    """An EIP-3009 signature of the chain's USDC."""
+def sign_transfer(signer: LocalAccount, domain: Any, message: Any) -> str:
+    """An EIP-3009 signature."""
     document = {
         "types": {"EIP712Domain": flows._DOMAIN_FIELDS, "TransferWithAuthorization": flows._AUTHORIZATION_FIELDS},
         "primaryType": "TransferWithAuthorization",
-        "domain": {"name": evm.token_name, "version": "2", "chainId": evm.chain_id, "verifyingContract": evm.usdc},
+        "domain": domain,
         "message": message,
     }
     return f"0x{bytes(Account.sign_typed_data(signer.key, full_message=document).signature).hex()}"

@@ -98,7 +98,7 @@ def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJo
     listing = _listing(ctx, order, lock=True)  # places are counted one order at a time
     _check_owner(ctx, listing)
     _check_sale(listing)
-    units = _units(listing, order)
+    units = units_in(listing, order)
     if listing.input_schema != judged.input_schema:
         raise GatherAgain
     seller = _active_seller(ctx, listing)
@@ -123,7 +123,7 @@ def hurdles(ctx: Context, order: Order) -> Iterator[Check]:
     listing = _listing(ctx, order)
     yield partial(_check_owner, ctx, listing)
     yield partial(_check_sale, listing)
-    yield partial(_units, listing, order)
+    yield partial(units_in, listing, order)
     if listing.seller_id != ctx.agent:
         yield partial(_active_seller, ctx, listing)
     yield partial(judge_place, ctx, listing)
@@ -153,7 +153,8 @@ def _check_sale(listing: ListingRow) -> None:
         raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
 
 
-def _units(listing: ListingRow, order: Order) -> int:
+def units_in(listing: ListingRow, order: Order) -> int:
+    """The units of an order. InvalidRequest where the listing has none, or counts others."""
     if order.units != 1 and listing.pricing_model != "per_unit":
         raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
     given = order.units if "units" in order.model_fields_set else None

@@ -21,8 +21,8 @@ from tools.steps.agents import change_agent
 from tools.steps.documents import text_of
 from tools.steps.enrolling import first_keys, new_keypair
 from tools.steps.gasless import token_of
-from tools.steps.offers import counts_units, ordered_units
-from tools.steps.ordering import JudgedOrder, Order, judge_order
+from tools.steps.offers import counts_units
+from tools.steps.ordering import JudgedOrder, Order, judge_order, units_in
 from tools.steps.proving import no_chain
 from tools.steps.purchases import OnSale, on_sale
 from tools.steps.wallets import contract_agrees
@@ -73,7 +73,7 @@ async def offered(
     _check_open(place)
     said: dict[str, Any] = {} if units is None or counts_units(sale.listing, given) else {"units": units}
     order = Order(listing_id=listing_id, input=given, **said)
-    counted = ordered_units(sale.listing, said.get("units"), given)
+    counted = units_in(sale.listing, order)
     judged = await judge_order(place, order) if meant or given else None
     asked_for = f"?units={units}" if said else ""
     terms = quote(

@@ -18,7 +18,7 @@ from tests.trading import Trade, binding
 from tools.ports import Env
 
 NOUNS = (
-    "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin",
+    "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin", "purchases",
 )  # fmt: skip
 Scenario = Callable[[Trade], Awaitable[Any]]
 SCENARIOS: dict[tuple[str, str], Scenario] = {}
