@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +11,7 @@ import orjson
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 
+from server.world.watched import WatchedChain
 from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.market import Agent
@@ -18,6 +19,7 @@ from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import PRICE, Trade
 from tools.answers import Answer
 from tools.ports import Env, Settled, SettleLost, SettleNotSent
+from tools.rules.transfers import ChainDown
 from tools.rules.x402quotes import header
 
 INPUT = {"text": "guten Tag"}
@@ -73,6 +75,19 @@ class Relay:
 
 
 @dataclass
+class Node:
+    """The chain's node as the market asks it."""
+
+    down: bool = False
+
+    async def __call__(self, method: str, asked: Awaitable[Any]) -> Any:
+        found = await asked
+        if self.down:
+            raise ChainDown(method)
+        return found
+
+
+@dataclass
 class Shop:
     """The operator's listing, its facilitator, and a wallet that holds USDC and no gas."""
 
@@ -81,6 +96,7 @@ class Shop:
     listing: Any
     relay: Relay
     wallet: LocalAccount
+    node: "Node"
     chain_id: int = 84532  # of what is signed
 
     async def ask(
@@ -153,9 +169,9 @@ class Shop:
         found = await self.trade.market.call("list_jobs", by=self.seller, role="seller", limit=100)
         return list(found["data"])
 
-    async def ordered(self) -> Any:
-        """The order, once it is there."""
-        while not (found := await self.orders()):  # noqa: ASYNC110 - what is waited for is in the database
+    async def ordered(self, status: str = "open") -> Any:
+        """The order, once it stands there."""
+        while not (found := await self.orders()) or found[0]["status"] != status:  # noqa: ASYNC110 - what is waited for is in the database
             await asyncio.sleep(0.01)
         return found[0]
 
@@ -180,7 +196,8 @@ async def opened_shop(trade: Trade, **offer: Any) -> Shop:
     seller = await trade.agent("Desk")
     await trade.market.as_operator("set_first_party", agent_id=seller.id, first_party=True)
     relay = Relay(trade.evm, trade.evm.person())
-    world = replace(trade.market.market.world, facilitators={Env.TEST: relay})
-    trade.market.market.world = world
+    world, node = trade.market.market.world, Node()
+    chains = {Env.TEST: WatchedChain(world.chains[Env.TEST], node)}
+    trade.market.market.world = replace(world, chains=chains, facilitators={Env.TEST: relay})
     wallet = trade.evm.person(100 * PRICE, gas=False)
-    return Shop(trade, seller, await trade.listing(seller, **offer), relay, wallet)
+    return Shop(trade, seller, await trade.listing(seller, **offer), relay, wallet, node)

@@ -172,7 +172,16 @@ async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
 
 
 async def _found(place: Outside, row: PurchaseRow) -> None:
-    """Read it from the chain: by its hash, or by its nonce. Leaves it paid or closed, or says what it waits for."""
+    """Read it from the chain. Leaves it paid or closed; or says what it waits for, and lets go of it for the next call."""
+    try:
+        await _read(place, row)
+    except MarketError:
+        await _noted(place, row)
+        raise
+
+
+async def _read(place: Outside, row: PurchaseRow) -> None:
+    """By its hash, or by its nonce."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
     if row.status is PurchaseStatus.SETTLING:

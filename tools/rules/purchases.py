@@ -85,6 +85,11 @@ def last_moment(valid_before: int) -> datetime:
     return datetime.fromtimestamp(valid_before - LEAST_TO_SETTLE, UTC)
 
 
+def ends_at(valid_before: int) -> datetime:
+    """When a payment has come, or never will; with time to write it down."""
+    return datetime.fromtimestamp(valid_before, UTC) + 2 * AFTERMATH
+
+
 def is_over(valid_before: int, now: datetime) -> bool:
     """Whether no block that is not yet known can hold a transfer that had to be mined before `valid_before`."""
     return now >= datetime.fromtimestamp(valid_before, UTC) + AFTERMATH

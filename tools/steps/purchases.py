@@ -1,6 +1,6 @@
 """Purchases with one signed payment, in units of work: begun, handed over, found, paid, closed. Whoever comes second finds it done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,14 +30,15 @@ from tools.errors import (
     X402UpfrontNotSupported,
 )
 from tools.ports import Env
+from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, allowed
-from tools.rules.purchases import End, Stage, Standing, end_of, look_again_at
+from tools.rules.purchases import End, Stage, Standing, end_of, ends_at, look_again_at
 from tools.rules.transfers import Verdict
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import Payment
 from tools.steps.enrolling import enrol, new_keypair
 from tools.steps.handles import first_handle
-from tools.steps.jobs import SeenJob, advance, mine, see
+from tools.steps.jobs import SeenJob, advance, attended, attention_in, mine, see
 from tools.steps.judging import GatherAgain
 from tools.steps.ordering import JudgedOrder, Order, place_order
 from tools.steps.paying import settle
@@ -172,6 +173,7 @@ def hand_over(place: Outside, tx: Tx, purchase_id: str, head: int) -> bool:
     standing = seen.standing(now)
     if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
         return False
+    _outlast(acting_for(place, tx, seen.row.agent_id), seen)
     tx.change(seen.row, status=PurchaseStatus.SETTLING, scanned_to=head, updated_at=now, **_leased(now))
     return True
 
@@ -248,4 +250,13 @@ def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
     """Look again later at one whose client has gone."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
+        _outlast(acting_for(place, tx, seen.row.agent_id), seen)
         tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
+
+
+def _outlast(ctx: Context, seen: SeenPurchase) -> None:
+    """Leave a sealed delivery open for as long as its payment may come: expired it would be marked as unpaid."""
+    job, until = seen.job.row, ends_at(seen.row.valid_before)
+    if job.status == JobStatus.DELIVERED and job.pay_by is not None and job.pay_by < until:
+        moved = replace(seen.job, row=JobRow(**(job.__dict__ | {"pay_by": until})))
+        ctx.tx.change(job, pay_by=until, updated_at=ctx.now, **attended(moved, attention_in(job), ctx.now))
