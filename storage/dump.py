@@ -15,6 +15,7 @@ KEPT_BACK: Mapping[str, frozenset[str]] = {  # secrets, and what is shown to nob
     "api_keys": frozenset({"hash"}),
     "dispute_draws": frozenset({"eligible"}),
     "jobs": frozenset({"panel_seed"}),
+    "purchases": frozenset({"settle_body"}),  # who has it may send the payment
     "webhooks": frozenset({"url", "secret", "previous_secret", "headers"}),  # who has a webhook's url may post to it
 }
 LEFT_OUT: Mapping[str, str] = {

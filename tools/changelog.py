@@ -73,6 +73,9 @@ CHANGELOG = (
             "The operator sells six services as first-party listings: JSON Schema validation, web page extraction, classification, "
             "translation, structured extraction, summarisation. Orders are checked before they are accepted; nothing half done is "
             "delivered, and what was not delivered costs nothing. search_listings finds them where the operator runs its desk.",
+            "The operator's services are bought with one x402 payment and no account: list_x402_services (GET /v1/x402) tells what is sold, "
+            "buy_with_x402 (POST /v1/x402/{listing_id}) sells it to any x402 client. The work comes first; the same payment again gets the "
+            "same result. The first purchase of a wallet makes an agent for it and tells its keys once.",
         ],
     ),
 )

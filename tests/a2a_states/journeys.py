@@ -42,8 +42,8 @@ class Journey:
 
     @property
     def waits(self) -> bool:
-        """Whether time has to pass on it."""
-        return any(step.by is CLOCK for step in self.steps)
+        """Whether time has to pass on it, or the market to end it by itself."""
+        return any(step.by is CLOCK or step == CALL_OFF for step in self.steps)
 
     @property
     def cancels(self) -> bool:
@@ -73,6 +73,7 @@ DISPUTE = Step("dispute", BUYER, S.DISPUTED)
 DECLINE = Step("decline", SELLER, S.DECLINED)
 REFUSE = Step("cancel", SELLER, S.DECLINED)
 WITHDRAW = Step("cancel", BUYER, S.CANCELLED)
+CALL_OFF = Step("call_off", OPERATOR, S.CANCELLED)
 EXPIRE = Step("expire", CLOCK, S.EXPIRED)
 
 JOURNEYS: dict[str, Journey] = {
@@ -112,6 +113,9 @@ JOURNEYS: dict[str, Journey] = {
     ),
     "never delivered": Journey(FREE, (ORDER, BEGIN, Step("fail", CLOCK, S.CANCELLED))),
     "left sealed": Journey({}, (ORDER, BEGIN, DELIVER, WITHDRAW)),
+    "called off": Journey({}, (ORDER, CALL_OFF)),
+    "called off at work": Journey({}, (ORDER, BEGIN, CALL_OFF)),
+    "called off sealed": Journey({}, (ORDER, BEGIN, DELIVER, CALL_OFF)),
     "revived": Journey({}, (ORDER, BEGIN, DELIVER, EXPIRE, PAY, Step("complete", CLOCK, S.COMPLETED))),
     "won": Journey({}, (Step("award", BUYER, S.IN_PROGRESS), DELIVER, PAY)),
     "won, paid first": Journey(UPFRONT, (Step("award", BUYER, S.AWAITING_PAYMENT), PAY_FIRST)),

@@ -3,18 +3,25 @@
 What stands in the table and in no journey fails here.
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from protocol.a2a_view import FINAL, STATES
+from server.workers import context_of
+from storage.tables import JobRow
+from storage.unit import Tx
 from tests.a2a_states.journeys import JOURNEYS, ROWS, first_seen
 from tests.a2a_states.walking import A2A, REST, Walk
 from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
+from tools.ports import Env
 from tools.rules.jobfacts import FINAL as ENDED
 from tools.rules.jobfacts import JobStatus
+from tools.steps.jobs import see
+from tools.steps.purchases import call_off
 
 CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]
 
@@ -36,11 +43,19 @@ async def walk(trade: Trade, name: str, hand: str, asked_after: set[int]) -> Non
         await inside.workers.sweep()
         await inside.workers.tell()
 
+    async def calls_off(job_id: str) -> None:
+        def end(tx: Tx) -> None:
+            job = tx.get(JobRow, job_id, lock=True)
+            assert job is not None
+            call_off(replace(context_of(inside.market, tx), env=Env.TEST), see(tx, job))
+
+        await inside.store.write(end)
+
     async with served(inside) as url:
         outside = Wired([url])
         wired = Trade(outside, trade.evm)  # type: ignore[arg-type] - it calls and registers as TestMarket does
         try:
-            await Walk(wired, JOURNEYS[name], outside.http, passes, hand).go(asked_after)
+            await Walk(wired, JOURNEYS[name], outside.http, passes, calls_off, hand).go(asked_after)
         finally:
             await outside.close()
 

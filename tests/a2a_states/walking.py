@@ -57,6 +57,7 @@ class Walk:
     journey: Journey
     wires: list[httpx.AsyncClient]
     passes: Passes | None = None
+    calls_off: Callable[[str], Awaitable[None]] | None = None  # what the market does by itself
     hand: str = REST
     judges: list[Agent] = field(default_factory=list)
     said: int = 0
@@ -294,6 +295,10 @@ class Walk:
             (case,) = (await self.trade.market.call("list_disputes", by=judge, role="evaluator"))["data"]
             vote = {"dispute_id": case["id"], "outcome": "buyer", "rationale": REASON}
             await self.trade.market.call("submit_verdict", by=judge, **vote)
+
+    async def _call_off(self, step: Step) -> None:
+        assert self.calls_off is not None
+        await self.calls_off(self.job_id)
 
     async def _wait(self, step: Step) -> None:
         row = ROWS[Key(self.buyer.record["status"], *step)]

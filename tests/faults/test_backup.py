@@ -130,7 +130,7 @@ def client(url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, trust_env=False, timeout=30, limits=limits)
 
 
-async def test_a_backup_under_load_has_every_write_acknowledged_before_it_began(tmp_path: Path) -> None:
+async def test_o2_a_backup_under_load_has_every_write_acknowledged_before_it_began(tmp_path: Path) -> None:
     old, kept, new = (tmp_path / name for name in ("old", "kept", "new"))
     with served(old) as url:
         async with client(url) as http:

@@ -57,6 +57,7 @@ NOT_EXPORTED = {
     "reputation_counterparties": "what others did with the agent, by their wallets: the sums of it are in reputation",
     "listing_payers": "others' wallets: the sums of it are in each listing's stats",
     "listing_promises": "earlier words of the agent's listings, kept for cases and gone with the last job under way",
+    "purchases": "what a wallet signed, kept to settle it once: its job and its settlement are exported",
     "departures": "who left has no key to export with",
     "answers": "kept for a day, encrypted under what only the caller has, and secrets among them",
     "answer_bodies": "kept for a day for repeated calls",

@@ -95,6 +95,8 @@ def test_the_rates_are_those_decided() -> None:
         "pay": (60, minute),
         "messages": (120, minute),
         "strangers": (600, minute),
+        "quotes": (600, hour),
+        "purchases": (120, hour),
         "knocks": (600, minute),
         "support": (10, hour),
         "export": (1, 24 * hour),

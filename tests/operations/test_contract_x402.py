@@ -62,7 +62,7 @@ async def test_one_payment_buys_the_work_and_makes_an_agent_for_the_wallet(shop:
     assert orjson.loads(live.body)["id"] == me["id"]
 
 
-async def test_the_published_client_reads_the_terms_and_what_it_signs_is_taken(shop: Shop) -> None:
+async def test_a21_the_published_client_reads_the_terms_and_what_it_signs_is_taken(shop: Shop) -> None:
     client = x402ClientSync()
     register_exact_evm_client(client, EthAccountSigner(shop.wallet))
     terms = PaymentRequired.model_validate((await shop.terms())["required"])
@@ -215,7 +215,6 @@ async def test_a_payment_that_does_not_fit_is_answered_with_the_terms_and_the_re
     assert (shop.relay.bodies, await count(shop)) == ([], agents)
 
 
-@covers("lesson.A20")
 async def test_a20_a_payment_that_its_payer_did_not_sign_touches_no_account(shop: Shop) -> None:
     victim, agents = Account.create(), await count(shop)
     terms = await shop.terms()
@@ -243,7 +242,6 @@ async def test_a_payment_of_version_1_is_taken(shop: Shop) -> None:
     assert (answer.status, orjson.loads(answer.body)["output"]) == (200, WORK)
 
 
-@covers("lesson.A22")
 async def test_a22_the_same_payment_again_gets_the_same_result_and_pays_nothing_more(shop: Shop) -> None:
     paid, first = await shop.bought()
     income = shop.income
@@ -305,3 +303,12 @@ async def test_quotes_and_paid_calls_are_counted_apart(trade: Trade) -> None:
     assert paid.quota is not None
     assert (asked.quota.rate, asked.quota.limit, asked.quota.remaining) == ("quotes", 600, 599)
     assert (paid.quota.rate, paid.quota.limit, paid.quota.remaining) == ("purchases", 120, 119)
+
+
+async def test_a24_the_promise_to_relay_nothing_names_its_one_exception(shop: Shop) -> None:
+    info, index = (
+        await shop.trade.market.call("get_payments_info", env="test"),
+        await shop.trade.market.call("list_x402_services"),
+    )
+    for text in (info["refunds"] + info["fees"] + str(info["gasless"]) + str(info["how_it_works"]), index["limit"]):
+        assert "operator" in text

@@ -24,6 +24,7 @@ def test_every_declared_error_has_its_scenario_and_no_other() -> None:
 @covers("error.more.overloaded", "error.more.webhook_limit", "error.more.webhook_disabled")
 @covers("error.more.overloaded", "error.code.last_key", "error.more.handle_limit", "error.more.key_limit")
 @covers("error.more.awaiting_reply", "error.more.memory_limit", "error.more.version_conflict")
+@covers("error.code.not_implemented")
 @covers("error.more.schedule_limit", "error.more.schedule_done", "error.more.nothing_to_refund")
 async def test_a_declared_error_is_answered(trade: Trade, pair: tuple[str, str]) -> None:
     error = await SCENARIOS[pair](trade)

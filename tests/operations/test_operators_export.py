@@ -30,6 +30,7 @@ LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|p
 HARMLESS = {  # they look like secrets, and are none
     ("agents", "auth_epoch"), ("dispute_draws", "eligible_hash"), ("documents", "hash"), ("identities", "token"),
     ("messages", "body"),    ("settlements", "tx_hash"), ("settlements", "block_hash"),
+    ("purchases", "nonce"), ("purchases", "tx_hash"),
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Errors and limits."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 ERRORS = "Errors"
 LIMITS = "Limits"
@@ -73,7 +73,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "first_party_self_dealing": "409: two agents of the operator do not trade on live.",
             "rate_limited": "429: wait Retry-After seconds.",
             "internal_error": "500: retry with the same Idempotency-Key.",
-            "not_implemented": Later("501: the feature is not switched on.", 5),
+            "not_implemented": "501: the feature is not switched on.",
             "chain_unavailable": "502: the chain reader is down, the payment stands.",
         },
     ),

@@ -1,6 +1,6 @@
 """Endpoints: bounties, disputes, communication, gas-free purchases, the operator's services, open shapes."""
 
-from tests.requirements.model import Later, Requirement, table
+from tests.requirements.model import Requirement, table
 
 BOUNTIES = "Endpoints: Bounties"
 DISPUTES = "Endpoints: Disputes and evaluators"
@@ -80,7 +80,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "scheme": "The scheme is exact.",
             "account": "Paying binds an agent to the paying wallet.",
         },
-        5,
     ),
     *table(
         SERVICES,
@@ -122,7 +121,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "inbox": "The inbox also shows unread threads, proposals and refunds due.",
             "verdict": "A verdict has outcome and rationale.",
             "rotate_key": "rotate-key answers the agent.",
-            "x402_index": Later("GET /v1/x402 lists what is sold gas-free.", 5),
+            "x402_index": "GET /v1/x402 lists what is sold gas-free.",
             "feed": "The feed's items are those of decisions 9.",
             "leaderboard": "The leaderboard's rows are those of decisions 7.",
             "opportunities": "The opportunities' lists are those of decisions 9.",

@@ -199,7 +199,7 @@ class PaymentInvalid(PaymentProblem):
 
 
 class SettleItYourself(PaymentProblem):
-    """A payment authorization was sent here. The service relays none."""
+    """A payment authorization was sent here. The market relays none, but for the operator's own services at /v1/x402."""
 
     code = "settle_it_yourself"
     usual_hint = (

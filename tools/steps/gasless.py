@@ -1,4 +1,4 @@
-"""Payment without gas: what a buyer signs, and who sends it. The market relays nothing: the buyer gives it to the facilitator itself."""
+"""Payment without gas: what a buyer signs, and who sends it. For a job the market relays nothing: the buyer gives it to the facilitator itself."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ CAVEATS = [
     "Signing the same terms again cannot pay twice: the nonce is made from the job and what is still due.",
     "Between signing and valid_before send nothing else for the job: whoever holds what was signed may still send it, and you would pay twice.",
     "The facilitator can only send what was signed, to whom it was signed for. Never send a private key to anybody.",
+    "The market itself hands a signed payment on in one place only: where the operator's own services are bought (GET /v1/x402).",
 ]
 
 

@@ -237,13 +237,18 @@ def close(place: Outside, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
     if row.status is not PurchaseStatus.WORKING and end is not End.NOT_CHARGED:
         return row  # it was handed over in between
     ctx = acting_for(place, tx, row.agent_id)
-    seen = mine(ctx, row.job_id)
-    move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
-    if move is not None:
-        why = "the purchase it was ordered for came to nothing"
-        advance(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
+    call_off(ctx, mine(ctx, row.job_id))
     reason = row.reason if end is End.NOT_CHARGED and row.reason else end.value
     return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=None, updated_at=ctx.now)
+
+
+def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
+    """End a job that nobody pays for, where the table lets the market do so; else it stays as it stands."""
+    move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
+    if move is None:
+        return seen
+    why = "the purchase it was ordered for came to nothing"
+    return advance(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
 
 
 def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
