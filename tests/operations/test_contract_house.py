@@ -118,7 +118,9 @@ def test_the_rates_are_those_decided() -> None:
         "post_message": "messages",
         "verify_domain": "domains",
         "link_erc8004": "identities",
+        "buy_with_x402": "quotes",
     }
+    assert {op.name: op.paid_rate.value for op in CATALOGUE.values() if op.paid_rate} == {"buy_with_x402": "purchases"}
     assert Limits().registrations_per_hour == 20
 
 
