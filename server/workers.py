@@ -49,6 +49,7 @@ class Step:
 
     run: Callable[[], Awaitable[object]]
     every_seconds: float
+    apart: bool = False  # it asks others, who may be slow: no deadline waits for them
     next_at: float = 0.0
     failed: bool = False  # the last time
 
@@ -67,7 +68,7 @@ class Workers:
             Step(self.fire, SWEEP_SECONDS),
             Step(self.write_touches, 10.0),
             Step(self.write_searches, 10.0),
-            Step(self.settle, SWEEP_SECONDS),
+            Step(self.settle, SWEEP_SECONDS, apart=True),
             Step(self.wind_down, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
             Step(self.mark_jobs, SWEEP_SECONDS),
@@ -76,19 +77,31 @@ class Workers:
 
     async def run(self) -> None:
         """Until cancelled. A step that fails is logged and tried again when it is due."""
-        while True:
-            await self.turn()
-            await asyncio.sleep(min(step.every_seconds for step in self.steps) / 4)
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._again_and_again(self.turn), name="rounds")
+            loops.create_task(self._again_and_again(self.turn_apart), name="rounds-apart")
 
     async def turn(self) -> None:
-        """Every step that is due, once."""
-        now = self.market.world.clock.monotonic()
-        for step in self.steps:
-            if now >= step.next_at:
-                step.next_at = now + step.every_seconds
-                await self._attempt(step)
+        """Every step that is due, once, but for those that go apart."""
+        await self._round(apart=False)
         self.market.pulse.rounds += 1
         self.market.pulse.round_ended = self.market.world.clock.monotonic()
+
+    async def turn_apart(self) -> None:
+        """Every step that is due of those that ask others."""
+        await self._round(apart=True)
+
+    async def _again_and_again(self, turn: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await turn()
+            await asyncio.sleep(min(step.every_seconds for step in self.steps) / 4)
+
+    async def _round(self, *, apart: bool) -> None:
+        now = self.market.world.clock.monotonic()
+        for step in self.steps:
+            if step.apart is apart and now >= step.next_at:
+                step.next_at = now + step.every_seconds
+                await self._attempt(step)
 
     async def _attempt(self, step: Step) -> None:
         step.failed = True
@@ -177,9 +190,10 @@ class Workers:
         market = self.market
         now = market.world.clock.now()
         due = await market.store.look(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
-        for row in due:
-            place = replace(market.outside(NoArguments(), NOBODY), env=Env(row.env))
-            await look_after(place, row.id)
+        place = market.outside(NoArguments(), NOBODY)
+        looks = (look_after(replace(place, env=Env(row.env)), row.id) for row in due)
+        for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
+            raise fault  # once all the others have been looked after
         return len(due)
 
     async def write_touches(self) -> None:

@@ -22,12 +22,13 @@ from tools.errors import (
     X402InsufficientFunds,
     X402SettleFailed,
 )
+from tools.errors.purchases import SAME_AGAIN
 from tools.ports import Chain, Facilitator, SettleLost, SettleNotSent
 from tools.rules.purchases import End, Next, end_of, is_over, next_of
 from tools.rules.transfers import ChainDown, Kind, Nonsense, Verdict, quantity
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import holding, uses
-from tools.steps.proving import ask
+from tools.steps.proving import ask, no_chain
 from tools.steps.purchases import (
     LEASE,
     SeenPurchase,
@@ -44,8 +45,10 @@ from tools.steps.terms import chain_terms
 
 TICK_SECONDS = 0.5  # between two looks at a purchase that another call has in hand, or at a block that is to come
 CALL_SECONDS = 160.0  # for which a call goes on with it: the work, the facilitator, the block
+CONFIRM_SECONDS = 80.0  # ... and of them for the block
 MOST_WAITING = 8  # calls that carry the same payment
 BLOCKS_AT_ONCE = 60
+SHOWN_SECONDS = 30.0  # in which the chain shows what a facilitator has sent, or its hash is doubted
 
 log = structlog.get_logger("emporion.purchases")
 
@@ -71,7 +74,7 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
                     _stay(place)
                     await _settle(place, seen)
                 case Next.FOLLOW:
-                    await _follow(place, seen)
+                    await _follow(place, seen, CONFIRM_SECONDS)
                 case Next.CLOSE:
                     await _close(place, seen)
     raise in_use(seen.row)
@@ -86,7 +89,7 @@ async def look_after(place: Outside, purchase_id: str) -> None:
             await _close(place, seen)
         case Next.FOLLOW:
             with suppress(MarketError):  # what stands in the way stands in the row, for who asks
-                await _follow(place, seen)
+                await _follow(place, seen, patience=0.0)
         case Next.WAIT | Next.SETTLE:
             await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
 
@@ -121,17 +124,17 @@ async def _settle(place: Outside, seen: SeenPurchase) -> None:
     mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id, head), "settle_purchase")
     if mine:
         row = await _handed_over(place, seen.row, first=True)
-        await _found(place, row)
+        await _found(place, row, CONFIRM_SECONDS)
 
 
-async def _follow(place: Outside, seen: SeenPurchase) -> None:
+async def _follow(place: Outside, seen: SeenPurchase, patience: float) -> None:
     """Find out what became of a payment that was handed over; hand it over again while it holds: the token takes it once."""
     row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
     if row is None:
         return
     if row.status is PurchaseStatus.SETTLING and row.valid_before > place.world.clock.now().timestamp():
         row = await _handed_over(place, row, first=False)
-    await _found(place, row)
+    await _found(place, row, patience)
 
 
 async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
@@ -171,46 +174,38 @@ async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
             await renewing
 
 
-async def _found(place: Outside, row: PurchaseRow) -> None:
+async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
     """Read it from the chain. Leaves it paid or closed; or says what it waits for, and lets go of it for the next call."""
     try:
-        await _read(place, row)
+        await _read(place, row, patience)
     except MarketError:
         await _noted(place, row)
         raise
 
 
-async def _read(place: Outside, row: PurchaseRow) -> None:
+async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
     """By its hash, or by its nonce."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
     if row.status is PurchaseStatus.SETTLING:
         row = await _searched(place, row)
     if row.status is PurchaseStatus.SENT:
-        row = await _verified(place, row)
+        row = await _verified(place, row, patience)
     if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         raise _unsettled(row)
 
 
-async def _verified(place: Outside, row: PurchaseRow) -> PurchaseRow:
+async def _verified(place: Outside, row: PurchaseRow, patience: float) -> PurchaseRow:
     """A hash is a hint: paid is what the chain shows, of this very authorization."""
     assert row.tx_hash is not None
     given, transaction = authorization_of(row), row.tx_hash
-    seen = await _look(place, row.id)
-    terms = chain_terms(place, seen.job, {given.payer}, {given.payee})
-    ends = place.world.clock.monotonic() + CALL_SECONDS / 2
-    while True:
-        verdict = await ask(place, transaction, terms)
-        if verdict.kind in (Kind.PAID, Kind.INVALID):
-            break
-        if place.world.clock.monotonic() >= ends or _is_stale(place, row, verdict):
-            break
-        await asyncio.sleep(TICK_SECONDS)
+    verdict = await _confirmed(place, row, transaction, patience)
     if verdict.kind is Kind.PAID and await _is_it(place, transaction, given):
         return await place.store.write(lambda tx: finish(place, tx, row.id, transaction, verdict), "pay_purchase")
     if verdict.kind is Kind.PENDING:
         raise TransactionPending(
             f"{verdict.confirmations} of {verdict.required} confirmations; the same payment again shows the result",
+            hint=SAME_AGAIN,
             confirmations=verdict.confirmations,
             required=verdict.required,
             retry_after_seconds=5,
@@ -228,9 +223,20 @@ async def _verified(place: Outside, row: PurchaseRow) -> PurchaseRow:
     )
 
 
-def _is_stale(place: Outside, row: PurchaseRow, verdict: Verdict) -> bool:
-    """A hash the chain has not shown although the authorization has ended long ago."""
-    return verdict.kind is Kind.NOT_FOUND and is_over(row.valid_before, place.world.clock.now())
+async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
+    """What the chain shows of a hash: at once what is certain, else what it is once this is no longer worth waiting for."""
+    given, seen, clock = authorization_of(row), await _look(place, row.id), place.world.clock
+    terms, began = chain_terms(place, seen.job, {given.payer}, {given.payee}), clock.monotonic()
+    while True:
+        try:
+            verdict = await ask(place, transaction, terms)
+        except ChainUnavailable:
+            raise _no_chain() from None
+        unknown = verdict.kind is Kind.NOT_FOUND
+        long = clock.monotonic() - began >= (min(patience, SHOWN_SECONDS) if unknown else patience)
+        if long or verdict.kind in (Kind.PAID, Kind.INVALID) or (unknown and is_over(row.valid_before, clock.now())):
+            return verdict
+        await asyncio.sleep(TICK_SECONDS)
 
 
 async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool:
@@ -293,7 +299,7 @@ def _unsettled(row: PurchaseRow) -> MarketError:
 def _no_chain() -> ChainUnavailable:
     return ChainUnavailable(
         "the chain does not answer, so whether the payment was taken is not known yet",
-        hint="Send the same request with the same payment again; sign no other.",
+        hint=SAME_AGAIN,
         retry_after_seconds=5,
     )
 
@@ -310,8 +316,15 @@ async def _head(place: Outside) -> int:
 
 
 def _chain(place: Outside) -> Chain:
-    return place.world.chains[place.env]
+    chain = place.world.chains.get(place.env)
+    if chain is None:
+        raise no_chain(place.env, SAME_AGAIN)
+    return chain
 
 
 def _facilitator(place: Outside) -> Facilitator:
-    return place.world.facilitators[place.env]
+    """The operator may have taken it away since: what was handed over before is followed up all the same."""
+    facilitator = place.world.facilitators.get(place.env)
+    if facilitator is None:
+        raise SettleNotSent("none is configured")
+    return facilitator
