@@ -10,7 +10,7 @@ import pytest
 from tests.chain.faults import FaultyNode, Silence, error
 from tests.market import OPERATOR_SECRET
 from tests.processes.pair import Pair, Wired
-from tests.processes.till import WORK, Between, Bought, Till, opened, outcome, until
+from tests.processes.till import WORK, Between, Bought, Till, comes, opened, outcome
 from tests.trading import PRICE
 from tools.steps.purchases import LEASE
 
@@ -124,8 +124,8 @@ async def test_a_facilitator_that_says_it_sent_what_it_sent_before_pays_nothing_
     one = await till.signed("held", usdc_minor=3 * PRICE)
     call = till.begin(one)
     await till.work(one)
-    await until(lambda: _when(till.held(one.wallet) == 2 * PRICE))
-    (sent,) = (each for each in [till.chain.rpc("eth_getBlockByNumber", "latest", True)["transactions"][-1]["hash"]])
+    await comes(lambda: till.held(one.wallet) == 2 * PRICE)
+    sent = till.chain.rpc("eth_getBlockByNumber", "latest", True)["transactions"][-1]["hash"]
     till.between.lie = sent
     till.between.told[one.wallet.address].append("lies")
     await till.between.close()
@@ -134,10 +134,6 @@ async def test_a_facilitator_that_says_it_sent_what_it_sent_before_pays_nothing_
     answers = await asyncio.gather(*(till.buy(one) for _ in range(3)))
     assert {each.json()["paid"]["transaction"] for each in answers} == {sent}
     assert till.held(one.wallet) == 2 * PRICE
-
-
-async def _when(met: bool) -> bool | None:
-    return met or None
 
 
 async def test_a_node_that_fails_after_the_broadcast_leaves_it_open_and_the_same_payment_gets_the_result(

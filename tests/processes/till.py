@@ -211,6 +211,15 @@ async def until(look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> A
     return found
 
 
+async def comes(met: Callable[[], bool]) -> None:
+    """Wait until this is so."""
+
+    async def look() -> bool | None:
+        return met() or None
+
+    await until(look)
+
+
 def payload(required: Any, wallet: LocalAccount, signer: LocalAccount | None = None, **changed: Any) -> Any:
     """What a client of version 2 sends for these terms; what is said of the authorization goes before the terms."""
     (accepted,) = required["accepts"]
