@@ -77,6 +77,7 @@ class Receiver:
     """`async with Receiver() as receiver`: answers 200, or what `answers` says of the next ones, or `always`."""
 
     host: str = "127.0.0.1"
+    port: int = 0  # a free one
     tls: SSLContext | None = None
     answers: list[Answer] = field(default_factory=list)
     always: Answer = field(default_factory=lambda: status(200))
@@ -88,8 +89,8 @@ class Receiver:
     async def __aenter__(self) -> Self:
         self.tasks: set[asyncio.Task[None]] = set()
         self.came = asyncio.Event()
-        self.server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
-        self.port: int = self.server.sockets[0].getsockname()[1]
+        self.server = await asyncio.start_server(self._serve, self.host, self.port, ssl=self.tls)
+        self.port = self.server.sockets[0].getsockname()[1]
         self.url = f"http://{self.host}:{self.port}/hook"
         return self
 

@@ -4,6 +4,7 @@ from tools.errors.base import WrongState
 
 SAME_AGAIN = "Send the same request with the same payment again; sign no other."
 ANEW = "Nothing was charged. To try again, ask for the terms anew and sign what they say."
+OTHERWISE = "Nothing was charged. Change what the seller names (units go into the url: ?units=), ask for the terms anew and sign what they say."
 
 
 class X402FirstPartyOnly(WrongState):
@@ -31,7 +32,7 @@ class X402NotDelivered(WrongState):
     """The work was declined or given up, so nothing was charged."""
 
     code = "x402_not_delivered"
-    usual_hint = ANEW
+    usual_hint = OTHERWISE
     quotes = ("message",)
 
 

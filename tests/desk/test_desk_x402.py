@@ -1,0 +1,181 @@
+"""The desk's services for one x402 payment: every row of the contract's table, and each way in which nobody is charged."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from server.desk.service import Kit
+from tests.desk.purchasing import Purse
+from tests.desk.said import completion, page
+from tests.desk.test_desk import SECRET, TRANSLATION, desk, eleven
+from tests.desk.test_model_services import FAULTS, ORDERS, SCHEMA, SUMMARISED, TEXT
+from tests.desk.test_validate_json import DEEP
+from tests.operations.refusals.listings import COSTLY, LONG
+from tests.processes.test_demo import environment, free_ports, served
+from tests.receiver import Receiver
+from tests.requirements import covers
+
+TWICE = {"text": "The job is done. " * 100, "target_language": "German"}
+DONE = {"translation": "Der Auftrag ist erledigt. " * 70, "source_language": "English", "notes": []}
+WORDS = "words and words " * 1500
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is served for all tests here: a market with its desk, on its chain, and where the desk looks for its model."""
+
+    url: str
+    chain: str
+    model_port: int
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with free_ports(3) as ports:
+        own = environment(tmp_path_factory.mktemp("market"), ports)
+    model = {"LLM_URL": f"http://127.0.0.1:{ports[2]}/v1", "LLM_MODEL": "m-1"}
+    own |= {"EMPORION_OPERATOR_SECRET": SECRET} | {f"EMPORION_DESK_{name}": value for name, value in model.items()}
+    with served(own, "--desk"):
+        yield Place(f"http://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}", ports[2])
+
+
+@pytest.fixture
+async def endpoint(place: Place) -> AsyncIterator[Receiver]:
+    async with Receiver(port=place.model_port) as made:
+        yield made
+
+
+@pytest.fixture
+async def purse(place: Place) -> AsyncIterator[Purse]:
+    async with httpx.AsyncClient(base_url=place.url, timeout=60, trust_env=False) as http:
+        yield await Purse.filled(http)
+
+
+@covers("service.operator.*")
+async def test_every_service_of_the_table_is_sold_for_one_payment_and_delivered(
+    purse: Purse, endpoint: Receiver, site: Receiver
+) -> None:
+    site.always = page(WORDS, "text/plain")
+    services = await purse.services()
+    orders: dict[str, tuple[Any, dict[str, int], int, Any]] = {
+        "validate-json": ({"schema": SCHEMA, "data": {}}, {}, 10_000, None),
+        "extract-web": ({"url": site.url}, {}, 10_000, None),
+        "classify": ({"labels": ["praise", "b"], "items": ["x"] * 11}, {}, 2 * 20_000, eleven()),
+        "translate": (TWICE, {}, 2 * 20_000, DONE),
+        "extract-structured": ({"text": TEXT * 200, "schema": SCHEMA}, {}, 2 * 30_000, {"number": 3}),
+        "summarize": ({"url": site.url}, {"units": 3}, 3 * 40_000, SUMMARISED),
+    }
+    assert services.keys() == orders.keys()
+    income, spent = await purse.usdc(services["summarize"]["pay_to"]), 0
+    outputs, accounts = {}, []
+    for name, (given, query, price, answer) in orders.items():
+        endpoint.answers = [completion(answer)] if answer else []
+        bought = await purse.buy(services[name]["listing_id"], given, **query)
+        assert bought.status_code == 200, bought.text
+        spent += price
+        assert (bought.json()["paid"]["amount"], (await purse.charged())[0]) == (price, spent)
+        outputs[name] = bought.json()["output"]
+        accounts.append(bought.json()["account"])
+    assert [one["path"] for one in outputs["validate-json"]["results"][0]["errors"]] == [""]
+    assert (outputs["extract-web"]["final_url"], outputs["extract-web"]["total_chars"]) == (site.url, len(WORDS) - 1)
+    assert [one["label"] for one in outputs["classify"]["results"]] == ["praise"] * 11
+    assert outputs["translate"]["translation"] == DONE["translation"].strip()
+    assert outputs["extract-structured"]["data"] == {"number": 3}
+    assert outputs["summarize"]["summary"] == SUMMARISED["summary"]
+    assert (await purse.usdc(services["summarize"]["pay_to"]) - income, await purse.gas()) == (spent, 0)
+    assert len({one["agent_id"] for one in accounts}) == 1
+    key = accounts[0]["api_keys"]["test"]
+    jobs = (await purse.http.get("/v1/jobs", headers={"x-api-key": key})).json()["data"]
+    assert [(job["status"], job["units"]) for job in jobs] == [("completed", units) for units in (3, 2, 2, 2, 1, 1)]
+
+
+async def test_what_cannot_be_worked_is_told_with_the_desks_own_reason_and_charged_to_nobody(
+    purse: Purse, endpoint: Receiver, site: Receiver
+) -> None:
+    site.always = page(WORDS, "text/plain")
+    with free_ports(1) as ports:
+        gone = {"url": f"http://127.0.0.1:{ports[0]}/"}
+    services = await purse.services()
+    orders: list[tuple[str, Any, dict[str, int], str]] = [
+        ("summarize", {"url": site.url}, {}, "Order again with units: 3."),
+        ("summarize", {"url": site.url}, {"units": 4}, "it was ordered with 4. Order again with units: 3."),
+        ("extract-web", gone, {}, "cannot be reached"),
+        ("extract-web", {"url": "https://169.254.169.254/"}, {}, "not a public https address"),
+        ("extract-structured", {"text": "x", "schema": {"type": "array"}}, {}, '"type": "object"'),
+        ("validate-json", {"schema": {"$ref": "https://example.com/a"}, "data": 1}, {}, "$ref must be"),
+        ("validate-json", {"schema": {"pattern": "(?=a)a"}, "data": "a"}, {}, "lookaround"),
+        ("validate-json", {"schema": COSTLY, "data": LONG}, {}, "more than 250 ms to check"),
+    ]
+    for name, given, query, why in orders:
+        status, code, message = await purse.refused(services[name]["listing_id"], given, **query)
+        assert (status, code) == (409, "x402_not_delivered"), message
+        assert message.startswith("the seller did not do the work; nothing was charged: ")
+        assert why in message
+    assert endpoint.got == []
+
+
+async def test_what_the_schema_refuses_is_refused_before_it_is_ordered(purse: Purse, site: Receiver) -> None:
+    services = await purse.services()
+    for name, given, query, expected in [
+        ("validate-json", {"schema": {}, "documents": [1] * 101}, {}, (400, "input_schema_mismatch")),
+        ("validate-json", {"schema": {}, "data": "x" * 600_000}, {}, (413, "payload_too_large")),
+        ("validate-json", {"schema": DEEP, "data": "a"}, {}, (400, "malformed_json")),
+        ("classify", {"labels": ["a"], "text": "x"}, {}, (400, "input_schema_mismatch")),
+        ("translate", {"text": "x" * 50_001, "target_language": "de"}, {}, (400, "invalid_request")),
+        ("validate-json", {"schema": {}, "data": 1}, {"units": 2}, (400, "invalid_request")),
+        ("summarize", {"url": site.url}, {"units": 11}, (400, "invalid_request")),
+    ]:
+        status, code, message = await purse.refused(services[name]["listing_id"], given, **query)
+        assert (status, code) == expected, message
+    assert site.got == []
+
+
+async def test_of_a_faulty_model_nothing_is_delivered_and_no_payment_is_handed_over(
+    purse: Purse, endpoint: Receiver
+) -> None:
+    services = await purse.services()
+    orders = {name: dict(order.input) for name, (order, _) in ORDERS.items()}
+    for fault, why in {
+        "cut off": "cut off",
+        "other JSON": "the form it was asked for",
+        "no JSON": "is no JSON",
+        "empty": "is empty",
+        "refusing": "the model refused",
+        "HTTP 500": "HTTP 500",
+        "hung up": "cannot be reached",
+    }.items():
+        endpoint.always = FAULTS[fault]
+        for name in orders if fault == "other JSON" else ("translate",):
+            status, code, message = await purse.refused(services[name]["listing_id"], orders[name])
+            assert (status, code) == (409, "x402_not_delivered"), fault
+            assert "nothing was charged: Nothing could be delivered: " in message
+            assert name == "extract-structured" or why in message
+
+
+async def test_a_model_that_is_too_slow_for_the_desk_costs_nobody_anything(
+    purse: Purse, place: Place, tmp_path: Path, kit: Kit, endpoint: Receiver
+) -> None:
+    assert kit.model is not None
+    kit.model.seconds, endpoint.always = 0.5, FAULTS["slow"]
+    async with desk(place.url, tmp_path, kit) as listings:
+        status, code, message = await purse.refused(listings["translate"], TRANSLATION)
+    assert (status, code) == (409, "x402_not_delivered")
+    assert "the model did not answer in time" in message
+
+
+async def test_without_an_endpoint_the_services_of_a_model_are_not_sold(
+    purse: Purse, place: Place, tmp_path: Path, kit: Kit
+) -> None:
+    async with desk(place.url, tmp_path, replace(kit, model=None)) as listings:
+        shown = {one["listing_id"] for one in await purse.on_sale()}
+        for name, listing in listings.items():
+            assert (listing in shown) == (name not in ORDERS)
+            if name in ORDERS:
+                given = dict(ORDERS[name][0].input)
+                assert (await purse.refused(listing, given))[:2] == (409, "listing_unavailable")
+        bought = await purse.buy(listings["validate-json"], {"schema": {}, "data": 1})
+        assert bought.status_code == 200, bought.text
