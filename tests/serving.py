@@ -27,6 +27,8 @@ async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
     try:
         yield service
     finally:
+        if service.served is not None:  # as a signal does: who waits for news hears that there are none
+            service.served.market.bell.close()
         server.should_exit = True
         await running
         listening.close()

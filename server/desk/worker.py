@@ -15,7 +15,8 @@ from server.desk.service import MOST_REASON, Declined, Failed, Kit, Order, Servi
 AT_ONCE = 4  # jobs that are looked at or worked, of services with a model and of those without
 WAIT_SECONDS = 20  # for news; then it looks all the same
 AGAIN_SECONDS = 2.0  # while the market does not answer
-NEWS = "job.created,job.revision_requested"
+NEWS = "job.created,job.revision_requested,job.cancelled"
+ENDED = ("cancelled", "expired")
 FAULT = "The desk failed at this order through a fault of its own. You are not charged."
 UNSAID = "This input cannot be worked; why cannot be said here, for it would quote what looks like a secret. You are not charged."
 SAME = "The same output again: each order is worked once. For another result order anew, with what was missing in the input."
@@ -59,6 +60,16 @@ class Worker:
                     self._begin(job["id"], service)
         for job_id in self.made.keys() - waiting - self.under_way.keys():
             del self.made[job_id]  # taken by the market, whose answer was lost
+        await self._let_go(self.under_way.keys() - waiting)
+
+    async def _let_go(self, moved: set[str]) -> None:
+        """Stop what nobody waits for any more: the buyer took the order back, or its time was over. Others get the place."""
+        for job_id in moved:
+            ended = (await self.market.get(f"/v1/jobs/{job_id}"))["status"] in ENDED
+            task = self.under_way.get(job_id)
+            if ended and task is not None:
+                task.cancel()
+                log.info("let_go", job=job_id)
 
     async def hear(self) -> None:
         """Wait until something happened; what happened is read from the jobs."""

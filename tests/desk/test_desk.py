@@ -19,7 +19,7 @@ from server.desk.keys import FILE, KeyFile
 from server.desk.market import Away, Market
 from server.desk.opening import NO_MODEL, Terms, open_desk
 from server.desk.service import Declined, Kit, Service
-from server.desk.worker import FAULT, UNSAID, Worker
+from server.desk.worker import AT_ONCE, FAULT, UNSAID, Worker
 from server.settings import BadSettings
 from tests.desk.buying import Buyer
 from tests.desk.said import ARTICLE, completion, page
@@ -48,12 +48,14 @@ async def buyer(base: str) -> AsyncIterator[Buyer]:
 
 
 @asynccontextmanager
-async def desk(base: str, folder: Path, kit: Kit, secret: str | None = SECRET) -> AsyncIterator[dict[str, str]]:
+async def desk(
+    base: str, folder: Path, kit: Kit, secret: str | None = SECRET, at_once: int = AT_ONCE
+) -> AsyncIterator[dict[str, str]]:
     """A desk at work; the listing of each service. It ends as a process does that is killed: where it stands."""
     async with Market(base) as market:
         terms = Terms("test", "service", kit.model is not None, secret)
         services = await open_desk(market, KeyFile(folder), terms)
-        task = asyncio.create_task(Worker(market, kit, services).run())
+        task = asyncio.create_task(Worker(market, kit, services, at_once).run())
         try:
             yield {one.name: listing for listing, one in services.items()}
         finally:

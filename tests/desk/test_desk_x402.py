@@ -1,7 +1,9 @@
 """The desk's services for one x402 payment: every row of the contract's table, and each way in which nobody is charged."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +11,17 @@ import httpx
 import pytest
 
 from server.desk.service import Kit
+from server.desk.worker import Worker
 from tests.desk.purchasing import Purse
 from tests.desk.said import completion, page
 from tests.desk.test_desk import SECRET, TRANSLATION, desk, eleven
-from tests.desk.test_model_services import FAULTS, ORDERS, SCHEMA, SUMMARISED, TEXT
+from tests.desk.test_model_services import FAULTS, ORDERS, SCHEMA, SUMMARISED, TEXT, TRANSLATED
 from tests.desk.test_validate_json import DEEP
 from tests.operations.refusals.listings import COSTLY, LONG
 from tests.processes.test_demo import environment, free_ports, served
 from tests.receiver import Receiver
 from tests.requirements import covers
+from tests.serving import serving
 
 TWICE = {"text": "The job is done. " * 100, "target_language": "German"}
 DONE = {"translation": "Der Auftrag ist erledigt. " * 70, "source_language": "English", "notes": []}
@@ -179,3 +183,49 @@ async def test_without_an_endpoint_the_services_of_a_model_are_not_sold(
                 assert (await purse.refused(listing, given))[:2] == (409, "listing_unavailable")
         bought = await purse.buy(listings["validate-json"], {"schema": {}, "data": 1})
         assert bought.status_code == 200, bought.text
+
+
+@pytest.mark.parametrize("hears", [True, False], ids=["that hears of it", "that hears of it when it delivers"])
+async def test_a_desk_lets_go_of_a_purchase_that_ran_out_of_time_and_works_the_next(
+    hears: bool,
+    purse: Purse,
+    place: Place,
+    tmp_path: Path,
+    kit: Kit,
+    endpoint: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One order is with the slow model and one waits for its place, when the time of both is over."""
+    over = asyncio.Event()
+
+    async def late(writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        await completion(TRANSLATED)(writer)
+
+    async def deaf(*_: object) -> None: ...
+
+    if not hears:
+        monkeypatch.setattr(Worker, "_let_go", deaf)
+    assert kit.model is not None
+    kit.model.seconds, endpoint.answers, endpoint.always = 1000, [late], completion(TRANSLATED)
+    chain = {"test_rpc_url": place.chain, "test_facilitator_url": f"{place.chain}/facilitator"}
+    async with (
+        serving(tmp_path / "market", operator_secret=SECRET, allow_private_networks=True, **chain) as service,
+        httpx.AsyncClient(base_url=service.settings.url, timeout=60, trust_env=False) as http,
+        desk(service.settings.url, tmp_path, kit, at_once=1) as listings,
+    ):
+        purse = replace(purse, http=http)
+        with monkeypatch.context() as patch:
+            patch.setattr("tools.rules.purchases.PATIENCE", timedelta(seconds=1))
+            ended = await asyncio.gather(*(purse.refused(listings["translate"], TRANSLATION) for _ in range(2)))
+        assert ended == [(409, "x402_timeout", "the work did not come in time; nothing was charged")] * 2
+        if not hears:
+            over.set()
+        bought = await purse.buy(listings["translate"], TRANSLATION)
+        assert bought.status_code == 200, bought.text
+        key = {"x-api-key": bought.json()["account"]["api_keys"]["test"]}
+        jobs = (await http.get("/v1/jobs", headers=key)).json()["data"]
+    assert [job["status"] for job in jobs] == ["completed", "cancelled", "cancelled"]
+    assert {job["cancel_reason"] for job in jobs} == {None, "the purchase it was ordered for came to nothing"}
+    assert [job["accepted_at"] is None for job in jobs[1:]].count(True) == 1
+    assert len(endpoint.got) == 2, "what waited for its place is not worked any more"
