@@ -1,4 +1,4 @@
-"""Backups of a SQLite market: a folder with the database as of one moment, its secrets, and a manifest, which comes last."""
+"""Backups of a SQLite market: a folder with the database as of one moment, its secrets, the keys of a desk, and a manifest, last."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from server.desk.keys import FILE as DESK_KEYS
 from server.folders import copy_file, make_empty, new_file, sum_of, sums, sync, write_file
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
@@ -55,9 +56,10 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
     write_file(folder / "key_pepper", secrets.pepper.hex().encode())
     write_file(folder / "signing_seed", secrets.signing_seed.hex().encode())
     for path in (
-        settings.data_dir / JOURNAL_NAME,
+        settings.data_dir / DESK_KEYS,  # where the desk runs beside: nobody else can spend what it earned
+        settings.data_dir / JOURNAL_NAME,  # the chain knows what the market does
         *settings.data_dir.glob(CACHES),
-    ):  # the chain knows what the market does
+    ):
         if path.exists():
             copy_file(path, folder / path.name)
     sync(folder / DATABASE)

@@ -20,6 +20,7 @@ import orjson
 import pytest
 
 from server.backup import MANIFEST, make_backup, restore_backup
+from server.desk.keys import KeyFile
 from server.secrets import check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
@@ -173,6 +174,9 @@ async def settings(tmp_path: Path) -> Settings:
     await close(store)
     for name in ("sandbox-chain.jsonl", "sanctions-0123456789abcdef.txt", "somebodys-notes.txt"):
         (found.data_dir / name).write_text(name)
+    desk = KeyFile(found.data_dir)
+    with desk.held():
+        desk.read()
     return found
 
 
@@ -183,7 +187,8 @@ def kept(settings: Settings, tmp_path: Path) -> Path:
 
 
 def test_a_backup_holds_what_a_market_needs_and_comes_back_as_it_was(kept: Path, tmp_path: Path) -> None:
-    whole = ["key_pepper", "market.db", "sanctions-0123456789abcdef.txt", "sandbox-chain.jsonl", "signing_seed"]
+    cached = "sanctions-0123456789abcdef.txt"
+    whole = ["desk.json", "key_pepper", "market.db", cached, "sandbox-chain.jsonl", "signing_seed"]
     assert sorted(path.name for path in kept.iterdir()) == sorted([*whole, MANIFEST])
     made = restore_backup(kept, tmp_path / "new")
     assert (sorted(made.files), made.made_at, made.service_name) == (
@@ -194,6 +199,19 @@ def test_a_backup_holds_what_a_market_needs_and_comes_back_as_it_was(kept: Path,
     assert {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()} == {
         name: (kept / name).read_bytes() for name in whole
     }
+
+
+def test_a_desk_beside_the_market_comes_back_with_its_wallet_for_its_owner_alone(
+    settings: Settings, kept: Path, tmp_path: Path
+) -> None:
+    """Its folder may be gone with the market's: nobody else could spend what it earned."""
+    earned_at = KeyFile(settings.data_dir).read().address
+    shutil.rmtree(settings.data_dir)
+    restore_backup(kept, tmp_path / "new")
+    assert {stat.S_IMODE((folder / "desk.json").stat().st_mode) for folder in (kept, tmp_path / "new")} == {0o600}
+    desk = KeyFile(tmp_path / "new")
+    with desk.held():
+        assert desk.read().address == earned_at
 
 
 def test_nothing_is_written_over(settings: Settings, kept: Path) -> None:
@@ -223,7 +241,7 @@ def test_what_is_no_market_is_not_backed_up(settings: Settings, tmp_path: Path) 
         make_backup(settings, tmp_path / "damaged", NOW)
 
 
-@pytest.mark.parametrize("name", ["market.db", "signing_seed", "sandbox-chain.jsonl"])
+@pytest.mark.parametrize("name", ["market.db", "signing_seed", "desk.json", "sandbox-chain.jsonl"])
 @pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_file_that_is_not_as_it_was_written_is_not_restored(
     kept: Path, tmp_path: Path, name: str, spoil: Any
