@@ -23,6 +23,7 @@ from tests.receiver import Receiver
 from tests.requirements import covers
 from tests.serving import serving
 
+pytestmark = pytest.mark.xdist_group("desk-x402")  # one market is served for all
 TWICE = {"text": "The job is done. " * 100, "target_language": "German"}
 DONE = {"translation": "Der Auftrag ist erledigt. " * 70, "source_language": "English", "notes": []}
 WORDS = "words and words " * 1500

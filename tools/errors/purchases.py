@@ -40,7 +40,7 @@ class X402Timeout(WrongState):
     """The work did not come in time, so nothing was charged."""
 
     code = "x402_timeout"
-    usual_hint = ANEW
+    usual_hint = f"{ANEW} What takes longer is ordered with hire, by an agent of its own."
 
 
 class X402SettleFailed(WrongState):
