@@ -142,9 +142,7 @@ async def test_an_authorization_sent_to_the_market_is_refused_with_what_to_send_
     terms = await terms_of(trade, buyer, job)
     refused = {}
     for name, agent in {"buyer": buyer, "seller": seller}.items():
-        answer = await trade.market.answer(
-            "pay_job", {"job_id": job["id"]}, key=agent.keys["test"], payment_header=True
-        )
+        answer = await trade.market.answer("pay_job", {"job_id": job["id"]}, key=agent.keys["test"], payment="AAAA")
         assert (answer.status, answer.error and answer.error["code"]) == (402, "settle_it_yourself")
         refused[name] = answer.error and answer.error.get("details")
     assert refused["buyer"] == {
@@ -160,8 +158,8 @@ async def test_where_nothing_could_be_verified_there_is_nothing_to_sign_either(t
     chains = trade.market.market.world.chains
     trade.market.market.world = replace(trade.market.market.world, chains={})
     answers = [
-        await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment_header=header)
-        for header in (False, True)
+        await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment=header)
+        for header in (None, "AAAA")
     ]
     trade.market.market.world = replace(trade.market.market.world, chains=chains)
     assert [answer.status for answer in answers] == [502, 402]

@@ -249,7 +249,7 @@ async def test_a_payment_authorization_is_refused_with_or_without_a_hash(trade: 
     _, buyer, job = await sealed(trade)
     sent = await trade.send(buyer, job)
     for given in ({"job_id": job["id"]}, {"job_id": job["id"], "transaction": sent}):
-        answer = await trade.market.answer("pay_job", given, key=buyer.keys["test"], payment_header=True)
+        answer = await trade.market.answer("pay_job", given, key=buyer.keys["test"], payment="AAAA")
         assert (answer.status, answer.error and answer.error["code"]) == (402, "settle_it_yourself")
     assert await trade.seen(buyer, job) == job
 

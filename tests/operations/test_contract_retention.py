@@ -113,7 +113,7 @@ async def test_everything_else_stays_whatever_its_age(trade: Trade) -> None:
     await market.workers.write_touches()
     before = await all_that_stays(market)
     assert {name for name, rows in before.items() if not rows} == {
-        "departures", "house", "identities", "listing_promises", "open_refunds", "retired_keys", "unindexed_agents", "unmarked_jobs",
+        "departures", "house", "identities", "listing_promises", "open_refunds", "purchases", "retired_keys", "unindexed_agents", "unmarked_jobs",
         "webhook_fanout",
     }  # fmt: skip
     assert await market.store.look(lambda tx: tx.all(EVENTS))

@@ -18,7 +18,7 @@ from tests.trading import Trade
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
-    answer = await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment_header=True)
+    answer = await trade.market.answer("pay_job", {"job_id": job["id"]}, key=buyer.keys["test"], payment="AAAA")
     return answer.error
 
 
