@@ -53,14 +53,14 @@ class Relay:
         if word == "waits":
             self.at_it.set()
             await self.go_on.wait()
-        sent = await asyncio.to_thread(self._send, body)
+        sent = await asyncio.to_thread(self.send, body)
         if sent is None:
             return Settled(None, "invalid_exact_evm_nonce_already_used")
         if word == "lost":
             raise SettleLost("ServerDisconnectedError")
         return Settled(None, "settle_failed") if word == "denies" else Settled(sent, None)
 
-    def _send(self, body: Mapping[str, Any]) -> str | None:
+    def send(self, body: Mapping[str, Any]) -> str | None:
         payload = body["paymentPayload"]["payload"]
         one = payload["authorization"]
         values = one["from"], one["to"], int(one["value"]), int(one["validAfter"]), int(one["validBefore"])

@@ -24,8 +24,8 @@ from tools.errors import (
 )
 from tools.errors.purchases import SAME_AGAIN
 from tools.ports import Chain, Facilitator, SettleLost, SettleNotSent
-from tools.rules.purchases import End, Next, end_of, is_over, next_of
-from tools.rules.transfers import ChainDown, Kind, Nonsense, Verdict, quantity
+from tools.rules.purchases import End, Next, end_of, has_ended, is_over, next_of
+from tools.rules.transfers import MAX_BLOCK_TIME, ChainDown, Kind, Nonsense, Verdict, quantity
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import holding, uses
 from tools.steps.proving import ask, no_chain
@@ -68,10 +68,10 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
                 case Next.TELL:
                     return seen.row
                 case Next.WAIT:
-                    _stay(place)
+                    _stay(place, seen.row)
                     await ear.hears(TICK_SECONDS)
                 case Next.SETTLE:
-                    _stay(place)
+                    _stay(place, seen.row)
                     await _settle(place, seen)
                 case Next.FOLLOW:
                     await _follow(place, seen, CONFIRM_SECONDS)
@@ -95,16 +95,15 @@ async def look_after(place: Outside, purchase_id: str) -> None:
 
 
 def in_use(row: PurchaseRow) -> X402AuthorizationInUse:
-    return X402AuthorizationInUse(
-        f"this payment is being worked on; job {row.job_id}", job_id=row.job_id, retry_after_seconds=5
-    )
+    told = "nothing was charged yet" if row.status is PurchaseStatus.WORKING else "it may have been charged"
+    return X402AuthorizationInUse(f"this payment is being worked on, {told}", job_id=row.job_id, retry_after_seconds=5)
 
 
-def _stay(place: Outside) -> None:
+def _stay(place: Outside, row: PurchaseRow) -> None:
     """Refuse to go on for a client that has hung up: what was not handed over is not settled behind its back."""
     gone = place.caller.approach.gone
     if place.bell.closed or (gone is not None and gone()):
-        raise X402AuthorizationInUse("the client has gone; nothing was charged", retry_after_seconds=5)
+        raise in_use(row)
 
 
 async def _look(place: Outside, purchase_id: str) -> SeenPurchase:
@@ -119,9 +118,9 @@ async def _close(place: Outside, seen: SeenPurchase) -> None:
 
 async def _settle(place: Outside, seen: SeenPurchase) -> None:
     """Hand the payment over for the first time."""
-    head = await _head(place)
-    _stay(place)
-    mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id, head), "settle_purchase")
+    await head_of(place)  # what cannot be read back is not handed over
+    _stay(place, seen.row)
+    mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id), "settle_purchase")
     if mine:
         row = await _handed_over(place, seen.row, first=True)
         await _found(place, row, CONFIRM_SECONDS)
@@ -148,7 +147,7 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
     except SettleNotSent as down:
         found = {"reason": f"the facilitator was not reached ({down})"}
-        found |= {"status": PurchaseStatus.WORKING, "scanned_to": None} if first else {}
+        found |= {"status": PurchaseStatus.WORKING} if first else {}
     except SettleLost as lost:
         found = {"reason": f"the facilitator's answer was lost ({lost})"}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
@@ -234,7 +233,7 @@ async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patienc
             raise _no_chain() from None
         unknown = verdict.kind is Kind.NOT_FOUND
         long = clock.monotonic() - began >= (min(patience, SHOWN_SECONDS) if unknown else patience)
-        if long or verdict.kind in (Kind.PAID, Kind.INVALID) or (unknown and is_over(row.valid_before, clock.now())):
+        if long or verdict.kind in (Kind.PAID, Kind.INVALID) or (unknown and has_ended(row.valid_before, clock.now())):
             return verdict
         await asyncio.sleep(TICK_SECONDS)
 
@@ -249,23 +248,31 @@ async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool
 async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
     """Look through the blocks since it was handed over for one that holds its nonce; none, and it is over: not charged."""
     chain, given, now = _chain(place), authorization_of(row), place.world.clock.now()
+    began = row.scanned_to
     try:
         head = await chain.head()
-        began = head if row.scanned_to is None else row.scanned_to
         ends = min(head, began + BLOCKS_AT_ONCE)
         for number in range(began + 1, ends + 1):
             block = await chain.whole_block(number)
-            if quantity(block.get("number") if isinstance(block, dict) else None, "block.number", number) != number:
+            if _number_in(block, "number", number) != number:
                 raise Nonsense("another block")
             for transaction in holding(block, given.nonce):
                 if uses(await chain.receipt(transaction), place.network.asset, given):
                     return await _noted(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+        over = False
+        if ends == head and has_ended(row.valid_before, now):
+            over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
     except (ChainDown, Nonsense):
         raise _no_chain() from None
-    if ends == head and is_over(row.valid_before, now):
+    if over:
         return await place.store.write(lambda tx: close(place, tx, row.id, End.NOT_CHARGED), "close_purchase")
     firm = min(ends, head - place.network.confirmations + 1)
     return await _noted(place, row, scanned_to=max(began, firm))
+
+
+def _number_in(block: object, name: str, most: int) -> int:
+    """A number of a block, as a node told it; Nonsense for what is none."""
+    return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
 async def _noted(place: Outside, row: PurchaseRow, **found: object) -> PurchaseRow:
@@ -304,7 +311,8 @@ def _no_chain() -> ChainUnavailable:
     )
 
 
-async def _head(place: Outside) -> int:
+async def head_of(place: Outside) -> int:
+    """The newest block: where the search for a payment begins."""
     try:
         return await _chain(place).head()
     except ChainDown:

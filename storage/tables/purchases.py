@@ -38,8 +38,8 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
     amount: Mapped[int]
     pay_to: Mapped[str]
     valid_before: Mapped[int]  # Unix seconds
+    scanned_to: Mapped[int]  # block: no earlier one since the order holds the transfer
     settle_body: Mapped[str]  # JSON: what the facilitator is given, as often as it must be
-    scanned_to: Mapped[int | None] = mapped_column(default=None)  # block: no earlier one holds the transfer
     tx_hash: Mapped[str | None] = mapped_column(default=None)
     reason: Mapped[str | None] = mapped_column(default=None)  # what the facilitator said last, or why it was closed
     held_until: Mapped[datetime | None] = mapped_column(default=None)  # whoever is at it has it alone until then

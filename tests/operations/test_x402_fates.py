@@ -9,6 +9,7 @@ import pytest
 from server.workers import Workers
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
+from tools.rules.x402quotes import header
 
 SIGNED_FOR = 900  # seconds
 
@@ -27,6 +28,7 @@ async def paying(shop: Shop, paid: str, **given: Any) -> tuple[int, Any]:
 async def until_over(shop: Shop) -> None:
     """Past the end of every authorization, and what the workers do then."""
     shop.trade.market.pass_seconds(SIGNED_FOR + 61)
+    shop.trade.evm.warp(SIGNED_FOR + 61)
     await shop.trade.market.workers.settle()
 
 
@@ -240,3 +242,25 @@ async def test_a_job_that_was_paid_by_hash_is_not_paid_again(shop: Shop) -> None
     status, refused = await paying(shop, paid)
     assert (status, refused["error"]["code"]) == (409, "x402_authorization_used")
     assert (shop.relay.bodies, shop.income - income) == ([], PRICE)
+
+
+async def test_a_payment_that_somebody_sent_before_the_work_was_there_counts(shop: Shop) -> None:
+    whole, income = shop.payload(await shop.terms()), shop.income
+    call = asyncio.create_task(shop.ask(pay=header(whole)))
+    await shop.ordered()
+    await asyncio.to_thread(shop.relay.send, {"paymentPayload": whole})
+    async with shop.open():
+        result = orjson.loads((await call).body)
+    assert (result["output"], result["paid"]["transaction"]) == (WORK, shop.relay.sent[0])
+    assert shop.income - income == PRICE
+
+
+async def test_on_a_chain_that_stands_still_a_payment_is_waited_for_an_hour(shop: Shop) -> None:
+    shop.relay.told, paid = ["refuses"] * 20, shop.sign(await shop.terms())
+    await paying(shop, paid)
+    for seconds, status in ((SIGNED_FOR + 61, "delivered"), (3540, "cancelled")):
+        shop.trade.market.pass_seconds(seconds)
+        await shop.trade.market.workers.sweep()
+        await shop.trade.market.workers.settle()
+        assert (await shop.orders())[0]["status"] == status
+    assert await marks(shop) == UNMARKED

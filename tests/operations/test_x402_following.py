@@ -70,7 +70,7 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     shop = await opened_shop(trade)
     market = trade.market.market
     sent, unsent = await left(shop, "forgets"), await left(shop, "down")
-    await asyncio.to_thread(shop.relay._send, shop.relay.bodies[0])
+    await asyncio.to_thread(shop.relay.send, shop.relay.bodies[0])
     market.world = replace(market.world, facilitators={})
     await trade.market.workers.settle()
     assert (await shop.ask(pay=sent)).status == 200

@@ -30,7 +30,7 @@ from tools.errors import (
     X402UpfrontNotSupported,
 )
 from tools.ports import Env
-from tools.purchasing import drive
+from tools.purchasing import drive, head_of
 from tools.rates import Rate
 from tools.records.base import spliced, stamp
 from tools.records.x402 import X402Index, X402Payment, X402Quote, X402Result
@@ -139,9 +139,10 @@ async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Q
         given, judged = payment.authorization, offer.judged
         refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
         body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
+        head = await head_of(place)
         try:
             row, began = await place.store.write(
-                lambda tx: begin(place, tx, offer.order, judged, payment, _fingerprint(wanted), body),  # noqa: B023
+                lambda tx: begin(place, tx, offer.order, judged, payment, _fingerprint(wanted), body, head),  # noqa: B023
                 "begin_purchase",
             )
         except GatherAgain:  # the listing was changed in between: what it asks now is judged

@@ -9,6 +9,7 @@ from tools.rules.x402payments import LEAST_TO_SETTLE
 
 PATIENCE = timedelta(seconds=90)  # for the delivery
 AFTERMATH = timedelta(seconds=60)  # past valid_before: what a node shows may lag behind its chain
+QUIET = timedelta(hours=1)  # past valid_before, on a chain whose newest block is older
 
 
 class Stage(StrEnum):
@@ -82,14 +83,28 @@ def look_again_at(one: Standing, now: datetime) -> datetime:
 
 def last_moment(valid_before: int) -> datetime:
     """Until when a payment may be handed over."""
-    return datetime.fromtimestamp(valid_before - LEAST_TO_SETTLE, UTC)
+    return _moment(valid_before - LEAST_TO_SETTLE)
 
 
 def ends_at(valid_before: int) -> datetime:
-    """When a payment has come, or never will; with time to write it down."""
-    return datetime.fromtimestamp(valid_before, UTC) + 2 * AFTERMATH
+    """When it is known at the latest whether a payment has come; with time to write it down."""
+    return _moment(valid_before) + QUIET + AFTERMATH
 
 
-def is_over(valid_before: int, now: datetime) -> bool:
-    """Whether no block that is not yet known can hold a transfer that had to be mined before `valid_before`."""
-    return now >= datetime.fromtimestamp(valid_before, UTC) + AFTERMATH
+def has_ended(valid_before: int, now: datetime) -> bool:
+    """Whether the authorization is worth nothing any more, by our clock; a chain may lag behind it."""
+    return now >= _moment(valid_before) + AFTERMATH
+
+
+def is_over(valid_before: int, head_time: int, now: datetime) -> bool:
+    """Whether no block after the newest known one can hold a transfer that had to be mined before `valid_before`.
+
+    `head_time` is that block's (Unix seconds); a chain that makes no blocks unless asked is waited for an hour.
+    """
+    if not has_ended(valid_before, now):
+        return False
+    return head_time >= valid_before or now >= _moment(valid_before) + QUIET
+
+
+def _moment(unix_seconds: int) -> datetime:
+    return datetime.fromtimestamp(unix_seconds, UTC)

@@ -120,6 +120,7 @@ def begin(
     payment: Payment,
     fingerprint: str,
     body: dict[str, Any],
+    head: int,
 ) -> tuple[PurchaseRow, bool]:
     """The purchase with its agent and its job, written; whether this call began it."""
     given = payment.authorization
@@ -144,6 +145,7 @@ def begin(
         amount=given.value,
         pay_to=given.payee,
         valid_before=given.valid_before,
+        scanned_to=head,
         settle_body=orjson.dumps(body).decode(),
         look_at=None,
         created_at=ctx.now,
@@ -167,14 +169,14 @@ def _buyer(ctx: Context, payer: str) -> AgentRow:
     return made
 
 
-def hand_over(place: Outside, tx: Tx, purchase_id: str, head: int) -> bool:
+def hand_over(place: Outside, tx: Tx, purchase_id: str) -> bool:
     """Commit that the facilitator is about to have the payment; False where another call was faster, or it is too late."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
         return False
     _outlast(acting_for(place, tx, seen.row.agent_id), seen)
-    tx.change(seen.row, status=PurchaseStatus.SETTLING, scanned_to=head, updated_at=now, **_leased(now))
+    tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
     return True
 
 
