@@ -38,6 +38,7 @@ class Relay:
     lie: str = ""
     at_it: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def settle(self, body: Mapping[str, Any]) -> Settled:
         self.bodies.append(body)
@@ -53,7 +54,8 @@ class Relay:
         if word == "waits":
             self.at_it.set()
             await self.go_on.wait()
-        sent = await asyncio.to_thread(self.send, body)
+        async with self.turn:  # each of its transactions takes its account's next nonce
+            sent = await asyncio.to_thread(self.send, body)
         if sent is None:
             return Settled(None, "invalid_exact_evm_nonce_already_used")
         if word == "lost":

@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
+from tests.chain import flows
+from tests.chain.evm import Evm, pack
 from tests.shopping import Relay, Shop, opened_shop
 from tests.trading import PRICE, Trade
 from tools.ports import Env, Settled
@@ -46,7 +50,7 @@ async def test_deadlines_do_not_wait_for_a_slow_facilitator(trade: Trade) -> Non
 
 async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) -> None:
     shop = await opened_shop(trade)
-    paid = [await left(shop, "forgets") for _ in range(2)]
+    paid = [await left(shop, "forgets") for _ in range(3)]
     first = shop.relay.bodies[0]["paymentPayload"]["payload"]["authorization"]["nonce"]
 
     class Broken(Relay):
@@ -60,8 +64,8 @@ async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) ->
     market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
     fault = (await asyncio.gather(trade.market.workers.settle(), return_exceptions=True))[0]
     assert isinstance(fault, AssertionError)
-    assert shop.income == PRICE
-    assert (await shop.ask(pay=paid[1])).status == 200
+    assert shop.income == 2 * PRICE
+    assert [(await shop.ask(pay=one)).status for one in paid[1:]] == [200, 200]
 
 
 async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_and_what_it_had_not_is_kept(
@@ -81,3 +85,39 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
     assert (await shop.ask(pay=unsent)).status == 200
     assert shop.income == 2 * PRICE
+
+
+async def test_of_two_payments_taken_in_one_transaction_one_is_recorded_and_the_other_ends(trade: Trade) -> None:
+    """Its payer may send what it signed itself, both at once: then the second would be looked for without end."""
+    shop = await opened_shop(trade)
+    paid = [await left(shop, "forgets") for _ in range(2)]
+    sent = shop.trade.evm.receipt(together(trade.evm, shop.relay.bodies))
+    assert (sent["status"], shop.income) == ("0x1", 2 * PRICE)
+    first, second = [await shop.ask(pay=one) for one in paid]
+    assert orjson.loads(first.body)["paid"]["transaction"] == sent["transactionHash"]
+    assert second.error is not None
+    assert second.error["details"]["transaction"] == sent["transactionHash"]
+    assert (second.error["code"], second.error["retryable"]) == ("x402_not_delivered", False)
+    assert "the seller owes this one back" in second.error["message"]
+    assert "report_support" in second.error["hint"]
+    bought, ended = reversed(await shop.orders())
+    (recorded,) = (await trade.market.call("list_settlements", by=shop.seller))["data"]
+    assert (recorded["job_id"], recorded["amount"]) == (bought["id"], 2 * PRICE), (
+        "so that what is owed is on the record"
+    )
+    assert (ended["status"], ended["output_sealed"]) == ("cancelled", True)
+    trade.market.pass_seconds(3600)
+    assert await trade.market.workers.settle() == 0
+
+
+def together(evm: Evm, bodies: list[Any]) -> str:
+    """Payments that somebody sends in one transaction."""
+    calls, sender = [], flows.smart_wallet(evm)
+    for body in bodies:
+        payload = body["paymentPayload"]["payload"]
+        one = payload["authorization"]
+        values = one["from"], one["to"], int(one["value"]), int(one["validAfter"]), int(one["validBefore"])
+        signed = *values, bytes.fromhex(one["nonce"][2:]), bytes.fromhex(payload["signature"][2:])
+        calls.append((evm.usdc, 0, pack(f"transferWithAuthorization{flows._AUTHORIZED}bytes)", *signed)))
+    batch = pack("executeBatch((address,uint256,bytes)[])", calls)
+    return evm.send(sender.owner, sender.address, batch, gas=1_500_000)

@@ -53,6 +53,7 @@ ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same i
 SIGN_ANEW = (
     "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
 )
+ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
 MOST_SERVICES = 100
 TRIES = 3
 WHAT = (
@@ -233,6 +234,11 @@ def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:
             return None
         told = "the payment arrived after the job had ended: it is recorded, and the seller owes it back"
         return X402NotDelivered(told, hint="list_settlements shows it.", transaction=row.tx_hash, **job)
+    if row.reason == End.TOGETHER:
+        told = (
+            "the payment came in one transaction with another, which alone is recorded: the seller owes this one back"
+        )
+        return X402NotDelivered(told, hint=ASK_THE_OPERATOR, transaction=row.tx_hash, **job)
     if row.reason == End.NOT_DELIVERED:
         said = (seen.row.cancel_reason or "no reason was given")[:300]
         return X402NotDelivered(f"the seller did not do the work; nothing was charged: {said}", **job)

@@ -39,6 +39,9 @@ class End(StrEnum):
     TIMEOUT = "timeout"
     ELSEWHERE = "paid_otherwise"
     NOT_CHARGED = "not_charged"  # the authorization ended, and no block holds it
+    TOGETHER = (
+        "charged_together"  # in one transaction with another payment, which is what the market has recorded of it
+    )
 
 
 @dataclass(frozen=True, slots=True)

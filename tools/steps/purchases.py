@@ -210,7 +210,7 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
 
 
 def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
-    """Record the transfer, reveal and accept the work: one unit. A transfer that pays something else is not this one."""
+    """Record the transfer, reveal and accept the work: one unit. Of a transaction that took several payments one alone is recorded."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
@@ -218,9 +218,7 @@ def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: 
     ctx = acting_for(place, tx, row.agent_id)
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
-        return note(
-            place, tx, purchase_id, status=PurchaseStatus.SETTLING, tx_hash=None, reason="another payment's hash"
-        )
+        return close(place, tx, purchase_id, End.TOGETHER)
     seen = mine(ctx, row.job_id)
     settled: SeenJob | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
     if isinstance(settled, SeenJob):
@@ -231,12 +229,12 @@ def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: 
 
 
 def close(place: Outside, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
-    """End a purchase that was not charged, and its job with it, with no mark on anybody."""
+    """End a purchase that pays nothing, and its job with it, with no mark on anybody."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
-    if row.status is not PurchaseStatus.WORKING and end is not End.NOT_CHARGED:
+    if row.status is not PurchaseStatus.WORKING and end not in (End.NOT_CHARGED, End.TOGETHER):
         return row  # it was handed over in between
     ctx = acting_for(place, tx, row.agent_id)
     call_off(ctx, mine(ctx, row.job_id))
