@@ -94,16 +94,16 @@ async def look_after(place: Outside, purchase_id: str) -> None:
             await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
 
 
-def in_use(row: PurchaseRow) -> X402AuthorizationInUse:
+def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
     told = "nothing was charged yet" if row.status is PurchaseStatus.WORKING else "it may have been charged"
-    return X402AuthorizationInUse(f"this payment is being worked on, {told}", job_id=row.job_id, retry_after_seconds=5)
+    return X402AuthorizationInUse(f"{why}; {told}", job_id=row.job_id, retry_after_seconds=5)
 
 
 def _stay(place: Outside, row: PurchaseRow) -> None:
     """Refuse to go on for a client that has hung up: what was not handed over is not settled behind its back."""
     gone = place.caller.approach.gone
     if place.bell.closed or (gone is not None and gone()):
-        raise in_use(row)
+        raise in_use(row, "the market is stopping" if place.bell.closed else "the client has gone")
 
 
 async def _look(place: Outside, purchase_id: str) -> SeenPurchase:

@@ -87,6 +87,22 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     assert shop.income == 2 * PRICE
 
 
+async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(trade: Trade) -> None:
+    shop, bell = await opened_shop(trade), trade.market.market.bell
+    paid = shop.sign(await shop.terms())
+    call = asyncio.create_task(shop.ask(pay=paid))
+    await comes(lambda: bool(bell.streams))
+    bell.close()
+    refused = await call
+    assert refused.error is not None
+    assert (refused.error["code"], refused.error["retryable"]) == ("x402_authorization_in_use", True)
+    assert refused.error["message"] == "the market is stopping; nothing was charged"
+    bell.closed = False  # it serves again
+    async with shop.open():
+        assert (await shop.ask(pay=paid)).status == 200
+    assert (shop.income, len(shop.relay.bodies)) == (PRICE, 1)
+
+
 async def test_of_two_payments_taken_in_one_transaction_one_is_recorded_and_the_other_ends(trade: Trade) -> None:
     """Its payer may send what it signed itself, both at once: then the second would be looked for without end."""
     shop = await opened_shop(trade)
