@@ -96,7 +96,7 @@ async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(tr
     refused = await call
     assert refused.error is not None
     assert (refused.error["code"], refused.error["retryable"]) == ("x402_authorization_in_use", True)
-    assert refused.error["message"] == "the market is stopping; nothing was charged"
+    assert refused.error["message"] == "the market is stopping; nothing was charged yet"
     bell.closed = False  # it serves again
     async with shop.open():
         assert (await shop.ask(pay=paid)).status == 200

@@ -10,6 +10,8 @@ from tools.rules.x402payments import LEAST_TO_SETTLE
 PATIENCE = timedelta(seconds=90)  # for the delivery
 AFTERMATH = timedelta(seconds=60)  # past valid_before: what a node shows may lag behind its chain
 QUIET = timedelta(hours=1)  # past valid_before, on a chain whose newest block is older
+LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two looks for a payment
+PAUSES = 8  # in the age of a purchase
 
 
 class Stage(StrEnum):
@@ -82,6 +84,16 @@ def look_again_at(one: Standing, now: datetime) -> datetime:
     """When one that is still worked on, or whose client has gone, is looked at again by itself."""
     patient = one.created_at + PATIENCE
     return patient if now < patient else last_moment(one.valid_before)
+
+
+def look_for_it_at(created_at: datetime, valid_before: int, now: datetime) -> datetime:
+    """When a payment that was handed over is looked for again: soon at first, then ever less often, and once it is over.
+
+    Each look asks the facilitator and the chain, and a wallet without money keeps one open for an hour at no cost to it.
+    """
+    pause = min(max((now - created_at) / PAUSES, LEAST_PAUSE), MOST_PAUSE)
+    over = _moment(valid_before) + AFTERMATH
+    return min(now + pause, over) if now < over else now + pause
 
 
 def last_moment(valid_before: int) -> datetime:

@@ -32,7 +32,7 @@ from tools.errors import (
 from tools.ports import Env
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, allowed
-from tools.rules.purchases import End, Stage, Standing, end_of, ends_at, look_again_at
+from tools.rules.purchases import End, Stage, Standing, end_of, ends_at, look_again_at, look_for_it_at
 from tools.rules.transfers import Verdict
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import Payment
@@ -47,7 +47,6 @@ from tools.steps.proving import known_settlement
 from tools.steps.wallets import bind
 
 LEASE = timedelta(seconds=15)  # for which whoever hands a payment over, or looks for it, has it alone
-AGAIN = timedelta(seconds=10)  # between two looks for a payment
 OWNERS = 20
 UNSAID = Profile.model_validate({})  # such an agent has said nothing of itself yet
 
@@ -206,7 +205,8 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
-    return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": now + AGAIN} | found))
+    later = look_for_it_at(row.created_at, row.valid_before, now)
+    return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
 
 
 def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
