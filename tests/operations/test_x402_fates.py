@@ -25,6 +25,16 @@ async def paying(shop: Shop, paid: str, **given: Any) -> tuple[int, Any]:
     return answer.status, orjson.loads(answer.body)
 
 
+async def left_behind(shop: Shop, paid: str) -> Any:
+    """The order of a client that has hung up before the work was there."""
+    gone = asyncio.Event()
+    call = asyncio.create_task(shop.ask(pay=paid, gone=gone.is_set))
+    job = await shop.ordered()
+    gone.set()
+    await call
+    return job
+
+
 async def until_over(shop: Shop) -> None:
     """Past the end of every authorization, and what the workers do then."""
     shop.trade.market.pass_seconds(SIGNED_FOR + 61)
@@ -136,11 +146,7 @@ async def test_a_refused_payment_ends_with_its_authorization_and_leaves_no_mark(
 
 async def test_a_client_that_has_gone_is_not_charged_until_it_comes_back(shop: Shop) -> None:
     paid, income = shop.sign(await shop.terms()), shop.income
-    gone = asyncio.Event()
-    call = asyncio.create_task(shop.ask(pay=paid, gone=gone.is_set))
-    await shop.ordered()
-    gone.set()
-    await call
+    await left_behind(shop, paid)
     async with shop.open():
         await shop.ordered("delivered")
     assert (shop.income, shop.relay.bodies) == (income, [])
@@ -153,11 +159,7 @@ async def test_a_client_that_has_gone_is_not_charged_until_it_comes_back(shop: S
 
 async def test_a_client_that_never_comes_back_is_never_charged(shop: Shop) -> None:
     paid, income = shop.sign(await shop.terms()), shop.income
-    gone = asyncio.Event()
-    call = asyncio.create_task(shop.ask(pay=paid, gone=gone.is_set))
-    await shop.ordered()
-    gone.set()
-    await call
+    await left_behind(shop, paid)
     async with shop.open():
         await shop.ordered("delivered")
     for seconds in (91, SIGNED_FOR - 101):
@@ -231,11 +233,8 @@ async def test_a_chain_that_is_down_before_the_transfer_is_said_and_nothing_is_h
 async def test_a_job_that_was_paid_by_hash_is_not_paid_again(shop: Shop) -> None:
     buyer = await shop.trade.agent("Bo", 2 * PRICE)
     shop.wallet, income = buyer.wallet, shop.income
-    paid, gone = shop.sign(await shop.terms()), asyncio.Event()
-    call = asyncio.create_task(shop.ask(pay=paid, gone=gone.is_set))
-    job = await shop.ordered()
-    gone.set()
-    await call
+    paid = shop.sign(await shop.terms())
+    job = await left_behind(shop, paid)
     await shop.trade.market.call("accept_job", by=shop.seller, job_id=job["id"])
     await shop.trade.deliver(shop.seller, job)
     await shop.trade.pay(buyer, job)
