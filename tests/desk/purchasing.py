@@ -1,6 +1,6 @@
 """A buyer without an account: the published x402 client over httpx, and a wallet on a served sandbox with USDC and no gas."""
 
-import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,6 +19,17 @@ FUNDS = 1_000_000
 SECONDS = 120.0
 
 
+def opened(url: str, count: int = 6) -> dict[str, Any]:
+    """What a market sells for one payment, by the tag that names the service, once so much is on sale."""
+    until = time.monotonic() + SECONDS
+    found: list[Any] = []
+    while len(found) < count:
+        assert time.monotonic() < until, found
+        time.sleep(0.2)
+        found = httpx.get(f"{url}/v1/x402", params={"env": "test"}, trust_env=False).json()["services"]
+    return {one["tags"][0]: one for one in found}
+
+
 @dataclass
 class Purse:
     """The wallet, the market it buys at, and the chain both are on."""
@@ -35,17 +46,9 @@ class Purse:
         await chain.rpc("dev_faucet", purse.wallet.address, FUNDS)
         return purse
 
-    async def services(self, at_least: int = 6) -> dict[str, Any]:
-        """What is sold for one payment, by the tag that names the service, once so many are on sale."""
-        for _ in range(300):
-            found = await self.on_sale()
-            if len(found) >= at_least:
-                break
-            await asyncio.sleep(0.2)
-        return {one["tags"][0]: one for one in found}
-
-    async def on_sale(self) -> list[Any]:
-        return list((await self.http.get("/v1/x402", params={"env": "test"})).json()["services"])
+    async def on_sale(self) -> set[str]:
+        index = (await self.http.get("/v1/x402", params={"env": "test"})).json()
+        return {one["listing_id"] for one in index["services"]}
 
     async def buy(self, listing_id: str, given: Any, **query: Any) -> httpx.Response:
         """What the client gets for its payment, or for nothing where it was never asked for one."""

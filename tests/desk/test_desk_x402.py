@@ -12,7 +12,7 @@ import pytest
 
 from server.desk.service import Kit
 from server.desk.worker import Worker
-from tests.desk.purchasing import Purse
+from tests.desk.purchasing import Purse, opened
 from tests.desk.said import completion, page
 from tests.desk.test_desk import SECRET, TRANSLATION, desk, eleven
 from tests.desk.test_model_services import FAULTS, ORDERS, SCHEMA, SUMMARISED, TEXT, TRANSLATED
@@ -31,11 +31,12 @@ WORDS = "words and words " * 1500
 
 @dataclass(frozen=True)
 class Place:
-    """What is served for all tests here: a market with its desk, on its chain, and where the desk looks for its model."""
+    """What is served for all tests here: a market with its desk, on its chain; where the desk looks for its model, what it sells."""
 
     url: str
     chain: str
     model_port: int
+    services: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     model = {"LLM_URL": f"http://127.0.0.1:{ports[2]}/v1", "LLM_MODEL": "m-1"}
     own |= {"EMPORION_OPERATOR_SECRET": SECRET} | {f"EMPORION_DESK_{name}": value for name, value in model.items()}
     with served(own, "--desk"):
-        yield Place(f"http://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}", ports[2])
+        url, chain = (f"http://127.0.0.1:{port}" for port in ports[:2])
+        yield Place(url, chain, ports[2], opened(url))
+
+
+@pytest.fixture
+def services(place: Place) -> dict[str, Any]:
+    """Of the desk that is served: tests open others beside it, whose listings stay."""
+    return place.services
 
 
 @pytest.fixture
@@ -62,10 +70,9 @@ async def purse(place: Place) -> AsyncIterator[Purse]:
 
 @covers("service.operator.*")
 async def test_every_service_of_the_table_is_sold_for_one_payment_and_delivered(
-    purse: Purse, endpoint: Receiver, site: Receiver
+    purse: Purse, services: dict[str, Any], endpoint: Receiver, site: Receiver
 ) -> None:
     site.always = page(WORDS, "text/plain")
-    services = await purse.services()
     orders: dict[str, tuple[Any, dict[str, int], int, Any]] = {
         "validate-json": ({"schema": SCHEMA, "data": {}}, {}, 10_000, None),
         "extract-web": ({"url": site.url}, {}, 10_000, None),
@@ -99,12 +106,11 @@ async def test_every_service_of_the_table_is_sold_for_one_payment_and_delivered(
 
 
 async def test_what_cannot_be_worked_is_told_with_the_desks_own_reason_and_charged_to_nobody(
-    purse: Purse, endpoint: Receiver, site: Receiver
+    purse: Purse, services: dict[str, Any], endpoint: Receiver, site: Receiver
 ) -> None:
     site.always = page(WORDS, "text/plain")
     with free_ports(1) as ports:
         gone = {"url": f"http://127.0.0.1:{ports[0]}/"}
-    services = await purse.services()
     orders: list[tuple[str, Any, dict[str, int], str]] = [
         ("summarize", {"url": site.url}, {}, "Order again with units: 3."),
         ("summarize", {"url": site.url}, {"units": 4}, "it was ordered with 4. Order again with units: 3."),
@@ -123,8 +129,9 @@ async def test_what_cannot_be_worked_is_told_with_the_desks_own_reason_and_charg
     assert endpoint.got == []
 
 
-async def test_what_the_schema_refuses_is_refused_before_it_is_ordered(purse: Purse, site: Receiver) -> None:
-    services = await purse.services()
+async def test_what_the_schema_refuses_is_refused_before_it_is_ordered(
+    purse: Purse, services: dict[str, Any], site: Receiver
+) -> None:
     for name, given, query, expected in [
         ("validate-json", {"schema": {}, "documents": [1] * 101}, {}, (400, "input_schema_mismatch")),
         ("validate-json", {"schema": {}, "data": "x" * 600_000}, {}, (413, "payload_too_large")),
@@ -140,9 +147,8 @@ async def test_what_the_schema_refuses_is_refused_before_it_is_ordered(purse: Pu
 
 
 async def test_of_a_faulty_model_nothing_is_delivered_and_no_payment_is_handed_over(
-    purse: Purse, endpoint: Receiver
+    purse: Purse, services: dict[str, Any], endpoint: Receiver
 ) -> None:
-    services = await purse.services()
     orders = {name: dict(order.input) for name, (order, _) in ORDERS.items()}
     for fault, why in {
         "cut off": "cut off",
@@ -176,7 +182,7 @@ async def test_without_an_endpoint_the_services_of_a_model_are_not_sold(
     purse: Purse, place: Place, tmp_path: Path, kit: Kit
 ) -> None:
     async with desk(place.url, tmp_path, replace(kit, model=None)) as listings:
-        shown = {one["listing_id"] for one in await purse.on_sale()}
+        shown = await purse.on_sale()
         for name, listing in listings.items():
             assert (listing in shown) == (name not in ORDERS)
             if name in ORDERS:
