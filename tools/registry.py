@@ -14,6 +14,11 @@ from tools.rates import Rate
 from tools.records import base
 
 Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: or a signature; signed: that alone
+TOOLSETS = (
+    "agents", "bounties", "buying", "disputes", "events", "jobs", "market", "memory", "messages", "payments", "schedules",
+    "selling", "webhooks",
+)  # fmt: skip
+OPERATORS_TOOLSET = "operator"  # of no agent's
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[Outside, Any], Awaitable[Any]]
@@ -206,6 +211,10 @@ def _check(made: Operation) -> None:
         raise TypeError(f"two operations are called {made.name}")
     if made.outside and not made.safe:
         raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
+    if made.toolset not in (*TOOLSETS, OPERATORS_TOOLSET) or (made.toolset == OPERATORS_TOOLSET) != (
+        made.auth == "admin"
+    ):
+        raise TypeError(f"{made.name} is of {made.toolset}, which is not its toolset")
     waits = made.ready is not None
     if waits and (made.outside or made.safe == bool(made.follow) or "wait_seconds" not in made.input.model_fields):
         raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds, nor followed by one")

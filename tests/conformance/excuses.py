@@ -68,7 +68,6 @@ EXCUSES = (
     Excuse("invalid_request", "^cursor: cursor means the same as since", "two fields of one meaning"),
     Excuse("invalid_request", "^since: since is not an event id", "sent as cursor, which is opaque everywhere"),
     Excuse("invalid_request", "there is no event type", "events are named by the error, not in every tool list"),
-    Excuse("invalid_request", "^toolset: there is no ", "toolsets are named by the error, as kinds of events are"),
     Excuse("invalid_cursor", "^cursor: ", "a cursor is signed"),
     Excuse("invalid_request", "^(in_seconds|run_at): give either", "one field or the other"),
     Excuse("invalid_request", "^If-Match: another version", "two fields of one meaning"),

@@ -1,7 +1,7 @@
 """The market's operations, found by what they are for."""
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from tools.arguments import Arguments
 from tools.context import Outside
 from tools.errors import InvalidRequest
 from tools.records.tools import Tool, ToolPage
-from tools.registry import CATALOGUE, Operation, operation
+from tools.registry import CATALOGUE, TOOLSETS, Operation, operation
 from tools.rules.toolsearch import Told, found, told
 from tools.shapes import input_schema
 
@@ -20,7 +20,9 @@ class FindTools(Arguments):
     query: str | None = Field(
         None, min_length=1, max_length=200, description="what you want to do, in a few English words; or a tool's name"
     )
-    toolset: str | None = Field(None, max_length=32, description="only of this toolset")
+    toolset: Annotated[str, Field(max_length=32, json_schema_extra={"enum": list(TOOLSETS)})] | None = Field(
+        None, description="only of this toolset"
+    )
     limit: int = Field(5, ge=1, le=MOST, description="how many, 1-20")
 
 
@@ -39,8 +41,8 @@ async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
     tools/list shows only the common ones. Any other is called by its own name, or through call_tool where your client only calls
     what it was shown.
     """
-    if asked.toolset is not None and asked.toolset not in _toolsets():
-        hint = f"Toolsets: {', '.join(_toolsets())}."
+    if asked.toolset is not None and asked.toolset not in TOOLSETS:
+        hint = f"Toolsets: {', '.join(TOOLSETS)}."
         raise InvalidRequest(f"toolset: there is no {asked.toolset}", param="toolset", hint=hint)
     names = found(asked.query, _told()) if asked.query else list(_offered())
     kept = [op for op in map(_offered().__getitem__, names) if asked.toolset in (None, op.toolset)]
@@ -48,7 +50,7 @@ async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
         data=[_tool(op) for op in kept[: asked.limit]],
         has_more=len(kept) > asked.limit,
         next_cursor=None,
-        hint=None if kept else f"No tool is for that. Toolsets: {', '.join(_toolsets())}.",
+        hint=None if kept else f"No tool is for that. Toolsets: {', '.join(TOOLSETS)}.",
     )
 
 
@@ -60,10 +62,6 @@ def _offered() -> dict[str, Operation]:
 @cache
 def _told() -> tuple[Told, ...]:
     return tuple(told(op.name, op.toolset, op.summary, op.description) for op in _offered().values())
-
-
-def _toolsets() -> list[str]:
-    return sorted({op.toolset for op in _offered().values()})
 
 
 def _tool(op: Operation) -> Tool:
