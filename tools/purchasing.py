@@ -39,6 +39,7 @@ from tools.steps.purchases import (
     note,
     put_off,
     see_purchase,
+    take_back,
     take_up,
 )
 from tools.steps.terms import chain_terms
@@ -121,8 +122,8 @@ async def _settle(place: Outside, seen: SeenPurchase) -> None:
     await head_of(place)  # what cannot be read back is not handed over
     _stay(place, seen.row)
     mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id), "settle_purchase")
-    if mine:
-        row = await _handed_over(place, seen.row, first=True)
+    if mine is not None:
+        row = await _handed_over(place, mine, first=True)
         await _found(place, row, CONFIRM_SECONDS)
 
 
@@ -139,6 +140,7 @@ async def _follow(place: Outside, seen: SeenPurchase, patience: float) -> None:
 async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
     """Ask the facilitator, and commit what it answers the moment it does."""
     found: dict[str, object]
+    unsent = False
     try:
         async with _kept(place, row.id):
             said = await _facilitator(place).settle(orjson.loads(row.settle_body))
@@ -146,11 +148,12 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
         if said.transaction is not None:
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
     except SettleNotSent as down:
-        found = {"reason": f"the facilitator was not reached ({down})"}
-        found |= {"status": PurchaseStatus.WORKING} if first else {}
+        found, unsent = {"reason": f"the facilitator was not reached ({down})"}, first
     except SettleLost as lost:
         found = {"reason": f"the facilitator's answer was lost ({lost})"}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
+    if unsent:
+        return await place.store.write(lambda tx: take_back(place, tx, row, **found), "take_back_purchase")
     return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
 
 

@@ -11,8 +11,19 @@ from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.shopping import Relay, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.ports import Env, Settled
+from tools.ports import Env, Settled, SettleNotSent
 from tools.steps.purchases import LEASE
+
+
+class Slow(Relay):
+    """Finds out at the first time, and late, that it is not reached."""
+
+    async def settle(self, body: Mapping[str, Any]) -> Settled:
+        if not self.at_it.is_set():
+            self.at_it.set()
+            await self.go_on.wait()
+            raise SettleNotSent("ClientConnectorError")
+        return await super().settle(body)
 
 
 async def left(shop: Shop, *words: str) -> str:
@@ -85,6 +96,32 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
     market.world = replace(market.world, facilitators={Env.TEST: shop.relay})
     assert (await shop.ask(pay=unsent)).status == 200
     assert shop.income == 2 * PRICE
+
+
+async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_another_has_sent(trade: Trade) -> None:
+    """As a process does that stood still for longer than it had the payment to itself."""
+    shop = await opened_shop(trade)
+    slow = Slow(trade.evm, shop.relay.gas)
+    shop.relay = slow
+    market = trade.market.market
+    market.world = replace(market.world, facilitators={Env.TEST: slow})
+    paid = shop.sign(await shop.terms())
+    async with shop.open():
+        call = asyncio.create_task(shop.ask(pay=paid))
+        await slow.at_it.wait()
+    trade.market.pass_seconds(LEASE.total_seconds() + 1)
+    slow.told, shop.node.down = ["lost"], True
+    await trade.market.workers.settle()
+    assert shop.income == PRICE
+    slow.go_on.set()
+    refused = await call
+    assert refused.error is not None
+    assert (refused.error["code"], refused.error["retryable"]) == ("chain_unavailable", True)
+    shop.node.down = False
+    trade.market.pass_seconds(900)
+    await trade.market.workers.settle()
+    answer = await shop.ask(pay=paid)
+    assert (answer.status, shop.income) == (200, PRICE)
 
 
 async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(trade: Trade) -> None:

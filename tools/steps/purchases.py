@@ -168,15 +168,14 @@ def _buyer(ctx: Context, payer: str) -> AgentRow:
     return made
 
 
-def hand_over(place: Outside, tx: Tx, purchase_id: str) -> bool:
-    """Commit that the facilitator is about to have the payment; False where another call was faster, or it is too late."""
+def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+    """Commit that the facilitator is about to have the payment; None where another call was faster, or it is too late."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
-        return False
+        return None
     _outlast(acting_for(place, tx, seen.row.agent_id), seen)
-    tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
-    return True
+    return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
 
 
 def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
@@ -207,6 +206,15 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
         return row
     later = look_for_it_at(row.created_at, row.valid_before, now)
     return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
+
+
+def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
+    """What the facilitator never had is worked on as before; unless that was heard after a lease: another may have handed it over since."""
+    now, row = place.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
+    assert row is not None
+    alone = row.status is PurchaseStatus.SETTLING and row.updated_at <= handed.updated_at > now - LEASE
+    back: dict[str, object] = {"status": PurchaseStatus.WORKING} if alone else {}
+    return note(place, tx, handed.id, **found, **back)
 
 
 def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
