@@ -137,10 +137,11 @@ async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Q
         if fault is not None:
             return offer.refused(fault)
         assert offer.judged is not None
-        given, judged = payment.authorization, offer.judged
+        given = payment.authorization
         refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
         body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
         head = await head_of(place)
+        judged = replace(offer.judged, head=head)  # asked for, not remembered: no earlier transfer pays this order
         try:
             row, began = await place.store.write(
                 lambda tx: begin(place, tx, offer.order, judged, payment, _fingerprint(wanted), body, head),  # noqa: B023
