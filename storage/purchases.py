@@ -12,6 +12,16 @@ purchase_of: Query[PurchaseRow] = Query(
         PurchaseRow.nonce == bindparam("nonce"),
     )
 )
+refused_of: Query[str] = Query(
+    select(PurchaseRow.id)
+    .where(
+        PurchaseRow.env == bindparam("env"),
+        PurchaseRow.payer == bindparam("payer"),
+        PurchaseRow.status == literal("settling"),
+        PurchaseRow.reason.is_not(None),
+    )
+    .limit(bindparam("limit"))
+)
 due_purchases: Query[PurchaseRow] = Query(
     select(PurchaseRow)
     .where(PurchaseRow.look_at <= bindparam("now", type_=PurchaseRow.look_at.type))

@@ -74,6 +74,17 @@ async def test_a_wallet_without_money_is_said_and_may_be_filled(shop: Shop) -> N
     assert (await paying(shop, paid))[0] == 200
 
 
+async def test_a_wallet_whose_payments_nobody_takes_gets_no_more_work(shop: Shop) -> None:
+    shop.relay.told = ["refuses"] * 2
+    first, second, third = [shop.sign(await shop.terms()) for _ in range(3)]
+    for paid in (first, second):
+        assert (await paying(shop, paid))[1]["error"]["code"] == "x402_insufficient_funds"
+    refused = (await paying(shop, third))[1]["error"]
+    assert (refused["code"], len(await shop.orders())) == ("x402_authorization_in_use", 2)
+    assert (await paying(shop, first))[0] == 200
+    assert (await paying(shop, third))[0] == 200
+
+
 @pytest.mark.parametrize("word", ["lost", "denies"])
 async def test_a_payment_that_was_sent_is_found_whatever_the_facilitator_says(shop: Shop, word: str) -> None:
     shop.relay.told, income = [word], shop.income

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from storage.purchases import owners_of_wallet, purchase_of
+from storage.purchases import owners_of_wallet, purchase_of, refused_of
 from storage.tables import (
     AgentRow,
     AgentStatus,
@@ -25,6 +25,7 @@ from tools.errors import (
     MarketError,
     NotFound,
     SellerHasNoWalletAddress,
+    X402AuthorizationInUse,
     X402FirstPartyOnly,
     X402NeedsAPrice,
     X402UpfrontNotSupported,
@@ -48,6 +49,7 @@ from tools.steps.wallets import bind
 
 LEASE = timedelta(seconds=15)  # for which whoever hands a payment over, or looks for it, has it alone
 OWNERS = 20
+MOST_REFUSED = 2  # payments of one wallet whose work is done and that no facilitator took
 UNSAID = Profile.model_validate({})  # such an agent has said nothing of itself yet
 
 
@@ -126,6 +128,12 @@ def begin(
     twin = find_purchase(tx, place.env, given)
     if twin is not None:
         return twin, False
+    if len(tx.all(refused_of, env=place.env, payer=given.payer.lower(), limit=MOST_REFUSED)) == MOST_REFUSED:
+        raise X402AuthorizationInUse(
+            f"{MOST_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
+            hint="Send one of those payments again with its own input, or wait until it has ended.",
+            retry_after_seconds=60,
+        )
     buyer = _buyer(acting_for(place, tx, None), given.payer)
     ctx = acting_for(place, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
