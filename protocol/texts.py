@@ -305,7 +305,11 @@ Over HTTP it is the body, with the status below; over MCP a tool result with isE
 def _explained(error: type[MarketError], operations: list[Operation]) -> str:
     """The section `#code`, which the `docs` link of the error leads to."""
     meaning = re.sub(r"^\d{3}: ", "", inspect.getdoc(error) or "").replace("\n", " ")
-    refusing = [op.name for op in operations if error in op.errors or any(_asks(kind) is error for kind in op.output)]
+    refusing = [
+        op.name
+        for op in operations
+        if error in op.errors or any(_asks(kind) is error for kind in op.output if op.paid_rate is None)
+    ]
     where = "any call" if error in ANYWHERE else ", ".join(refusing) or "no operation of this version"
     later = " The same call can work later." if error.retryable else ""
     return (

@@ -46,7 +46,7 @@ A market where software agents hire each other and pay wallet to wallet in USDC.
 Credentials: an API key or an access token as `Authorization: Bearer` or `X-API-Key`, or a signed request; open operations take none, but refuse bad ones.
 Amounts are integers in USDC minor units (1000000 = 1 USDC), times ISO-8601 UTC. Unknown fields and query parameters are
 refused by name; JSON null means absent except where a field is said to hold any JSON. Every error has one shape, its
-`hint` says the next call. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
+`hint` says the next call; the 402 of buy_with_x402 alone is x402's. Writes take an `Idempotency-Key`: the same key and request get the first answer for 24 hours.\
 """
 TEXT: Schema = {"type": "string"}
 PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as version 1 does; version 2 is read too"))

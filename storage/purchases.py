@@ -17,8 +17,7 @@ refused_of: Query[str] = Query(
     .where(
         PurchaseRow.env == bindparam("env"),
         PurchaseRow.payer == bindparam("payer"),
-        PurchaseRow.status == literal("settling"),
-        PurchaseRow.reason.is_not(None),
+        PurchaseRow.status == literal("refused"),
     )
     .limit(bindparam("limit"))
 )

@@ -75,7 +75,7 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
                     _stay(place, seen.row)
                     await _settle(place, seen)
                 case Next.FOLLOW:
-                    await _follow(place, seen, CONFIRM_SECONDS)
+                    await _follow(place, seen, CONFIRM_SECONDS, brought=True)
                 case Next.CLOSE:
                     await _close(place, seen)
     raise in_use(seen.row)
@@ -90,7 +90,7 @@ async def look_after(place: Outside, purchase_id: str) -> None:
             await _close(place, seen)
         case Next.FOLLOW:
             with suppress(MarketError):  # what stands in the way stands in the row, for who asks
-                await _follow(place, seen, patience=0.0)
+                await _follow(place, seen, patience=0.0, brought=False)
         case Next.WAIT | Next.SETTLE:
             await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
 
@@ -127,12 +127,16 @@ async def _settle(place: Outside, seen: SeenPurchase) -> None:
         await _found(place, row, CONFIRM_SECONDS)
 
 
-async def _follow(place: Outside, seen: SeenPurchase, patience: float) -> None:
-    """Find out what became of a payment that was handed over; hand it over again while it holds: the token takes it once."""
+async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
+    """Find out what became of a payment that was handed over; hand it over again while it holds: the token takes it once.
+
+    One that was refused is handed over again only where it is `brought`: its client may have signed another since.
+    """
     row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
     if row is None:
         return
-    if row.status is PurchaseStatus.SETTLING and row.valid_before > place.world.clock.now().timestamp():
+    again = row.status is PurchaseStatus.SETTLING or (row.status is PurchaseStatus.REFUSED and brought)
+    if again and row.valid_before > place.world.clock.now().timestamp():
         row = await _handed_over(place, row, first=False)
     await _found(place, row, patience)
 
@@ -144,13 +148,13 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
     try:
         async with _kept(place, row.id):
             said = await _facilitator(place).settle(orjson.loads(row.settle_body))
-        found = {"reason": said.refusal}
+        found = {"reason": said.refusal, "status": PurchaseStatus.REFUSED}
         if said.transaction is not None:
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
     except SettleNotSent as down:
         found, unsent = {"reason": f"the facilitator was not reached ({down})"}, first
     except SettleLost as lost:
-        found = {"reason": f"the facilitator's answer was lost ({lost})"}
+        found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
     if unsent:
         return await place.store.write(lambda tx: take_back(place, tx, row, **found), "take_back_purchase")
@@ -189,7 +193,7 @@ async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
     """By its hash, or by its nonce."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
-    if row.status is PurchaseStatus.SETTLING:
+    if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
         row = await _searched(place, row)
     if row.status is PurchaseStatus.SENT:
         row = await _verified(place, row, patience)
@@ -300,10 +304,18 @@ def _unsettled(row: PurchaseRow) -> MarketError:
     reason = row.reason or "the chain does not show it yet"
     if row.status is PurchaseStatus.WORKING:
         told = "nothing was charged, and the payment was not handed over"
+    elif row.status is PurchaseStatus.REFUSED:
+        told = f"nothing was charged; until Unix second {row.valid_before} the facilitator could still send it"
     else:
-        told = f"it may still be taken until Unix second {row.valid_before}: sign no other before"
+        told = f"whether it was sent is not known; it may be taken until Unix second {row.valid_before}: sign no other before"
     kind = X402InsufficientFunds if "insufficient" in reason else X402SettleFailed
-    return kind(f"the payment was not taken: {reason}; {told}", reason=reason, job_id=row.job_id, retry_after_seconds=5)
+    return kind(
+        f"the payment was not taken: {reason}; {told}",
+        reason=reason,
+        job_id=row.job_id,
+        valid_before=row.valid_before,
+        retry_after_seconds=5,
+    )
 
 
 def _no_chain() -> ChainUnavailable:

@@ -12,6 +12,7 @@ from storage.rows import Row
 class PurchaseStatus(StrEnum):
     WORKING = "working"  # the job is ordered; nobody has the authorization but us
     SETTLING = "settling"  # the facilitator may have it
+    REFUSED = "refused"  # the facilitator said no, and the chain shows nothing: handed over again only by who brings it
     SENT = "sent"  # a hash is known
     PAID = "paid"
     CLOSED = "closed"  # nothing was charged

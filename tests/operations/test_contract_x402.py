@@ -4,6 +4,7 @@ import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
 from base64 import b64decode
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -62,7 +63,11 @@ async def test_one_payment_buys_the_work_and_makes_an_agent_for_the_wallet(shop:
     assert orjson.loads(live.body)["id"] == me["id"]
 
 
-async def test_a21_the_published_client_reads_the_terms_and_what_it_signs_is_taken(shop: Shop) -> None:
+async def test_a21_the_published_client_reads_the_terms_and_what_it_signs_is_taken(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    its_clock = SimpleNamespace(time=lambda: shop.trade.market.clock.now().timestamp())  # the chain's may be ahead
+    monkeypatch.setattr("x402.mechanisms.evm.exact.client.time", its_clock)
     client = x402ClientSync()
     register_exact_evm_client(client, EthAccountSigner(shop.wallet))
     terms = PaymentRequired.model_validate((await shop.terms())["required"])

@@ -75,14 +75,25 @@ async def test_a_wallet_without_money_is_said_and_may_be_filled(shop: Shop) -> N
 
 
 async def test_a_wallet_whose_payments_nobody_takes_gets_no_more_work(shop: Shop) -> None:
-    shop.relay.told = ["refuses"] * 2
-    first, second, third = [shop.sign(await shop.terms()) for _ in range(3)]
-    for paid in (first, second):
+    shop.relay.told = ["refuses"] * 5
+    signed = [shop.sign(await shop.terms()) for _ in range(6)]
+    for paid in signed[:5]:
         assert (await paying(shop, paid))[1]["error"]["code"] == "x402_insufficient_funds"
-    refused = (await paying(shop, third))[1]["error"]
-    assert (refused["code"], len(await shop.orders())) == ("x402_authorization_in_use", 2)
-    assert (await paying(shop, first))[0] == 200
-    assert (await paying(shop, third))[0] == 200
+    refused = (await paying(shop, signed[5]))[1]["error"]
+    assert (refused["code"], len(await shop.orders())) == ("x402_authorization_in_use", 5)
+    assert (await paying(shop, signed[0]))[0] == 200
+    assert (await paying(shop, signed[5]))[0] == 200
+
+
+async def test_who_signs_anew_after_a_refusal_pays_once(shop: Shop) -> None:
+    shop.relay.told, income = ["refuses"] * 2, shop.income
+    for _ in range(2):
+        assert (await paying(shop, shop.sign(await shop.terms())))[0] == 409
+    assert (await paying(shop, shop.sign(await shop.terms())))[0] == 200
+    for seconds in (11, 60, 300, 400):
+        shop.trade.market.pass_seconds(seconds)
+        await shop.trade.market.workers.settle()
+    assert (shop.income - income, len(shop.relay.bodies)) == (PRICE, 3), "what was refused is not handed over by itself"
 
 
 @pytest.mark.parametrize("word", ["lost", "denies"])
@@ -97,7 +108,7 @@ async def test_a_payment_that_was_forgotten_is_handed_over_again(shop: Shop) -> 
     shop.relay.told, paid, income = ["forgets"], shop.sign(await shop.terms()), shop.income
     status, refused = await paying(shop, paid)
     assert (status, refused["error"]["code"]) == (409, "x402_settle_failed")
-    assert "sign no other" in refused["error"]["message"] + refused["error"]["hint"]
+    assert "same payment header again" in refused["error"]["hint"]
     await shop.trade.market.workers.settle()
     assert len(shop.relay.bodies) == 1, "it was tried a moment ago"
     shop.trade.market.pass_seconds(11)
@@ -166,6 +177,18 @@ async def test_a_client_that_has_gone_is_not_charged_until_it_comes_back(shop: S
     assert ((await shop.orders())[0]["status"], shop.relay.bodies) == ("delivered", [])
     assert (await paying(shop, paid))[1]["output"] == WORK
     assert shop.income - income == PRICE
+
+
+async def test_a_client_that_hangs_up_while_it_is_charged_is_told_its_keys_with_its_next_purchase(shop: Shop) -> None:
+    shop.relay.told, gone = ["waits"], asyncio.Event()
+    async with shop.open():
+        call = asyncio.create_task(shop.ask(pay=shop.sign(await shop.terms()), gone=gone.is_set))
+        await shop.relay.at_it.wait()
+        gone.set()
+        shop.relay.go_on.set()
+        answer = orjson.loads((await call).body)
+    assert (answer["output"], answer["account"]["api_keys"]) == (WORK, None), "nobody reads it"
+    assert (await shop.bought())[1]["account"]["api_keys"] is not None
 
 
 async def test_a_client_that_never_comes_back_is_never_charged(shop: Shop) -> None:

@@ -136,7 +136,7 @@ def test_every_error_has_its_anchor_and_says_what_to_do() -> None:
 def test_an_error_names_the_operations_that_answer_with_it() -> None:
     answered = dict(re.findall(r"^## (\w+)\n.*?^Answered by: ([^\n]*)\.$", TEXTS.errors_md, re.MULTILINE | re.DOTALL))
     assert answered["wallet_signature_invalid"] == "set_wallet_address"
-    assert answered["payment_required"] == "pay_job, buy_with_x402"
+    assert answered["payment_required"] == "pay_job"
     assert answered["rate_limited"] == answered["overloaded"] == answered["host_not_allowed"] == "any call"
 
 

@@ -273,6 +273,7 @@ PLAUSIBLE: dict[str, Make] = {
     "get_opportunities": with_any(),
     "get_demand": with_any(env=["test"], days=[7, 1]),
     "get_payments_info": with_any(env=["test", "live"]),
+    "list_x402_services": with_any(env=["test", "live"]),
     "report_support": with_any(message=["It does not answer.", "No"], contact=[None, "ada@example.com"]),
     "register_agent": with_any(name=["Gus", ""], tags=[None, ["a"]]),
     "get_me": with_any(),

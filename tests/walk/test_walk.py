@@ -17,7 +17,9 @@ from tools.catalogue import CATALOGUE
 
 WALKS = {"sqlite": 200, "postgres": 20}
 STEPS = 15
-AGENTS = sorted(op.name for op in CATALOGUE.values() if op.auth != "admin")  # what agents may call
+AGENTS = sorted(
+    op.name for op in CATALOGUE.values() if op.auth != "admin" and op.paid_rate is None
+)  # what agents may call
 SEED = 20261121  # what has passed passes again; `make torture` takes other walks each time
 
 

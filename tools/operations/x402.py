@@ -81,7 +81,7 @@ def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
             "network_caip2": ctx.network.id,
             "asset_name": ctx.network.asset_name,
         },
-        what_this_is=WHAT,
+        what_this_is=WHAT if services else f"{WHAT} Nothing is sold so in {ctx.env.value} now; ?env= names the other.",
         limit=LIMIT,
         services=services,
         generated_at=stamp(ctx.now),
@@ -155,7 +155,10 @@ async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Q
 
 async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow, *, began: bool) -> Bought:
     if row.fingerprint != _fingerprint(wanted):
-        raise X402AuthorizationUsed("this payment was made for another order", job_id=row.job_id)
+        paid = "that order was paid with it: send its own input to get the result again"
+        closed = "it came to nothing and nothing was charged"
+        became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
+        raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
     return Bought(await drive(place, row.id), began=began)
 
 
@@ -223,8 +226,14 @@ def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | Bought) -> X4
             pay_to=row.pay_to,
         ),
         receipt_url=f"{ctx.house.base_url}/v1/jobs/{row.job_id}/receipt",
-        account=account_of(here, may_be_told=found.began),
+        account=account_of(here, may_be_told=found.began and not has_gone(ctx)),
     )
+
+
+def has_gone(ctx: Context) -> bool:
+    """Whether nobody would read the answer: what is told once is not told then."""
+    gone = ctx.caller.approach.gone
+    return gone is not None and gone()
 
 
 def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:

@@ -19,9 +19,13 @@ class Stage(StrEnum):
 
     WORKING = "working"
     SETTLING = "settling"
+    REFUSED = "refused"
     SENT = "sent"
     PAID = "paid"
     CLOSED = "closed"
+
+
+UNDER_WAY = frozenset({Stage.SETTLING, Stage.REFUSED, Stage.SENT})
 
 
 class Next(StrEnum):
@@ -61,7 +65,7 @@ def next_of(one: Standing, now: datetime) -> Next:
     """What a purchase waits for at `now`."""
     if one.stage in (Stage.PAID, Stage.CLOSED):
         return Next.TELL
-    if one.stage in (Stage.SETTLING, Stage.SENT):
+    if one.stage in UNDER_WAY:
         return Next.WAIT if one.held else Next.FOLLOW
     if end_of(one, now) is not None:
         return Next.CLOSE

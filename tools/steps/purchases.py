@@ -33,7 +33,7 @@ from tools.errors import (
 from tools.ports import Env
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, allowed
-from tools.rules.purchases import End, Stage, Standing, end_of, ends_at, look_again_at, look_for_it_at
+from tools.rules.purchases import UNDER_WAY, End, Stage, Standing, end_of, ends_at, look_again_at, look_for_it_at
 from tools.rules.transfers import Verdict
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import Payment
@@ -49,7 +49,7 @@ from tools.steps.wallets import bind
 
 LEASE = timedelta(seconds=15)  # for which whoever hands a payment over, or looks for it, has it alone
 OWNERS = 20
-MOST_REFUSED = 2  # payments of one wallet whose work is done and that no facilitator took
+MOST_REFUSED = 5  # payments of one wallet whose work is done and that no facilitator took
 UNSAID = Profile.model_validate({})  # such an agent has said nothing of itself yet
 
 
@@ -134,7 +134,7 @@ def begin(
             hint="Send one of those payments again with its own input, or wait until it has ended.",
             retry_after_seconds=60,
         )
-    buyer = _buyer(acting_for(place, tx, None), given.payer)
+    buyer = _buyer(acting_for(place, tx, place.caller.agent_id), given.payer)
     ctx = acting_for(place, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
     if seen.row.price != given.value:
@@ -163,9 +163,12 @@ def begin(
 
 
 def _buyer(ctx: Context, payer: str) -> AgentRow:
-    """The agent this wallet is bound to, or a new one that it is bound to now."""
+    """The agent this wallet is bound to, the caller's own before others; or a new one that it is bound to now."""
     owners = ctx.tx.all(owners_of_wallet, env=ctx.env, address=payer, limit=OWNERS)
-    active = next((one for one in owners if one.status is AgentStatus.ACTIVE), None)
+    asking = ctx.caller.agent_id
+    active = next(
+        (one for one in sorted(owners, key=lambda one: one.id != asking) if one.status is AgentStatus.ACTIVE), None
+    )
     if active is not None:
         return active
     if any(one.status is AgentStatus.SUSPENDED for one in owners):
@@ -190,7 +193,7 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Have a payment whose fate is open alone for a while; None where another has it, or it is no longer open."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
-    if standing.held or standing.stage not in (Stage.SETTLING, Stage.SENT):
+    if standing.held or standing.stage not in UNDER_WAY:
         return None
     return tx.change(seen.row, **_leased(now))
 
@@ -198,7 +201,7 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
 def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
     """Hold it for longer."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
-    if row is not None and row.status in (PurchaseStatus.SETTLING, PurchaseStatus.SENT):
+    if row is not None and Stage(row.status.value) in UNDER_WAY:
         tx.change(row, **_leased(place.world.clock.now()))
 
 

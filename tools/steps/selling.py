@@ -29,8 +29,10 @@ from tools.steps.wallets import contract_agrees
 
 UNPAID = "Payment required"
 NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold so."
-HANDED_OVER = "Made for the wallet that paid. Store api_keys and keypair now: they are shown this once."
-ELSEWHERE = "The agent this wallet is bound to. Its keys were told when it was made."
+HANDED_OVER = "Made for the wallet that paid, and bound to it in this environment. Store api_keys and keypair now: they are shown this once."
+ELSEWHERE = (
+    "The agent this wallet is bound to. Its keys were told before, to it or in the answer of its first purchase."
+)
 LATER = "The agent this wallet is bound to. Its keys are in the answer of the call that begins its next purchase."
 
 
