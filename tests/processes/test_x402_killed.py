@@ -39,7 +39,7 @@ class Market:
 async def stands_at_every_stage(till: Till, node: FaultyNode) -> dict[str, Bought]:
     """Purchases whose calls hang where this process is about to be killed."""
     one = {name: await till.signed("held") for name in (f"settled, {ASKED}", f"settled, {LEFT}")}
-    one |= {name: await till.signed() for name in (f"sent, {ASKED}", f"sent, {LEFT}", "delivered", "ordered")}
+    one |= {name: await till.signed() for name in (f"sent, {ASKED}", f"sent, {LEFT}", "ordered", "delivered")}
     for name in one:
         till.begin(one[name]).add_done_callback(lambda done: done.exception())
         await till.job_of(one[name], "open")
