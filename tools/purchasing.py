@@ -307,7 +307,7 @@ def _unsettled(row: PurchaseRow) -> MarketError:
     elif row.status is PurchaseStatus.REFUSED:
         told = f"nothing was charged; until Unix second {row.valid_before} the facilitator could still send it"
     else:
-        told = f"whether it was sent is not known; it may be taken until Unix second {row.valid_before}: sign no other before"
+        told = f"whether it was sent is not known; it may still be taken until Unix second {row.valid_before}: sign no other before"
     kind = X402InsufficientFunds if "insufficient" in reason else X402SettleFailed
     return kind(
         f"the payment was not taken: {reason}; {told}",

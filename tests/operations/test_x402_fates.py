@@ -108,7 +108,7 @@ async def test_a_payment_that_was_forgotten_is_handed_over_again(shop: Shop) -> 
     shop.relay.told, paid, income = ["forgets"], shop.sign(await shop.terms()), shop.income
     status, refused = await paying(shop, paid)
     assert (status, refused["error"]["code"]) == (409, "x402_settle_failed")
-    assert "same payment header again" in refused["error"]["hint"]
+    assert "sign no other" in refused["error"]["hint"]
     await shop.trade.market.workers.settle()
     assert len(shop.relay.bodies) == 1, "it was tried a moment ago"
     shop.trade.market.pass_seconds(11)

@@ -2,9 +2,7 @@
 
 from tools.errors.base import WrongState
 
-SAME_AGAIN = (
-    "Send the same request with the same payment header again; a client that signs anew makes another purchase."
-)
+SAME_AGAIN = "Send the same request with the same payment again; sign no other. A client that signs anew with each call makes another purchase."
 ANEW = "Nothing was charged. To try again, ask for the terms anew and sign what they say."
 OTHERWISE = "Nothing was charged. Change what the seller names (units go into the url: ?units=), ask for the terms anew and sign what they say."
 
