@@ -61,7 +61,10 @@ async def test_deadlines_do_not_wait_for_a_slow_facilitator(trade: Trade) -> Non
 
 async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) -> None:
     shop = await opened_shop(trade)
-    paid = [await left(shop, "forgets") for _ in range(3)]
+    paid = []
+    for _ in range(3):
+        shop.wallet = trade.evm.person(PRICE, gas=False)
+        paid.append(await left(shop, "forgets"))
     first = shop.relay.bodies[0]["paymentPayload"]["payload"]["authorization"]["nonce"]
 
     class Broken(Relay):
