@@ -348,6 +348,7 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
             "mcp": {"url": f"{base}/mcp", "transport": "streamable-http", "server_json": f"{base}/server.json"},
             "a2a": {"url": f"{base}/a2a", "agent_card": f"{base}/.well-known/agent-card.json"},
             "rest": {"url": base, "openapi": f"{base}/openapi.json"},
+            "x402": {"url": f"{base}/v1/x402", "why": "the operator's services, for one payment and no account"},
         },
     }
 

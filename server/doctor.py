@@ -8,10 +8,12 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from server.world.clock import SystemClock
+from server.world.facilitator import HttpFacilitator
 from storage.open import open_store
 from storage.store import Store
 from storage.unit import StorageError
-from tools.ports import Env
+from tools.house import House
+from tools.ports import Env, SettleLost, SettleNotSent, World
 from tools.rules.keys import did_of
 from tools.rules.transfers import ChainDown
 from tools.steps.figures import drifted_listings
@@ -77,6 +79,23 @@ async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
         yield not drift.keys, f"recomputed: {drift}"
 
 
+async def _facilitators(world: World, house: House) -> AsyncIterator[tuple[bool, str]]:
+    """Whether each that is named answers, and settles on the network it is named for."""
+    for env, named in world.facilitators.items():
+        assert isinstance(named, HttpFacilitator)
+        wanted = house.networks[env].id
+        try:
+            known = await named.networks()
+        except (SettleNotSent, SettleLost) as down:
+            yield (
+                False,
+                f"facilitator {env}: does not answer GET /supported ({down}); nothing is paid gas-free meanwhile",
+            )
+            continue
+        says = "settles" if wanted in known else "does not say that it settles"
+        yield wanted in known, f"facilitator {env}: {says} on {wanted}"
+
+
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
     world, opened = make_world(settings, house_of(settings, pepper), read_secrets(settings))
     for env in Env:
@@ -94,5 +113,7 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
             yield True, f"chain {env}: head {await chain.head()}"
         except ChainDown as down:
             yield False, f"chain {env}: {down}"
+    async for finding in _facilitators(world, house_of(settings, pepper)):
+        yield finding
     for one in opened:
         await one.close()

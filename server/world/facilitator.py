@@ -12,6 +12,7 @@ import aiohttp
 import orjson
 
 from tools.ports import Settled, SettleLost, SettleNotSent
+from tools.rules.x402 import SCHEME
 
 TIMEOUT_IN_SECONDS = 60.0  # a facilitator waits for the block
 MAX_ANSWER_BYTES = 64 * 1024
@@ -25,25 +26,34 @@ class HttpFacilitator:
     """The facilitator port over HTTP. Use it in one event loop; `close` it at the end. Messages never name the URL: it may hold a key."""
 
     def __init__(self, url: str, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
-        self._url = f"{url.rstrip('/')}/settle"
+        self.url = url.rstrip("/")
         self._timeout = aiohttp.ClientTimeout(total=timeout_in_seconds)
         self._session: aiohttp.ClientSession | None = None
 
     async def settle(self, body: Mapping[str, Any]) -> Settled:
         """What it says became of this body. SettleNotSent where it certainly never had it; SettleLost where that is not known."""
+        return _read(*await self._ask("POST", "/settle", orjson.dumps(body)))
+
+    async def networks(self) -> set[str]:
+        """The networks (CAIP-2) on which it says it settles the scheme exact. Raises as `settle` does."""
+        status, said = await self._ask("GET", "/supported", None)
+        kinds = _object(status, said).get("kinds")
+        found = [one for one in kinds if isinstance(one, dict)] if isinstance(kinds, list) else []
+        return {str(one.get("network")) for one in found if one.get("scheme") == SCHEME}
+
+    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         if self._session is None:  # no connection is kept: one closed as it was picked up again would leave a doubt
             connector = aiohttp.TCPConnector(force_close=True)
             self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, trust_env=False)
         try:
-            async with self._session.post(
-                self._url, data=orjson.dumps(body), headers=_HEADERS, allow_redirects=False
+            async with self._session.request(
+                method, self.url + path, data=body, headers=_HEADERS, allow_redirects=False
             ) as answer:
-                said = await _bounded(answer)
+                return answer.status, await _bounded(answer)
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
             raise SettleNotSent(type(error).__name__) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise SettleLost(type(error).__name__) from None
-        return _read(answer.status, said)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -59,13 +69,18 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(said)
 
 
-def _read(status: int, said: bytes) -> Settled:
-    """An answer of any status may name the transaction. Without one, a refusal is only that: whether anything was sent, the chain shows."""
+def _object(status: int, said: bytes) -> dict[str, Any]:
     found: Any = None
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(said)
     if not isinstance(found, dict):
         raise SettleLost(f"HTTP {status} without a JSON object")
+    return found
+
+
+def _read(status: int, said: bytes) -> Settled:
+    """An answer of any status may name the transaction. Without one, a refusal is only that: whether anything was sent, the chain shows."""
+    found = _object(status, said)
     sent = found.get("transaction")
     transaction = sent.lower() if isinstance(sent, str) and _HASH.fullmatch(sent) else None
     if found.get("success") is True and transaction is not None:

@@ -149,7 +149,10 @@ async def test_an_input_that_cannot_be_worked_is_refused_before_anything_is_sign
     assert (await told(shop, units=2))["error"]["param"] == "units"
     assert (await shop.terms({}))["accepts"][0]["maxAmountRequired"] == str(PRICE), "nothing yet: what the least costs"
     paid = shop.sign(await shop.terms())
-    assert (await told(shop, given={}, pay=paid))["error"]["code"] == "input_schema_mismatch"
+    refused = (await told(shop, given={"input": INPUT}, pay=paid))["error"]
+    assert (refused["code"], refused["hint"][:34]) == ("input_schema_mismatch", "The whole body is the input as get")
+    async with shop.open():
+        assert (await shop.ask(pay=paid)).status == 200, "the same payment, with a better input"
 
 
 @covers("x402.operator_only")
@@ -217,6 +220,7 @@ async def test_a_payment_that_does_not_fit_is_answered_with_the_terms_and_the_re
     refused = orjson.loads(answer.body)
     assert (answer.status, refused["error"], refused["required"]["error"]) == (402, reason, reason)
     assert refused["accepts"] == terms["accepts"]
+    assert "Nothing was charged." in refused["hint"]
     assert (shop.relay.bodies, await count(shop)) == ([], agents)
 
 

@@ -3,8 +3,10 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
 
+import orjson
 import pytest
 
 from server.world.facilitator import MAX_ANSWER_BYTES, HttpFacilitator
@@ -24,10 +26,15 @@ def answers(body: bytes, status: str = "200 OK") -> Answering:
 
 @asynccontextmanager
 async def facilitator(answer: Answering, seconds: float = 5.0) -> AsyncIterator[HttpFacilitator]:
+    served = set[asyncio.Task[Any]]()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.add(cast("asyncio.Task[Any]", asyncio.current_task()))
         await reader.readuntil(b"\r\n\r\n")
         await answer(reader, writer)
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     made = HttpFacilitator(
@@ -36,6 +43,7 @@ async def facilitator(answer: Answering, seconds: float = 5.0) -> AsyncIterator[
     yield made
     await made.close()
     server.close()
+    await asyncio.gather(*served, return_exceptions=True)  # else the loop ends before its writers
 
 
 @pytest.mark.parametrize(
@@ -91,3 +99,18 @@ async def test_a_facilitator_that_hangs_up_or_keeps_silent_leaves_it_open() -> N
     async with facilitator(silent, seconds=0.2) as one:
         with pytest.raises(SettleLost):
             await one.settle({})
+
+
+async def test_the_networks_it_settles_on_are_those_of_the_scheme_exact() -> None:
+    kinds = [
+        {"x402Version": 2, "scheme": "exact", "network": "eip155:84532"},
+        {"x402Version": 2, "scheme": "upto", "network": "eip155:1"},
+        "nonsense",
+    ]
+    async with facilitator(answers(orjson.dumps({"kinds": kinds}))) as one:
+        assert await one.networks() == {"eip155:84532"}
+    async with facilitator(answers(b'{"kinds": 5}')) as one:
+        assert await one.networks() == set()
+    async with facilitator(answers(b"[]")) as one:
+        with pytest.raises(SettleLost):
+            await one.networks()

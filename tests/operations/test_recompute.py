@@ -25,6 +25,7 @@ from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.databases import close
 from tests.market import TestMarket
+from tests.operations.test_facilitator import answers, facilitator
 from tests.trading import PRICE, Trade
 from tools.ports import Chain, Env
 from tools.steps.recompute import AGGREGATES, Aggregate, recompute
@@ -230,3 +231,20 @@ async def test_the_doctor_of_a_sandboxs_folder_says_who_brings_its_chain(
         assert f"ok    chain test: not set; {said}" in capsys.readouterr().out.splitlines()
         settings.data_dir.mkdir(exist_ok=True)
         (settings.data_dir / JOURNAL_NAME).touch()
+
+
+async def test_the_doctor_asks_the_facilitators_that_are_named(
+    closed_market: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"database_url": closed_market, "data_dir": tmp_path / "data"}
+    kinds = b'{"kinds": [{"x402Version": 2, "scheme": "exact", "network": "eip155:84532"}]}'
+    async with facilitator(answers(kinds)) as one:
+        both = {"test_facilitator_url": one.url, "live_facilitator_url": one.url}
+        assert await examine(read_settings(_env_file=None, **named, **both, **SECRETS)) == 1
+        lines = capsys.readouterr().out.splitlines()
+    assert "ok    facilitator test: settles on eip155:84532" in lines
+    assert "WRONG facilitator live: does not say that it settles on eip155:8453" in lines
+    assert (
+        await examine(read_settings(_env_file=None, **named, test_facilitator_url="http://127.0.0.1:9", **SECRETS)) == 1
+    )
+    assert "WRONG facilitator test: does not answer GET /supported (ClientConnectorError)" in capsys.readouterr().out

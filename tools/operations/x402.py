@@ -164,7 +164,7 @@ async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow, *, beg
 
 def _fingerprint(wanted: BuyWithX402) -> str:
     """Of the order a payment is for: the same payment for another order is refused."""
-    return sha256_hex(canonical([wanted.listing_id, wanted.input, wanted.units]))
+    return sha256_hex(canonical([wanted.listing_id, wanted.input, wanted.units or 1]))
 
 
 @operation(

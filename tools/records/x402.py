@@ -57,6 +57,7 @@ class X402Quote:
     object: Literal["x402_quote"] = "x402_quote"
     x402Version: Literal[1] = 1  # noqa: N815 - x402's own name
     error: Annotated[Ours[str], Field(description="why nothing was bought, in x402's words")]
+    hint: Annotated[Ours[str], Field(description="the same in plain words, and what to do next")]
     accepts: Annotated[Ours[list[dict[str, Json]]], Field(description="ways to pay, as version 1 writes them")]
     required: Annotated[Ours[dict[str, Json]], Field(description="what the header PAYMENT-REQUIRED holds, decoded")]
 

@@ -14,7 +14,7 @@ from eth_utils.crypto import keccak
 
 from tools.rules.jsontext import BadJson, Json, parse
 from tools.rules.wallet import BadAddress, address_of
-from tools.rules.x402 import SCHEME, Authorization
+from tools.rules.x402 import SCHEME, SECONDS, Authorization
 
 MOST_HEADER = 16_384  # characters
 MOST_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
@@ -44,6 +44,18 @@ class Fault(StrEnum):
     EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
     EARLY = "invalid_exact_evm_payload_authorization_valid_after"
     SIGNATURE = "invalid_exact_evm_payload_signature"
+
+
+ANEW = "Nothing was charged. Sign what `accepts` says, with any x402 client, and send it with the same request."
+IN_WORDS: dict[str, str] = {
+    Fault.NETWORK: f"It is for another chain. {ANEW}",
+    Fault.SCHEME: f"Only the scheme exact is taken. {ANEW}",
+    Fault.RECIPIENT: f"It pays another wallet than payTo. {ANEW}",
+    Fault.VALUE: f"It must be for exactly the amount asked, neither less nor more. {ANEW}",
+    Fault.EXPIRED: f"valid_before must lie {LEAST_LEFT} to {MOST_LEFT} seconds ahead; clients take {SECONDS}. {ANEW}",
+    Fault.EARLY: f"valid_after must not lie ahead: 0 is best. {ANEW}",
+    Fault.SIGNATURE: f"The wallet `from` did not sign exactly this. {ANEW}",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from storage.purchases import any_key_of
 from storage.tables import AgentRow, FormerKeyRow, ListingRow, WalletRow
 from storage.unit import Tx
 from tools.context import Context, Outside
-from tools.errors import NotFound, NotImplementedHere
+from tools.errors import InputSchemaMismatch, NotFound, NotImplementedHere
 from tools.ports import Env
 from tools.records.base import Json, spliced
 from tools.records.x402 import X402Account, X402Quote, X402Service
 from tools.rules.money import display
 from tools.rules.wallet import signer_of
-from tools.rules.x402payments import Asked, Payment
+from tools.rules.x402payments import IN_WORDS, Asked, Payment
 from tools.rules.x402quotes import quote, version_1, with_bazaar
 from tools.steps.agents import change_agent
 from tools.steps.documents import text_of
@@ -28,6 +28,11 @@ from tools.steps.purchases import OnSale, on_sale
 from tools.steps.wallets import contract_agrees
 
 UNPAID = "Payment required"
+HOW_TO_PAY = (
+    "POST the input of the service here as the whole body; sign one of `accepts` with any x402 client and send it in PAYMENT-SIGNATURE, "
+    "with the same body. Keep that header: sent again it gets the same result and pays nothing more."
+)
+WHOLE_BODY = "The whole body is the input as get_listing shows it. Nothing was charged: the same payment may come with a better input."
 NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold so."
 HANDED_OVER = "Made for the wallet that paid, and bound to it in this environment. Store api_keys and keypair now: they are shown this once."
 ELSEWHERE = (
@@ -56,7 +61,12 @@ class Offered:
     def refused(self, why: str) -> X402Quote:
         """The terms, with x402's reason why they stand unpaid."""
         terms = self.terms | {"error": why}
-        return X402Quote(error=why, accepts=version_1(terms)["accepts"], required=terms)
+        return X402Quote(error=why, hint=hint_for(why), accepts=version_1(terms)["accepts"], required=terms)
+
+
+def hint_for(why: str) -> str:
+    """What a client does next about terms that stand unpaid for this reason."""
+    return IN_WORDS.get(why, HOW_TO_PAY)
 
 
 def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
@@ -76,7 +86,13 @@ async def offered(
     said: dict[str, Any] = {} if units is None or counts_units(sale.listing, given) else {"units": units}
     order = Order(listing_id=listing_id, input=given, **said)
     counted = units_in(sale.listing, order)
-    judged = await judge_order(place, order) if meant or given else None
+    judged = None
+    if meant or given:
+        try:
+            judged = await judge_order(place, order)
+        except InputSchemaMismatch as unfit:
+            unfit.hint = WHOLE_BODY
+            raise
     asked_for = f"?units={units}" if said else ""
     terms = quote(
         token_of(place.network),
