@@ -11,7 +11,8 @@ import orjson
 
 from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown, Nonsense, quantity
 
-MAX_ANSWER_BYTES = 16 * 1024 * 1024  # of a block with its transactions, on a chain that is busy
+MAX_ANSWER_BYTES = 2 * 1024 * 1024
+MAX_BLOCK_BYTES = 16 * 1024 * 1024  # of a block with its transactions, on a chain that is busy
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
 # Nodes behind one address lag each other by seconds; one that answered a wild number must not be believed for ever.
 HEAD_MEMORY_IN_SECONDS = 30.0
@@ -77,7 +78,7 @@ class JsonRpcChain:
 
     async def whole_block(self, number: int) -> object:
         """eth_getBlockByNumber with its transactions, as the node answered it; None when it lacks that block."""
-        return await self._ask("eth_getBlockByNumber", hex(number), True)
+        return await self._ask("eth_getBlockByNumber", hex(number), True, most=MAX_BLOCK_BYTES)
 
     async def call(self, to: str, data: str) -> str | None:
         """eth_call of the contract `to` on the newest block with at most CALL_GAS; the returned bytes as 0x hex.
@@ -106,11 +107,11 @@ class JsonRpcChain:
             self._highest = known = (number, now)
         return known[0]
 
-    async def _ask(self, method: str, *params: object) -> object:
+    async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
         try:
             async with asyncio.timeout(self._timeout_in_seconds):
                 await self._identify()
-                result = await self._request(method, params)
+                result = await self._request(method, params, most)
                 await self._identify()  # when the answer came over a connection made for it
                 return result
         except NodeError:
@@ -136,27 +137,27 @@ class JsonRpcChain:
             raise ChainDown("eth_chainId: the node serves another chain")
         self._identified = True
 
-    async def _request(self, method: str, params: tuple[object, ...]) -> object:
+    async def _request(self, method: str, params: tuple[object, ...], most: int = MAX_ANSWER_BYTES) -> object:
         number = next(self._numbers)
         body = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         try:
-            raw = await self._send(method, body)
+            raw = await self._send(method, body, most)
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             # The node dropped an idle connection as it was picked up again. Every method is a read: ask once more.
-            raw = await self._send(method, body)
+            raw = await self._send(method, body, most)
         return _result(method, number, raw)
 
-    async def _send(self, method: str, body: bytes) -> bytes:
+    async def _send(self, method: str, body: bytes, most: int) -> bytes:
         async with self._connections().post(self._url, data=body, headers=_HEADERS, allow_redirects=False) as response:
             if response.status != 200:
                 raise ChainDown(f"{method}: HTTP {response.status}")
             raw = bytearray()
             async for piece in response.content.iter_any():
                 raw += piece
-                if len(raw) > MAX_ANSWER_BYTES:
-                    raise ChainDown(f"{method}: the answer is over {MAX_ANSWER_BYTES} bytes")
+                if len(raw) > most:
+                    raise ChainDown(f"{method}: the answer is over {most} bytes")
             return bytes(raw)
 
     def _connections(self) -> aiohttp.ClientSession:

@@ -1,7 +1,7 @@
 """Dry runs: the answer a call would get, over every wire, and nothing done."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import orjson
@@ -75,8 +75,12 @@ def test_every_operation_that_shows_secrets_marks_them() -> None:
         return bool(secrets_of(kind)) or any(marked(part) for part in parts(kind))
 
     def parts(kind: Any) -> Any:
-        hints = getattr(kind, "__annotations__", {}).values()
-        return [hint for hint in hints if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__")]
+        return [one for hint in getattr(kind, "__annotations__", {}).values() for one in records_in(hint)]
+
+    def records_in(hint: Any) -> Any:
+        if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+            return [hint]
+        return [one for part in get_args(hint) for one in records_in(part)]
 
     shown = [op for op in CATALOGUE.values() if op.shows_secrets]
     assert shown
