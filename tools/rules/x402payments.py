@@ -53,7 +53,7 @@ IN_WORDS: dict[str, str] = {
     Fault.RECIPIENT: f"It pays another wallet than payTo. {ANEW}",
     Fault.VALUE: f"It must be for exactly the amount asked, neither less nor more. {ANEW}",
     Fault.EXPIRED: f"valid_before must lie {LEAST_LEFT} to {MOST_LEFT} seconds ahead; clients take {SECONDS}. {ANEW}",
-    Fault.EARLY: f"valid_after must not lie ahead: 0 is best. {ANEW}",
+    Fault.EARLY: f"It is not valid yet: it must begin now or earlier, 0 is best. {ANEW}",
     Fault.SIGNATURE: f"The wallet `from` did not sign exactly this. {ANEW}",
 }
 
