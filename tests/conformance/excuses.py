@@ -50,7 +50,10 @@ PUBLIC = {
     ),
     "list_reviews": "every review is for everybody to read, but without a key the read is of live",
 }
-NEVER_DONE = {"delete_me": "it ends its caller, and with it the run"}  # may end a run without a 2xx
+NEVER_DONE = {  # may end a run without a 2xx
+    "buy_with_x402": "only the operator sells so, for a payment signed anew each time; run_x402 buys",
+    "delete_me": "it ends its caller, and with it the run",
+}
 
 EXCUSES = (
     Excuse(
