@@ -18,6 +18,11 @@ touch_key = Query(
     .where(KeyRow.id == bindparam("id"), or_(KeyRow.last_used_at.is_(None), KeyRow.last_used_at < bindparam("before")))
     .values(last_used_at=bindparam("at"))
 )
+begin_live = Query(
+    update(AgentRow.__table__)
+    .where(AgentRow.id == bindparam("id"), AgentRow.live_since.is_(None))
+    .values(live_since=bindparam("at"))
+)
 touch_agent = Query(
     update(AgentRow.__table__)
     .where(

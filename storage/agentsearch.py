@@ -1,12 +1,14 @@
-"""Search among agents: the newest first (storage.newest), without an environment. Who is not active is not in it."""
+"""Search among active agents, newest first (storage.newest). It covers both environments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import orjson
 from sqlalchemy import bindparam, delete, select
 
 from storage.newest import FoundNewest, NewestIndex
+from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
 from storage.searchindex import Conjunction, filter_token
 from storage.tables.agents import AgentRow, AgentStatus
@@ -15,25 +17,30 @@ from storage.unit import Tx
 
 FTS = "search_agents"  # SQLite's table
 AGENTS = NewestIndex(AgentSearchRow, "agent_id", FTS)
+AGENTS_SEEN = NewestIndex(AgentSearchRow, "agent_id", FTS, [was_seen(AgentSearchRow.agent_id)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSearch:
-    """What to look for among the active agents."""
+    """A search among the active agents."""
 
-    terms: tuple[str, ...] = ()  # as tools.rules.words.query_terms gives them
-    any_terms: bool = False  # one term is enough; else all are needed
+    terms: tuple[str, ...] = ()  # as returned by tools.rules.words.query_terms
+    any_terms: bool = False  # one term is enough; otherwise all are required
     tag: str | None = None
     capability: str | None = None
     framework: str | None = None
     domain: str | None = None
-    verified: bool | None = None  # whether a domain is proven
-    after: int = -1  # the key of the last hit of the page before
+    verified: bool | None = None  # whether the agent has a proven domain
+    seen_since: datetime | None = None  # only agents that made a call since then
+    after: int = -1  # key of the last hit of the previous page
     limit: int = 20
 
 
 def find_agents(tx: Tx, search: AgentSearch) -> FoundNewest:
-    """One page. Where no agent has all the terms, the first page and those after it take any of them."""
+    """Return one page of hits.
+
+    If no agent has all the terms, the first page and the following ones accept any of them.
+    """
     found = _page(tx, search)
     if found.hits or search.after >= 0 or search.any_terms or len(search.terms) < 2:
         return found
@@ -41,12 +48,15 @@ def find_agents(tx: Tx, search: AgentSearch) -> FoundNewest:
 
 
 def index_agent(tx: Tx, agent: AgentRow, terms: Sequence[str], domains: Sequence[str] = ()) -> None:
-    """Make search show this agent as it now stands, or not at all unless it is active; `domains` are all it has proven."""
+    """Update an agent's index entry; remove it unless the agent is active.
+
+    `domains` are all domains it has proven.
+    """
     AGENTS.keep(tx, agent.id, agent_tokens(agent, terms, domains) if agent.status is AgentStatus.ACTIVE else None)
 
 
 def agent_tokens(agent: AgentRow, terms: Sequence[str], domains: Sequence[str] = ()) -> str:
-    """All tokens of an agent, parted by spaces; each begins with the letter of its kind."""
+    """Return an agent's tokens, separated by spaces; each begins with the letter of its kind."""
     kinds = [
         "a",
         *(filter_token("t", tag) for tag in orjson.loads(agent.tags)),
@@ -60,7 +70,10 @@ def agent_tokens(agent: AgentRow, terms: Sequence[str], domains: Sequence[str] =
 
 
 def conjunction(search: AgentSearch) -> Conjunction:
-    """The alternatives of which a found agent has one each; no words and no filters: all of them."""
+    """Return groups of tokens; a found agent has at least one token of each group.
+
+    Without terms and filters the only group is the token that every agent has.
+    """
     words = tuple("w" + term for term in search.terms)
     filters = (("t", search.tag), ("c", search.capability), ("f", search.framework), ("d", search.domain))
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
@@ -75,7 +88,11 @@ def _verified(proven: bool) -> str:
 
 
 def _page(tx: Tx, search: AgentSearch) -> FoundNewest:
-    return AGENTS.page(tx, conjunction(search), search.after, search.limit, any_terms=search.any_terms)
+    asked, any_terms = conjunction(search), search.any_terms
+    if search.seen_since is None:
+        return AGENTS.page(tx, asked, search.after, search.limit, any_terms=any_terms)
+    seen = {SEEN_SINCE: search.seen_since}
+    return AGENTS_SEEN.page(tx, asked, search.after, search.limit, any_terms=any_terms, **seen)
 
 
 ANY_UNINDEXED = Query(select(UnindexedRow).limit(1))

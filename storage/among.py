@@ -1,4 +1,4 @@
-"""A column among the values of a JSON list given as one parameter: `in_` with any number of values, compiled once."""
+"""A column compared with a JSON list in one parameter: like `in_` with any number of values, but compiled once."""
 
 from typing import Any
 
@@ -8,7 +8,10 @@ from sqlalchemy.sql import coercions, roles
 
 
 class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
-    """`among(JobRow.id, "ids")`: the caller passes ids=orjson.dumps([...]).decode()."""
+    """The operator `among(JobRow.id, "ids")`.
+
+    The caller passes ids=orjson.dumps([...]).decode().
+    """
 
     inherit_cache = True
     type = Boolean()
@@ -18,7 +21,10 @@ class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
         self.values: BindParameter[str] = bindparam(parameter, type_=Text)
 
     def self_group(self, against: Any = None) -> "among":
-        """As it stands: SQLite has no booleans, and `(… IN …) = 1` would keep it from the index."""
+        """Return the element unchanged.
+
+        SQLite has no booleans: otherwise SQLAlchemy writes `(… IN …) = 1`, which does not use the index.
+        """
         return self
 
 

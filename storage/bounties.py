@@ -1,4 +1,4 @@
-"""Queries of bounties and proposals, and of what a bounty's owner compares proposals by."""
+"""Queries of bounties and proposals, and of sellers' listings that help to compare proposals."""
 
 from functools import cache
 from typing import Any
@@ -9,10 +9,10 @@ from storage.among import among
 from storage.query import Query
 from storage.tables import BountyRow, DocumentRow, ListingRow, ProposalRow
 
-MOST_EXAMPLE = 8_192  # characters of an example that is held against a bounty's schema
+MOST_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
 EXAMPLES_EACH = 3
 
-OPEN_NOW = (  # judged by the clock, whether or not a sweep has run
+OPEN_NOW = (  # by the clock, because the sweep of expired bounties may not have run yet
     BountyRow.status == literal("open"),
     BountyRow.expires_at > bindparam("now"),
 )
@@ -101,13 +101,19 @@ awaiting_decision: Query[Any] = Query(
 
 @cache
 def bounties_at(env: str) -> Query[BountyRow]:
-    """An agent's open bounties of one environment, by id; those another unit holds are skipped."""
+    """Build the query of an agent's open bounties in one environment, by id.
+
+    Bounties that another unit of work has locked are skipped.
+    """
     return Query(_undecided(BountyRow, BountyRow.buyer_id, env, "open").with_for_update(skip_locked=True))
 
 
 @cache
 def proposals_at(env: str) -> Query[ProposalRow]:
-    """An agent's pending proposals of one environment, by id. They are not locked: their bounties are, one by one."""
+    """Build the query of an agent's pending proposals in one environment, by id.
+
+    They are not locked, because their bounties are, one by one.
+    """
     return Query(_undecided(ProposalRow, ProposalRow.seller_id, env, "pending"))
 
 
@@ -116,7 +122,7 @@ def _undecided(row: Any, owner: Any, env: str, status: str) -> Select[Any]:
     return select(row).where(*mine, row.id > bindparam("after")).order_by(row.id).limit(bindparam("limit"))
 
 
-# What sellers show of their work.
+# Active listings of sellers: their output schemas and examples.
 
 _on_sale = (
     among(ListingRow.seller_id, "ids"),

@@ -1,4 +1,4 @@
-"""Search among open bounties of one environment: the newest first (storage.newest). What is not open is not in it."""
+"""Search among the open bounties of one environment, newest first (storage.newest)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,21 +17,24 @@ BOUNTIES = NewestIndex(BountySearchRow, "bounty_id", FTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BountySearch:
-    """What to look for among the open bounties of one environment. Budgets in USDC minor units."""
+    """A search among the open bounties of one environment. Budgets in USDC minor units."""
 
     env: str
-    terms: tuple[str, ...] = ()  # as tools.rules.words.query_terms gives them
-    any_terms: bool = False  # one term is enough; else all are needed
+    terms: tuple[str, ...] = ()  # as returned by tools.rules.words.query_terms
+    any_terms: bool = False  # one term is enough; otherwise all are required
     category: str | None = None
     tag: str | None = None
     min_budget: int = 0
     first_party: bool | None = None
-    after: int = -1  # the key of the last hit of the page before
+    after: int = -1  # key of the last hit of the previous page
     limit: int = 20
 
 
 def find_bounties(tx: Tx, search: BountySearch) -> FoundNewest:
-    """One page. Where no bounty has all the terms, the first page and those after it take any of them."""
+    """Return one page of hits.
+
+    If no bounty has all the terms, the first page and the following ones accept any of them.
+    """
     found = _page(tx, search)
     if found.hits or search.after >= 0 or search.any_terms or len(search.terms) < 2:
         return found
@@ -39,12 +42,15 @@ def find_bounties(tx: Tx, search: BountySearch) -> FoundNewest:
 
 
 def index_bounty(tx: Tx, bounty: BountyRow, terms: Sequence[str]) -> None:
-    """Make search show this bounty as it now stands, or not at all unless it is open."""
+    """Update a bounty's index entry; remove it unless the bounty is open."""
     BOUNTIES.keep(tx, bounty.id, bounty_tokens(bounty, terms) if bounty.status is BountyStatus.OPEN else None)
 
 
 def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
-    """All tokens of a bounty, parted by spaces; each begins with its environment's letter and that of its kind."""
+    """Return a bounty's tokens, separated by spaces.
+
+    Each begins with the letter of its environment and the letter of its kind.
+    """
     kinds = [
         "a",
         filter_token("c", bounty.category),
@@ -57,7 +63,10 @@ def bounty_tokens(bounty: BountyRow, terms: Sequence[str]) -> str:
 
 
 def conjunction(search: BountySearch) -> Conjunction:
-    """The alternatives of which a found bounty has one each; no words and no filters: all of the environment."""
+    """Return groups of tokens; a found bounty has at least one token of each group.
+
+    Without terms and filters the only group is the token that every bounty of the environment has.
+    """
     words = tuple("w" + term for term in search.terms)
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
     filters = (("t", search.tag), ("c", search.category))
@@ -71,7 +80,10 @@ def conjunction(search: BountySearch) -> Conjunction:
 
 
 def _below_most(budget: int) -> int:
-    """How far a budget is from the highest: budgets of at least X are those no farther from it than X is."""
+    """Return how far a budget is below MOST_PRICE.
+
+    Budgets of at least X are those that are at most as far below it as X.
+    """
     return MOST_PRICE - min(budget, MOST_PRICE)
 
 

@@ -1,4 +1,4 @@
-"""A bounded cache in front of rows: dropped by the commit that changes them, before that commit is answered."""
+"""A bounded cache of rows. A commit drops the entries it changes before it is acknowledged."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,11 +10,11 @@ V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """Values by name, least recently used first to go. Names are what `Tx.forget` was told.
+    """Values by name; the least recently used are evicted first.
 
-    `most` bounds the sum of the values' sizes; without `size_of` it is their number.
-    With `owner_of` (the id of the row a value also shows) and `owners` (the word before it), `owners:<id>` drops all
-    values of that owner.
+    Names are those passed to `Tx.forget`. `most` limits the sum of the values' sizes or, without `size_of`, their
+    number. With `owner_of` (the id of another row that a value shows) and `owners` (a prefix), dropping the name
+    `owners:<id>` drops all values of that owner.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Cache(Generic[V]):
         self.filling: dict[str, object] = {}
         self.size = 0
         self.owners, self.owner_of = f"{owners}:", owner_of
-        self.owned: dict[str, set[str]] = {}  # what is kept of each owner
+        self.owned: dict[str, set[str]] = {}  # names of the cached values of each owner
         self.now_seconds, self.most, self.size_of = now_seconds, most, size_of
         self.believed_seconds = store.cached_seconds
         store.droppers.append(self.drop)
@@ -47,7 +47,10 @@ class Cache(Generic[V]):
         return value
 
     async def fetch(self, name: str, read: Callable[[], Awaitable[V | None]]) -> V | None:
-        """The cached value, or what `read` finds; kept unless it was dropped while it was being read."""
+        """Return the cached value, or what `read` finds.
+
+        The value is cached unless its name was dropped during the read.
+        """
         found = self.get(name)
         if found is not None:
             return found
@@ -55,7 +58,8 @@ class Cache(Generic[V]):
         try:
             value = await read()
         finally:
-            undropped = self.filling.get(name) is turn  # a drop takes the turn away; who reads after it has another
+            # A drop removes this token, so the result of an older read is not cached.
+            undropped = self.filling.get(name) is turn
             if undropped:
                 del self.filling[name]
         if value is not None and undropped:
@@ -67,7 +71,7 @@ class Cache(Generic[V]):
             self._remove(name)
             self.filling.pop(name, None)
             if self.owner_of and name.startswith(self.owners):
-                self.filling.clear()  # whose they are is not known before they are read
+                self.filling.clear()  # the owner of a value that is still being read is unknown
                 for one in tuple(self.owned.get(name.removeprefix(self.owners), ())):
                     self._remove(one)
 

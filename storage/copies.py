@@ -1,4 +1,4 @@
-"""Copies of a SQLite database while it is served: one moment of it, page by page, and what a copy says of itself."""
+"""Online copies of a SQLite database as of one moment, and the metadata of a database file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -11,29 +11,31 @@ from storage.unit import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a database says of itself: the revision of its tables, and the rows of `house`."""
+    """A database's metadata: the revision of its tables, and the rows of `house`."""
 
     revision: str
     house: dict[str, str]
 
 
 def copy_online(source: Path, target: Path) -> None:
-    """Copy a database as of one moment, whoever writes it meanwhile; Unavailable where that fails.
+    """Copy a database as of one moment, even while it is written.
 
-    Everything committed before this began is in the copy. Writers wait for nothing: a reader of a WAL does not hold them.
+    Everything committed before the call is in the copy. Writers do not wait, because a reader does not block the
+    WAL. Raises Unavailable if the copy fails or the database is damaged.
     """
     with _open(source) as one, closing(sqlite3.connect(target)) as other, _told(source):
-        one.backup(other)  # all pages in one step: between two, a writer would have it begin again
+        one.backup(other)  # all pages in one step: a write between two steps would restart the backup
         found = [row[0] for row in other.execute("PRAGMA quick_check(1)")]
         if found != ["ok"]:
             raise Unavailable(f"{source} is damaged: {found[0]}")
-        other.execute(
-            "PRAGMA journal_mode=DELETE"
-        )  # one file, without others beside it; whoever serves it turns it back
+        other.execute("PRAGMA journal_mode=DELETE")  # one file without a WAL beside it; serving it turns WAL on again
 
 
 def said_of(path: Path) -> Said:
-    """Read from beside whoever serves it; Unavailable where this is no database of a market."""
+    """Read a database's metadata, even while it is served.
+
+    Raises Unavailable if it is not the database of a market.
+    """
     with _open(path) as opened, _told(path):
         rows = opened.execute("SELECT version_num FROM alembic_version").fetchall()
         if len(rows) != 1:

@@ -1,4 +1,4 @@
-"""Queries of agents that left: who they are, and what of theirs is still open, a batch at a time."""
+"""Queries of agents that left, and of their open jobs and listings, in batches."""
 
 from functools import cache
 
@@ -20,7 +20,10 @@ forget_departure: Query[None] = Query(
 
 @cache
 def jobs_at(role: str, env: str, status: str) -> Query[JobRow]:
-    """Jobs of one environment and status an agent is buyer or seller of, by id; those another unit holds are skipped."""
+    """Build the query of an agent's jobs in one role, environment and status, by id.
+
+    Jobs that another unit of work has locked are skipped.
+    """
     party = {"buyer": JobRow.buyer_id, "seller": JobRow.seller_id}[role]
     return Query(
         select(JobRow)
@@ -38,7 +41,10 @@ def jobs_at(role: str, env: str, status: str) -> Query[JobRow]:
 
 @cache
 def listings_at(env: str, status: str) -> Query[ListingRow]:
-    """An agent's listings of one environment and status, by id; those another unit holds are skipped."""
+    """Build the query of an agent's listings in one environment and status, by id.
+
+    Listings that another unit of work has locked are skipped.
+    """
     return Query(
         select(ListingRow)
         .where(

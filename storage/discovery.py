@@ -1,4 +1,4 @@
-"""Queries of what is shown of the whole market: figures, what happens, what is looked for."""
+"""Queries over the whole market: figures, recent activity, searched terms."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from storage.tables import (
 
 _KEY = (SearchedRow.env, SearchedRow.day, SearchedRow.term, SearchedRow.client)
 
-# Figures: each is (…, first_party, count).
+# Figures.
 
 
 def _active(kind: type[AgentRow | ListingRow]) -> ColumnElement[bool]:
@@ -45,7 +45,7 @@ jobs_counted: Query[Any] = Query(
     .group_by(JobRow.status, JobRow.first_party)
 )
 _lost = JobRow.status == literal("resolved"), JobRow.outcome == literal("buyer")
-jobs_lost: Query[Any] = Query(  # a verdict went to the buyer: such a job has failed
+jobs_lost: Query[Any] = Query(  # the verdict was for the buyer, so the job failed
     select(JobRow.first_party, func.count()).where(JobRow.env == bindparam("env"), *_lost).group_by(JobRow.first_party)
 )
 settlements_counted: Query[int] = Query(
@@ -55,7 +55,7 @@ settlements_counted: Query[int] = Query(
 )
 _payment = SettlementRow.kind == literal("payment")
 _applied = and_(_payment, SettlementRow.status == literal("settled"))
-_sums = (  # of each job that was done
+_sums = (  # one row per job that was done
     select(
         JobRow.first_party,
         func.sum(case((_applied, SettlementRow.amount), else_=0)).label("settled"),
@@ -69,7 +69,7 @@ _sums = (  # of each job that was done
     .group_by(JobRow.id, JobRow.first_party)
     .subquery()
 )
-volumes: Query[Any] = Query(  # settled payments minus refunds; a refund first covers what was no payment at all
+volumes: Query[Any] = Query(  # settled payments minus refunds; a refund first offsets payments that were not applied
     select(
         _sums.c.first_party,
         func.sum(
@@ -118,7 +118,7 @@ newest_of_others: Query[Any] = Query(
     .limit(bindparam("limit"))
 )
 
-# What happens: each newest first.
+# Recent activity, newest first.
 
 newest_agents: Query[Any] = Query(
     select(AgentRow.id, AgentRow.handle, AgentRow.name, AgentRow.created_at)
@@ -188,7 +188,7 @@ newest_completed: Query[Any] = Query(
     .limit(bindparam("limit"))
 )
 
-# What is looked for.
+# Searched terms.
 
 count_search = Query(
     update(SearchedRow.__table__)
@@ -240,13 +240,13 @@ _each_term = (
     .group_by(_each_day.c.term)
     .subquery()
 )
-searched_terms: Query[Any] = Query(  # of most clients first: one that searches a lot is one; too few are left out
+searched_terms: Query[Any] = Query(  # terms of most clients first, because one client may search a lot
     select(*_each_term.c)
     .where(_each_term.c.clients >= bindparam("least"))
     .order_by(_each_term.c.clients.desc(), _each_term.c.searches.desc(), _each_term.c.term)
     .limit(bindparam("limit"))
 )
-unmet_terms: Query[Any] = Query(  # the same for what was not found
+unmet_terms: Query[Any] = Query(  # the same for searches without results
     select(*_each_term.c)
     .where(_each_term.c.clients >= bindparam("least"), _each_term.c.zero_results > literal(0))
     .order_by(_each_term.c.clients.desc(), _each_term.c.zero_results.desc(), _each_term.c.term)

@@ -1,11 +1,12 @@
-"""Queries of disputes: whose they are, who may sit on a panel, which are due, and what an evaluator's seats came to."""
+"""Queries of disputes: by party, possible evaluators, due cases, and an evaluator's record."""
 
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, exists, func, literal, not_, or_, select
+from sqlalchemy import Select, and_, bindparam, exists, func, literal, not_, or_, select
 
 from storage.among import among
+from storage.octets import octets
 from storage.query import Query
 from storage.tables import (
     AgentRow,
@@ -16,6 +17,7 @@ from storage.tables import (
     JobRow,
     MessageRow,
     SeatRow,
+    SettlementRow,
 )
 
 dispute_of_job = Query(select(DisputeRow).where(DisputeRow.job_id == bindparam("job_id")))
@@ -31,42 +33,119 @@ draws_of_disputes = Query(select(DrawRow).where(among(DrawRow.dispute_id, "ids")
 dispute_ids: Query[str] = Query(
     select(DisputeRow.id).where(DisputeRow.id > bindparam("after")).order_by(DisputeRow.id).limit(bindparam("limit"))
 )
-evidence: Query[MessageRow] = Query(
-    select(MessageRow)
+
+
+@cache
+def statements(newest: bool) -> Query[Any]:
+    """Build the query of ids and sizes of a party's messages, newest or oldest first.
+
+    Only messages up to the number `ends`.
+    """
+    order = MessageRow.number.desc() if newest else MessageRow.number
+    return Query(_statements(MessageRow.number <= bindparam("ends")).order_by(order).limit(bindparam("limit")))
+
+
+def _statements(*more: Any) -> Any:
+    size = octets(MessageRow.body) + func.coalesce(octets(MessageRow.data), 0)
+    mine = MessageRow.thread_id == bindparam("thread_id"), MessageRow.sender_id == bindparam("sender_id")
+    return select(MessageRow.id, size).where(*mine, *more)
+
+
+first_statement: Query[Any] = Query(
+    _statements(MessageRow.number >= bindparam("begins"), MessageRow.number <= bindparam("ends"))
+    .order_by(MessageRow.number)
+    .limit(1)
+)
+statements_counted: Query[int] = Query(
+    select(func.count())
+    .select_from(MessageRow.__table__)
     .where(
         MessageRow.thread_id == bindparam("thread_id"),
-        MessageRow.number >= bindparam("begins"),
+        MessageRow.sender_id == bindparam("sender_id"),
         MessageRow.number <= bindparam("ends"),
     )
-    .order_by(MessageRow.number)
 )
-evidence_sizes: Query[int] = Query(
-    select(func.length(MessageRow.body) + func.coalesce(func.length(MessageRow.data), 0))
-    .where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.number <= bindparam("ends"))
-    .order_by(MessageRow.number.desc())
-    .limit(bindparam("limit"))
-)
+evidence: Query[MessageRow] = Query(select(MessageRow).where(among(MessageRow.id, "ids")).order_by(MessageRow.number))
 
-eligible_evaluators: Query[str] = Query(
-    select(AgentRow.id)
-    .join_from(EvaluatorRow.__table__, AgentRow.__table__, AgentRow.id == EvaluatorRow.agent_id)
-    .where(
+
+def _may_sit(paid_before: bool) -> tuple[Any, ...]:
+    """Return the conditions that every evaluator must meet, whatever the case."""
+    found: tuple[Any, ...] = (
         AgentRow.evaluator == bindparam("evaluator"),
         AgentRow.status == literal("active"),
         AgentRow.trust_tier >= bindparam("least_tier"),
-        AgentRow.first_party <= bindparam("first_party"),
-        not_(among(AgentRow.id, "not_these")),
-        or_(AgentRow.referred_by.is_(None), not_(among(AgentRow.referred_by, "parties"))),
-        not_(
-            exists(
-                select(HeldWalletRow.address).where(
-                    HeldWalletRow.agent_id == AgentRow.id, among(HeldWalletRow.address, "wallets")
-                )
-            )
-        ),
     )
-    .order_by(AgentRow.id)
-)
+    return (*found, _was_paid_before()) if paid_before else found
+
+
+def _was_paid_before() -> Any:
+    """Return the condition that the agent was paid on live for finished work, long enough ago.
+
+    Jobs of the operator do not count.
+    """
+    paid, job = SettlementRow.__table__, JobRow.__table__
+    done = or_(
+        job.c.status == literal("completed"),
+        and_(job.c.status == literal("resolved"), job.c.outcome != literal("buyer")),
+    )
+    return exists(
+        select(paid.c.id)
+        .join_from(paid, job, job.c.id == paid.c.job_id)
+        .where(
+            paid.c.payee_agent_id == AgentRow.id,
+            paid.c.env == literal("live"),
+            paid.c.kind == literal("payment"),
+            paid.c.status == literal("settled"),
+            paid.c.amount >= bindparam("least_minor"),
+            paid.c.settled_at <= bindparam("paid_before", type_=paid.c.settled_at.type),
+            not_(job.c.first_party),
+            done,
+        )
+    )
+
+
+@cache
+def eligible_evaluators(paid_before: bool) -> Query[str]:
+    """Build the query of the evaluators that may be drawn for one job.
+
+    With `paid_before`, only those with a payment of at least that age.
+    """
+    return Query(
+        select(AgentRow.id)
+        .join_from(EvaluatorRow.__table__, AgentRow.__table__, AgentRow.id == EvaluatorRow.agent_id)
+        .where(
+            *_may_sit(paid_before),
+            AgentRow.first_party <= bindparam("first_party"),
+            not_(among(AgentRow.id, "not_these")),
+            or_(AgentRow.referred_by.is_(None), not_(among(AgentRow.referred_by, "parties"))),
+            not_(
+                exists(
+                    select(HeldWalletRow.address).where(
+                        HeldWalletRow.agent_id == AgentRow.id, among(HeldWalletRow.address, "wallets")
+                    )
+                )
+            ),
+        )
+        .order_by(AgentRow.id)
+    )
+
+
+@cache
+def evaluators_counted(paid_before: bool) -> Query[int]:
+    """Build the query that counts all evaluators that may be drawn."""
+    return Query(
+        select(func.count())
+        .select_from(EvaluatorRow.__table__)
+        .join(AgentRow.__table__, AgentRow.id == EvaluatorRow.agent_id)
+        .where(*_may_sit(paid_before))
+    )
+
+
+@cache
+def may_sit(paid_before: bool) -> Query[str]:
+    """Build the query that returns the agent's own id if it may be drawn."""
+    return Query(select(AgentRow.id).where(*_may_sit(paid_before), AgentRow.id == bindparam("agent_id")))
+
 
 due_cases = Query(
     select(JobRow)
@@ -119,7 +198,10 @@ record_of_seats: Query[Any] = Query(
 
 @cache
 def disputes_of(role: str, filtered: bool) -> Query[DisputeRow]:
-    """A page of an agent's cases, newest first. `role`: evaluator, party or both."""
+    """Build the query of a page of an agent's cases, newest first.
+
+    `role` is evaluator, party or both.
+    """
     pages = {
         "party": [_as_party(DisputeRow.buyer_id, filtered), _as_party(DisputeRow.seller_id, filtered)],
         "evaluator": [_as_evaluator(filtered)],

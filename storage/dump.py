@@ -1,4 +1,4 @@
-"""Whole tables, page by page: what of them leaves the installation, and what never does."""
+"""Export of whole tables, page by page, and what is never exported."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,12 +11,12 @@ from storage.rows import Row, metadata
 from storage.unit import Tx
 
 PAGE = 500
-KEPT_BACK: Mapping[str, frozenset[str]] = {  # secrets, and what is shown to nobody before its time
+KEPT_BACK: Mapping[str, frozenset[str]] = {  # columns left out: secrets, and the inputs of panel draws
     "api_keys": frozenset({"hash"}),
-    "dispute_draws": frozenset({"eligible"}),
+    "dispute_draws": frozenset({"eligible", "related"}),
     "jobs": frozenset({"panel_seed"}),
-    "purchases": frozenset({"settle_body"}),  # who has it may send the payment
-    "webhooks": frozenset({"url", "secret", "previous_secret", "headers"}),  # who has a webhook's url may post to it
+    "purchases": frozenset({"settle_body"}),  # anyone with it can send the payment
+    "webhooks": frozenset({"url", "secret", "previous_secret", "headers"}),  # anyone with the url can post to it
 }
 LEFT_OUT: Mapping[str, str] = {
     "answers": "answers kept for repeated calls, secrets among them",
@@ -30,26 +30,26 @@ LEFT_OUT: Mapping[str, str] = {
     "listing_search": "an index, made again from listings",
     "unindexed_agents": "work that waits",
     "unmarked_jobs": "work that waits",
+    "bounty_matches": "work that waits",
     "webhook_hosts": "leases of seconds",
     "webhook_fanout": "how far deliveries have come",
 }
-LAST = "documents"  # which of them are sealed is known by the rows of the others
 
 
 def taken() -> list[type[Row]]:
-    """The tables that are written out, by name; documents last."""
-    names = sorted(metadata.tables.keys() - LEFT_OUT.keys(), key=lambda name: (name == LAST, name))
+    """Return the row types of the exported tables, by table name."""
+    names = sorted(metadata.tables.keys() - LEFT_OUT.keys())
     return [metadata.tables[name].info["row"] for name in names]
 
 
 def shown(row: Row) -> dict[str, Any]:
-    """What leaves of a row."""
+    """Return the exported columns of a row."""
     back = KEPT_BACK.get(row.__table__.name, frozenset())
     return {name: value for name, value in row.__dict__.items() if name not in back}
 
 
 def next_page(tx: Tx, kind: type[Row], after: Row | None) -> list[Any]:
-    """Rows in the order of their keys, behind this one."""
+    """Return the rows after this one, in the order of their keys."""
     if after is None:
         return tx.all(_first(kind.__table__))
     return tx.all(_behind(kind.__table__), **{name: after.__dict__[name] for name in kind.__key__})

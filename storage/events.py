@@ -1,4 +1,4 @@
-"""Queries of events: in the order they were committed."""
+"""Queries of events, in the order of their commits."""
 
 from typing import Any
 
@@ -6,12 +6,13 @@ from sqlalchemy import BigInteger, bindparam, func, select, type_coerce
 
 from storage.among import among
 from storage.query import Query, deleting
+from storage.room import EVENT_BYTES
 from storage.tables import EventRow
 
 _MINE = EventRow.agent_id == bindparam("agent_id"), EventRow.env == bindparam("env")
 
 
-_MICROSECONDS = type_coerce(EventRow.created_at, BigInteger)  # as it is kept: who writes many times makes no datetimes
+_MICROSECONDS = type_coerce(EventRow.created_at, BigInteger)  # as stored, because making datetimes is slow
 _TOLD = select(EventRow.id, EventRow.kind, _MICROSECONDS, EventRow.data)
 events_after: Query[Any] = Query(
     _TOLD.where(*_MINE, EventRow.id > bindparam("after")).order_by(EventRow.id).limit(bindparam("limit"))
@@ -35,4 +36,4 @@ event_at: Query[int] = Query(
 )
 newest_event = Query(select(func.max(EventRow.id)).where(*_MINE))
 oldest_event = Query(select(func.min(EventRow.id)))
-forget_events = deleting(EventRow, EventRow.created_at)
+forget_events = deleting(EventRow, EventRow.created_at, EventRow.agent_id, EventRow.env, EVENT_BYTES)

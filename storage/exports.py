@@ -1,4 +1,4 @@
-"""Queries of an export: what an agent has, page by page in an order that never changes."""
+"""Queries of an export: an agent's data, page by page in a stable order."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from storage.tables import (
 
 
 def _newest(row: Any, *mine: Any) -> Select[Any]:
-    """A page of ids by one index, the newest first."""
+    """Select a page of ids by one index, newest first."""
     here = (row.env == bindparam("env"), row.id < bindparam("before"))
     return select(row.id).where(*mine, *here).order_by(row.id.desc()).limit(bindparam("limit"))
 
 
 def _together(row: Any, pages: list[Select[Any]]) -> Query[Any]:
-    """The newest rows of several pages of ids."""
+    """Build the query of the newest rows of several pages of ids."""
     found = or_(*(row.id.in_(select(page.subquery().c.id)) for page in pages))
     return Query(select(row).where(found).order_by(row.id.desc()).limit(bindparam("limit")))
 

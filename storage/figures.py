@@ -1,4 +1,4 @@
-"""Queries of a listing's figures: the median of its turnarounds, and everything they are derived from."""
+"""Queries of a listing's figures: its median turnaround, and the rows that its figures are computed from."""
 
 from typing import Any
 
@@ -17,9 +17,15 @@ turnaround_at = Query(
 listing_ids: Query[str] = Query(select(ListingRow.id))
 _CLOSED = or_(*(JobRow.status == literal(word) for word in ("completed", "resolved", "cancelled")))
 closed_of_listing: Query[Any] = Query(
-    select(JobRow.id, JobRow.status, JobRow.closed_as, JobRow.outcome, JobRow.accepted_at, JobRow.delivered_at).where(
-        JobRow.listing_id == bindparam("listing_id"), _CLOSED
-    )
+    select(
+        JobRow.id,
+        JobRow.env,
+        JobRow.status,
+        JobRow.closed_as,
+        JobRow.outcome,
+        JobRow.accepted_at,
+        JobRow.delivered_at,
+    ).where(JobRow.listing_id == bindparam("listing_id"), _CLOSED)
 )
 transfers_of_listing: Query[Any] = Query(
     select(
@@ -34,5 +40,7 @@ transfers_of_listing: Query[Any] = Query(
     .order_by(SettlementRow.id)
 )
 ratings_of_listing: Query[Any] = Query(
-    select(ReviewRow.rating).where(ReviewRow.listing_id == bindparam("listing_id"), ReviewRow.role == literal("buyer"))
+    select(ReviewRow.job_id, ReviewRow.rating).where(
+        ReviewRow.listing_id == bindparam("listing_id"), ReviewRow.role == literal("buyer")
+    )
 )

@@ -1,11 +1,11 @@
-"""Queries of what an agent has ever had: its handles, its earlier public keys, its wallets. Each by name."""
+"""Queries of everything an agent ever held, by name: handles, former public keys, wallets, domains."""
 
 from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
 from storage.query import Query
-from storage.tables import FormerKeyRow, HandleRow, HeldWalletRow
+from storage.tables import FormerKeyRow, HandleRow, HeldDomainRow, HeldWalletRow
 
 
 def _held(row: Any, name: Any, what: Any) -> Select[Any]:
@@ -17,7 +17,7 @@ def _names(row: Any, name: Any) -> Query[str]:
 
 
 def _page(row: Any, name: Any) -> Query[Any]:
-    """Whole rows after a name, at most `limit`."""
+    """Build the query of whole rows after a name, at most `limit`."""
     return Query(_held(row, name, row).where(name > bindparam("after")).limit(bindparam("limit")))
 
 
@@ -29,4 +29,5 @@ keys_ever_held = _names(FormerKeyRow, FormerKeyRow.public_key)
 wallets_ever_held = _names(HeldWalletRow, HeldWalletRow.address)
 handles_by_name: Query[HandleRow] = _page(HandleRow, HandleRow.handle)
 keys_by_name: Query[FormerKeyRow] = _page(FormerKeyRow, FormerKeyRow.public_key)
+domains_by_name: Query[HeldDomainRow] = _page(HeldDomainRow, HeldDomainRow.domain)
 wallets_by_name: Query[HeldWalletRow] = _page(HeldWalletRow, HeldWalletRow.address)

@@ -1,10 +1,10 @@
-"""Queries of jobs: whose they are, whom they wait for, which are due."""
+"""Queries of jobs: by party, by the party that must act, and by deadline."""
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, exists, func, literal, or_, select
 
 from storage.among import among
 from storage.query import Query
@@ -67,7 +67,10 @@ UNFINISHED = (*FILLING, "delivered", "disputed")
 
 
 def _in(column: Any, words: tuple[str, ...]) -> ColumnElement[bool]:
-    """`column` is one of these constants; `in_` would make another statement for every length."""
+    """Return the condition that `column` is one of these constants.
+
+    `in_` would make another statement for every length.
+    """
     return or_(*(column == literal(word) for word in words))
 
 
@@ -75,6 +78,46 @@ _OCCUPYING = JobRow.listing_id == bindparam("listing_id"), _in(JobRow.status, FI
 places_taken = Query(select(func.count()).select_from(JobRow.__table__).where(*_OCCUPYING))
 places_taken_by = Query(
     select(func.count()).select_from(JobRow.__table__).where(*_OCCUPYING, JobRow.buyer_id == bindparam("buyer_id"))
+)
+_payment, _refund = SettlementRow.__table__.alias(), SettlementRow.__table__.alias()
+KNOWN_FROM = 3  # sellers that a buyer has paid
+
+
+def _payments(buyer_id: Any, env: Any) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of a buyer's payments of `least` or more, net of refunds."""
+    refunded = select(func.coalesce(func.sum(_refund.c.amount), literal(0))).where(
+        _refund.c.job_id == _payment.c.job_id, _refund.c.kind == literal("refund")
+    )
+    return (
+        _payment.c.payer_agent_id == buyer_id,
+        _payment.c.env == env,
+        _payment.c.kind == literal("payment"),
+        _payment.c.status == literal("settled"),
+        _payment.c.amount - refunded.scalar_subquery() >= bindparam("least"),
+    )
+
+
+def _is_known(buyer_id: Any, seller_id: Any, env: Any) -> ColumnElement[bool]:
+    """Return the condition that a buyer has paid this seller, or KNOWN_FROM sellers."""
+    paid = _payments(buyer_id, env)
+    sellers = select(func.count(_payment.c.payee_agent_id.distinct())).where(*paid)
+    return or_(
+        exists().where(*paid, _payment.c.payee_agent_id == seller_id), sellers.scalar_subquery() >= literal(KNOWN_FROM)
+    )
+
+
+has_paid: Query[str] = Query(
+    select(_payment.c.id).where(*_payments(bindparam("buyer_id"), bindparam("env"))).limit(literal(1))
+)
+is_known: Query[str] = Query(
+    select(AgentRow.id).where(
+        AgentRow.id == bindparam("buyer_id"), _is_known(AgentRow.id, bindparam("seller_id"), bindparam("env"))
+    )
+)
+places_taken_by_newcomers: Query[int] = Query(
+    select(func.count())
+    .select_from(JobRow.__table__)
+    .where(*_OCCUPYING, ~_is_known(JobRow.buyer_id, JobRow.seller_id, JobRow.env))
 )
 unfinished_of = Query(
     select(func.count())
@@ -99,20 +142,26 @@ seen_lapsed = Query(_LAPSED_PLACES)
 
 @cache
 def jobs_of(role: str, filtered: bool) -> Query[JobRow]:
-    """A page of the caller's jobs, newest first. `role`: buyer, seller or both."""
+    """Build the query of a page of an agent's jobs, newest first.
+
+    `role` is buyer, seller or both.
+    """
     columns = {"buyer": [JobRow.buyer_id], "seller": [JobRow.seller_id], "both": [JobRow.buyer_id, JobRow.seller_id]}
     conditions = [JobRow.status == bindparam("status")] if filtered else []
     return Query(_either(JobRow, [_newest_ids(JobRow, column, *conditions) for column in columns[role]]))
 
 
 def _newest_ids(row: Any, party: Any, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """A page by one index. Of both parties at once no index tells the newest, and all of an agent's rows would be sorted."""
+    """Select a page of ids by one index, newest first.
+
+    No index covers both parties at once, so all of an agent's rows would have to be sorted.
+    """
     mine = (party == bindparam("agent_id"), row.env == bindparam("env"), row.id < bindparam("before"))
     return select(row.id).where(*mine, *conditions).order_by(row.id.desc()).limit(bindparam("limit"))
 
 
 def _either(row: Any, pages: Sequence[Select[Any]]) -> Any:
-    """The newest rows of several pages of ids."""
+    """Select the newest rows of several pages of ids."""
     found = or_(*(row.id.in_(select(page.subquery().c.id)) for page in pages))
     return select(row).where(found).order_by(row.id.desc()).limit(bindparam("limit"))
 
@@ -122,7 +171,7 @@ MOST_COUNTED = 10_000
 
 @cache
 def tasks_of(filtered: bool, of_context: bool, of_seller: bool) -> Query[JobRow]:
-    """A page of what an agent ordered, what changed last first."""
+    """Build the query of a page of an agent's orders, most recently changed first."""
     place = or_(
         JobRow.updated_at < bindparam("at"), and_(JobRow.updated_at == bindparam("at"), JobRow.id < bindparam("before"))
     )
@@ -133,7 +182,7 @@ def tasks_of(filtered: bool, of_context: bool, of_seller: bool) -> Query[JobRow]
 
 @cache
 def count_of_tasks(filtered: bool, of_context: bool, of_seller: bool) -> Query[int]:
-    """How many those are on all pages; nobody counts on beyond so many."""
+    """Build the query that counts these orders on all pages, up to MOST_COUNTED."""
     some = select(JobRow.id).where(*_ordered(filtered, of_context, of_seller)).limit(MOST_COUNTED)
     return Query(select(func.count()).select_from(some.subquery("page_counted")))
 
@@ -163,7 +212,10 @@ settlements_of_agent: Query[SettlementRow] = Query(
 
 @cache
 def due_jobs(status: str, deadline: str) -> Query[JobRow]:
-    """Jobs of a status whose deadline has passed, by id; locked, those another worker holds are skipped."""
+    """Build the query of jobs of one status whose deadline has passed, by id.
+
+    They are locked; jobs that another worker has locked are skipped.
+    """
     column = JobRow.__table__.c[deadline]
     return Query(
         select(JobRow)

@@ -39,12 +39,19 @@ promise_at = Query(
     .order_by(PromiseRow.listing_version)
     .limit(1)
 )
-forget_promises = Query(delete(PromiseRow.__table__).where(PromiseRow.listing_id == bindparam("listing_id")))
+forget_promises: Query[str] = Query(
+    delete(PromiseRow.__table__)
+    .where(PromiseRow.listing_id == bindparam("listing_id"))
+    .returning(PromiseRow.__table__.c.promised)
+)
 
 
 @cache
 def listings_of_seller(filtered: bool) -> Query[ListingRow]:
-    """A page of a seller's own listings, newest first; of one status if `filtered`."""
+    """Build the query of a page of a seller's own listings, newest first.
+
+    With `filtered`, only those of one status.
+    """
     conditions = [
         ListingRow.seller_id == bindparam("seller_id"),
         ListingRow.env == bindparam("env"),

@@ -1,4 +1,4 @@
-"""Queries of threads and messages: an agent's pages, most recently active first, and what it has not read."""
+"""Queries of threads and messages: an agent's threads, most recently active first, and its unread ones."""
 
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ from storage.unit import Tx
 
 _NONE: ColumnElement[int] = literal_column(
     "0"
-)  # as it stands in the index: a parameter would keep the database from seeing that it fits
+)  # a constant, as in the partial index: with a parameter the database would not use the index
 
 thread_of_pair = Query(select(ThreadRow).where(ThreadRow.pair == bindparam("pair")))
 messages_among = Query(select(MessageRow).where(among(MessageRow.id, "ids")))
@@ -33,7 +33,7 @@ stepped_since = Query(
 
 @cache
 def messages_of(newest_first: bool) -> Query[MessageRow]:
-    """A page of a thread's messages, in the order they were posted or against it."""
+    """Build the query of a page of a thread's messages, in the order of posting or reversed."""
     place, order = (
         (MessageRow.number < bindparam("place"), MessageRow.number.desc())
         if newest_first
@@ -45,7 +45,10 @@ def messages_of(newest_first: bool) -> Query[MessageRow]:
 
 @cache
 def threads_of(kind: ThreadKind | None) -> Query[Any]:
-    """A page of an agent's threads: one range of an index for each side it can stand on and each kind."""
+    """Build the query of a page of an agent's threads.
+
+    It reads one range of an index for each side of a thread and each kind.
+    """
     kinds = [kind] if kind else list(ThreadKind)
     return _merged(
         [(side, ThreadRow.kind == literal(one.value)) for side in (ThreadRow.a, ThreadRow.b) for one in kinds]
@@ -55,14 +58,17 @@ def threads_of(kind: ThreadKind | None) -> Query[Any]:
 def page_of_threads(
     tx: Tx, agent_id: str, env: str, before: str, limit: int, *, kind: ThreadKind | None = None, unread: bool = False
 ) -> list[ThreadRow]:
-    """An agent's threads, the most recently active first, from the one behind `before` on."""
+    """Return an agent's threads after the thread `before`, most recently active first."""
     query = unread_threads if unread else threads_of(kind)
     found = tx.all(query, agent_id=agent_id, env=env, before=before, limit=limit)
     return [as_row(ThreadRow, values) for values in found]
 
 
 def _merged(ranges: list[tuple[Any, ColumnElement[bool]]]) -> Query[Any]:
-    """The newest of several ranges together. Each is read no further than a page: PostgreSQL would read it whole."""
+    """Build the query of the newest rows of several ranges together.
+
+    Each range is limited to one page, because PostgreSQL would read it whole.
+    """
     pages = [
         select(ThreadRow)
         .where(side == bindparam("agent_id"), ThreadRow.env == bindparam("env"), more)

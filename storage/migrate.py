@@ -1,9 +1,10 @@
-"""Bring a database to the newest revision, under a lock, at start and from the command line."""
+"""Migrations: bring a database to the newest revision, under a lock, at start and from the command line."""
 
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -17,9 +18,9 @@ UNLOCK = text("SELECT pg_advisory_unlock(7303015)")
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Run what is missing up to `revision`, all or nothing; Unavailable where the database does not let itself be opened.
+    """Run the missing migrations up to `revision`, all or nothing.
 
-    Two processes that start together take turns.
+    Two processes that start at the same time take turns. Raises Unavailable if the database cannot be opened.
     """
     try:
         _upgrade(database, revision)
@@ -29,35 +30,53 @@ def upgrade(database: Database, revision: str = "head") -> None:
 
 def _upgrade(database: Database, revision: str) -> None:
     with database.engine.connect() as connection:
-        if connection.dialect.name == "sqlite":  # the file's side lock is held already
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for CREATE TABLE
+        if connection.dialect.name == "sqlite":  # the lock beside the file is already held
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins no transaction for CREATE TABLE
+            _refuse_newer(connection)
             command.upgrade(config(connection), revision)
             connection.commit()
             return
         connection.execute(LOCK)
         connection.commit()
         try:
+            _refuse_newer(connection)
             command.upgrade(config(connection), revision)
             connection.commit()
         finally:
+            connection.rollback()  # a revision that failed leaves its transaction open
             connection.execute(UNLOCK)
             connection.commit()
 
 
+def newer_sentence(found: str) -> str:
+    """Return the message that a newer version wrote the tables, and what to do."""
+    return (
+        f"this database was written by a newer version (tables {found}; this version knows them up to {newest()}): start that version, "
+        "or restore the backup made before the upgrade"
+    )
+
+
+def _refuse_newer(connection: Connection) -> None:
+    """Raise Unavailable for tables of a revision that this version does not know."""
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and not knows(found):
+        raise Unavailable(newer_sentence(found))
+
+
 def knows(revision: str) -> bool:
-    """Whether this program can bring tables of that revision up to date: not when a newer one made them."""
+    """Check whether this version knows a revision; a newer version may have made it."""
     return revision in {script.revision for script in ScriptDirectory.from_config(_scripts()).walk_revisions()}
 
 
 def newest() -> str:
-    """The revision of this program's tables."""
+    """Return the revision of this version's tables."""
     head = ScriptDirectory.from_config(_scripts()).get_current_head()
     assert head is not None
     return head
 
 
 def config(connection: Connection) -> Config:
-    """Alembic's settings, without a file: the scripts stand beside this module."""
+    """Return Alembic's settings, without a file: the scripts are beside this module."""
     settings = _scripts()
     settings.attributes["connection"] = connection
     return settings

@@ -1,4 +1,4 @@
-"""A store that only reads, all of it as of one moment, beside whoever serves the database."""
+"""A read-only store that sees a database as of one moment, even while another process serves it."""
 
 import sqlite3
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from storage.migrate import newest
+from storage.migrate import knows, newer_sentence, newest
 from storage.open import SQLITE
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
@@ -18,13 +18,13 @@ from storage.store import Database, Store
 from storage.unit import Cursor, Tx, Unavailable
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 600.0  # of one statement: a table has any number of rows
+PATIENCE_SECONDS = 600.0  # per statement, because a table may have any number of rows
 REVISION = "SELECT version_num FROM alembic_version"
 LOST = "the connection was lost, and with it the moment that was being read: nothing of it is whole"
 
 
 class Once:
-    """A connection lost is a moment lost: no other may take its place."""
+    """A single connection. If it is lost, the snapshot is lost too, and no other replaces it."""
 
     begun = False
 
@@ -35,7 +35,7 @@ class Once:
 
 
 class SQLiteMoment(Once, SQLite):
-    """The file, without the lock beside it: a reader of a WAL holds no writer up."""
+    """The database file without the lock beside it: a reader of a WAL does not block writers."""
 
     writers, readers = 0, 1
 
@@ -51,17 +51,17 @@ class SQLiteMoment(Once, SQLite):
         return cursor
 
     def start_read(self, tx: Tx, seconds: float) -> None:
-        """It has begun with the first."""
+        """Do nothing: the snapshot began with the first read."""
 
     def end_read(self, tx: Tx) -> None:
-        """It ends with the store."""
+        """Do nothing: the snapshot ends with the store."""
 
     def close(self) -> None:
         Database.close(self)
 
 
 class PostgresMoment(Once, Postgres):
-    """One transaction, REPEATABLE READ and READ ONLY, for all that is read."""
+    """One transaction, REPEATABLE READ and READ ONLY, for all reads."""
 
     writers, readers = 0, 1
 
@@ -70,24 +70,29 @@ class PostgresMoment(Once, Postgres):
         return super().read_cursor(seconds)
 
     def end_read(self, tx: Tx) -> None:
-        """It ends with the store."""
+        """Do nothing: the snapshot ends with the store."""
 
 
 class Moment(Store):
-    """What a database held when this was opened. Each of its reads sees the same."""
+    """A database as it was when this was opened. All reads see the same."""
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
         raise Unavailable("a moment that has passed is only read")
 
 
 async def open_moment(url: str) -> Moment:
-    """Everything committed before this is in it. Unavailable where the tables are not those of this version."""
+    """Open a read-only store of everything committed before this call.
+
+    Raises Unavailable if the tables are not those of this version.
+    """
     moment = Moment(
         SQLiteMoment(Path(url.removeprefix(SQLITE))) if url.startswith(SQLITE) else PostgresMoment(url),
         scan_seconds=PATIENCE_SECONDS,
     )
     try:
         found = await moment.look(_revision)
+        if found is not None and not knows(found):
+            raise Unavailable(newer_sentence(found))
         if found != newest():
             raise Unavailable(
                 f"the tables ({found or 'none'}) are not those of this version ({newest()}): use the version that serves "

@@ -1,13 +1,14 @@
-"""A search index with one order, the newest first: the listings' machinery (storage.search) for agents and bounties.
+"""A search index with one order, newest first, for agents and bounties; listings have storage.search.
 
-SQLite: a contentless FTS5 table, its rowid the sort key. PostgreSQL: a tsvector with a GIN index, a b-tree on the key.
-The index is kept inside the unit of work that changes what it shows; what is not to be found is not in it.
+SQLite: a contentless FTS5 table whose rowid is the sort key. PostgreSQL: a tsvector with a GIN index, and a b-tree on
+the key. The index is updated in the unit of work that changes the indexed row. It contains only rows that may be found.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Text, bindparam, column, insert, literal_column, select, table, update
+from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, column, insert, literal_column, select, table, update
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from storage.query import Query
@@ -18,7 +19,7 @@ from storage.unit import Tx
 
 
 class NewestHit(NamedTuple):
-    """The id of what was found, and its sort key."""
+    """The id of a found row, and its sort key."""
 
     id: str
     key: int
@@ -26,7 +27,10 @@ class NewestHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundNewest:
-    """A page of hits, the newest first. The next page's search carries `after`, if there is one, and `any_terms`."""
+    """A page of hits, newest first.
+
+    The search for the next page takes `after`, unless it is None, and `any_terms`.
+    """
 
     hits: tuple[NewestHit, ...]
     after: int | None
@@ -34,26 +38,30 @@ class FoundNewest:
 
 
 class NewestIndex:
-    """The index kept in a table of rows with seq, newest, tokens and the id `of` what they show; `fts` is SQLite's table."""
+    """An index in a table with the columns seq, newest, tokens and `of`, the found row's id.
 
-    def __init__(self, places: type[Row], of: str, fts: str) -> None:
+    `fts` is SQLite's full-text table.
+    """
+
+    def __init__(self, places: type[Row], of: str, fts: str, conditions: Sequence[ColumnElement[bool]] = ()) -> None:
+        """Prepare the queries; `conditions` apply to all hits in addition to the search."""
         place: Any = places.__table__
         owner, newest = place.c[of], place.c.newest
         words = table(fts, column("rowid", BigInteger), column("tokens", Text), column(fts, Text))
         written: dict[str, Any] = {"rowid": bindparam("rowid"), "tokens": bindparam("tokens")}
-        following = (  # PostgreSQL, what is found often: among the next NEAR_ROWS rows of the order
+        following = (  # PostgreSQL, frequent matches: among the next NEAR_ROWS rows of the order
             select(owner.label("id"), newest.label("key"), column("terms", TSVECTOR))
-            .where(newest.between(bindparam("low"), bindparam("high")))
+            .where(newest.between(bindparam("low"), bindparam("high")), *conditions)
             .order_by(newest)
             .limit(literal_column(str(NEAR_ROWS)))
             .subquery()
         )
-        unsorted = newest + literal_column("0")  # keeps the planner off the order's b-tree
+        unsorted = newest + literal_column("0")  # keeps the planner from using the order's b-tree
         self.from_sqlite: Query[tuple[str, int]] = Query(
             select(owner, words.c.rowid)
             .select_from(words.outerjoin(place, newest == words.c.rowid))  # outer: the full-text index is read first
             .where(words.c[fts].op("MATCH")(bindparam("match")))
-            .where(words.c.rowid.between(bindparam("low"), bindparam("high")))
+            .where(words.c.rowid.between(bindparam("low"), bindparam("high")), *conditions)
             .order_by(words.c.rowid)
             .limit(bindparam("limit"))
         )
@@ -63,9 +71,11 @@ class NewestIndex:
             .order_by(following.c.key)
             .limit(bindparam("limit"))
         )
-        self.anywhere: Query[tuple[str, int]] = Query(  # what is found seldom: all that match, then sorted
+        self.anywhere: Query[tuple[str, int]] = Query(  # rare matches: all of them, then sorted
             select(owner, newest)
-            .where(matches(column("terms", TSVECTOR)), unsorted.between(bindparam("low"), bindparam("high")))
+            .where(
+                matches(column("terms", TSVECTOR)), unsorted.between(bindparam("low"), bindparam("high")), *conditions
+            )
             .order_by(unsorted)
             .limit(bindparam("limit"))
         )
@@ -80,7 +90,7 @@ class NewestIndex:
         )
 
     def keep(self, tx: Tx, id: str, tokens: str | None) -> None:
-        """Make search find this by these tokens; by nothing where there are none."""
+        """Make search find this id by these tokens; without tokens, remove it."""
         row = tx.one(self.held, id=id)
         seq = row.seq if row else tx.one(self.number, id=id)
         assert seq is not None
@@ -89,19 +99,24 @@ class NewestIndex:
             return
         key = newest_key(seq)
         tx.run(self.place, _seq=seq, newest=None if tokens is None else key, tokens=tokens)
-        if tx.is_sqlite:  # a contentless table forgets a row only when it is told the row's text
+        if tx.is_sqlite:  # a contentless table deletes a row only if given the row's text
             for query, text in ((self.forget, before), (self.remember, tokens)):
                 if text is not None:
                     tx.run(query, rowid=key, tokens=text)
 
-    def page(self, tx: Tx, asked: Conjunction, after: int, limit: int, *, any_terms: bool) -> FoundNewest:
-        """At most `limit` hits whose keys come after `after`."""
-        hits = self._hits(tx, asked, after, limit + 1)
+    def page(
+        self, tx: Tx, asked: Conjunction, after: int, limit: int, *, any_terms: bool, **bound: object
+    ) -> FoundNewest:
+        """Return at most `limit` hits with keys after `after`.
+
+        `bound` are the values of the conditions.
+        """
+        hits = self._hits(tx, asked, after, limit + 1, bound)
         return FoundNewest(tuple(hits[:limit]), hits[limit - 1].key if len(hits) > limit else None, any_terms)
 
-    def _hits(self, tx: Tx, asked: Conjunction, after: int, limit: int) -> list[NewestHit]:
+    def _hits(self, tx: Tx, asked: Conjunction, after: int, limit: int, bound: Mapping[str, object]) -> list[NewestHit]:
         match = render(asked, tx.is_sqlite)
-        values = {"match": match, "low": after + 1, "high": LAST_KEY, "limit": limit}
+        values = {"match": match, "low": after + 1, "high": LAST_KEY, "limit": limit, **bound}
         if tx.is_sqlite:
             return [*map(NewestHit._make, tx.all(self.from_sqlite, **values))]
         near = tx.all(self.near, **values)

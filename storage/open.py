@@ -1,4 +1,4 @@
-"""Open the store a URL names: sqlite:///market.db or postgresql://host/database."""
+"""Opens the store of a URL: sqlite:///market.db or postgresql://host/database."""
 
 from pathlib import Path
 
@@ -11,7 +11,10 @@ SQLITE = "sqlite:///"
 
 
 def open_store(url: str, scan_seconds: float = SCAN_SECONDS) -> Store:
-    """The store behind `url`, its tables brought up to date under the database's own lock; else Unavailable."""
+    """Open the store of `url` and migrate its tables under the database's own lock.
+
+    Raises Unavailable.
+    """
     database = open_database(url)
     try:
         upgrade(database)
@@ -22,7 +25,10 @@ def open_store(url: str, scan_seconds: float = SCAN_SECONDS) -> Store:
 
 
 def open_database(url: str) -> SQLite | Postgres:
-    """The database alone, before its tables; ValueError where `url` names neither kind."""
+    """Return the database alone, before its tables are migrated.
+
+    Raises ValueError if `url` names neither kind of database.
+    """
     if url.startswith("postgresql://"):
         return Postgres(url)
     path = url.removeprefix(SQLITE)
@@ -32,7 +38,7 @@ def open_database(url: str) -> SQLite | Postgres:
 
 
 def serve(database: SQLite | Postgres, scan_seconds: float = SCAN_SECONDS) -> Store:
-    """The threads and the door before a database whose tables stand."""
+    """Return a running store for a database whose tables are up to date."""
     if isinstance(database, SQLite):
         return SQLiteStore(database, scan_seconds=scan_seconds)
     return PostgresStore(database, scan_seconds=scan_seconds)

@@ -1,4 +1,4 @@
-"""Queries of the operator's overview: what is stuck, and how much there is of everything."""
+"""Queries of the operator's overview: open problems, and counts of agents and jobs."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ refunds_open: Query[JobRow] = Query(
     .order_by(JobRow.id)
     .limit(bindparam("limit"))
 )
-orphans: Query[SettlementRow] = Query(  # of jobs that still owe something: the rest were sent back
+orphans: Query[SettlementRow] = Query(  # only of jobs that still owe a refund: the others were sent back
     select(SettlementRow)
     .select_from(OpenRefundRow.__table__.join(SettlementRow.__table__, SettlementRow.job_id == OpenRefundRow.job_id))
     .where(SettlementRow.status == literal("orphaned"))

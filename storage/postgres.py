@@ -1,4 +1,4 @@
-"""PostgreSQL: any number of processes; rows are locked by the units that change them."""
+"""PostgreSQL: any number of processes; a unit of work locks the rows it changes."""
 
 import asyncio
 import time
@@ -13,23 +13,24 @@ from sqlalchemy.pool import NullPool
 from storage.store import EVERYBODY, SCAN_SECONDS, Database, Store
 from storage.unit import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
 
-PATIENT = "set_config('lock_timeout', '5s', true)"  # a COMMIT waits its turn among those that notify
+PATIENT = "set_config('lock_timeout', '5s', true)"  # because a COMMIT that notifies waits for the others
 EVENT_ORDER = (
-    f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', %s)"  # any number, always the same
+    # The lock's number is arbitrary but fixed.
+    f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', %s)"
 )
 STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
-MOST_NOTIFIED = 100  # names in one notification: PostgreSQL takes less than 8,000 bytes
+MOST_NOTIFIED = 100  # names per notification: PostgreSQL accepts less than 8,000 bytes
 WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
 MOVED = (errors.UniqueViolation, errors.SerializationFailure)
 HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
-FAILED = (psycopg.OperationalError, errors.ReadOnlySqlTransaction)  # read only: an operator's word, or a failover's
+FAILED = (psycopg.OperationalError, errors.ReadOnlySqlTransaction)  # read-only: set by an operator or a failover
 RECONNECT_SECONDS = 1.0
 PING_SECONDS = 5.0
 CONNECT_SECONDS = 5
 
 
 class Postgres(Database):
-    """A server, spoken to by psycopg; the engine is for its dialect, its URL and migrations."""
+    """A server, accessed with psycopg; the engine serves dialect, URL and migrations."""
 
     begin = "BEGIN"
     writers, readers, batch = 4, 4, 32
@@ -54,21 +55,30 @@ class Postgres(Database):
         return cursor
 
     def start_read(self, tx: Tx, seconds: float) -> None:
-        """The transaction has begun when the one before ended; the server counts each statement's seconds."""
+        """Set the deadline.
+
+        The transaction has begun when the previous one ended. The server limits the time of each statement.
+        """
         tx.until = time.monotonic() + seconds
 
     def end_read(self, tx: Tx) -> None:
-        """And begin the next: its moment is that of its first statement, not this one."""
+        """End the transaction and begin the next.
+
+        The snapshot of the next one is taken at its first statement.
+        """
         self.control(tx, "ROLLBACK AND CHAIN")
 
     def control(self, tx: Tx, words: str) -> None:
-        """Past psycopg: it would forget the statements it prepared at every ROLLBACK, also one to a savepoint."""
+        """Run a transaction command without psycopg.
+
+        psycopg would drop its prepared statements at every ROLLBACK, even one to a savepoint.
+        """
         result = tx.cursor.connection.pgconn.exec_(words.encode())
         if result.status != ExecStatus.COMMAND_OK:
             raise psycopg.OperationalError(result.get_error_message())
 
     def finish(self, tx: Tx) -> None:
-        with tx.cursor.connection.pipeline():  # one round trip: nothing is waited for while the lock is held
+        with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
             for start in range(0, len(tx.stale), MOST_NOTIFIED):
                 tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MOST_NOTIFIED])])
             if tx.events:
@@ -77,7 +87,7 @@ class Postgres(Database):
                 )
                 tx.write_events()
             commit = tx.cursor.connection.execute("COMMIT")
-        if commit.statusmessage != "COMMIT":  # PostgreSQL answers a broken transaction's COMMIT with a quiet ROLLBACK
+        if commit.statusmessage != "COMMIT":  # a failed transaction's COMMIT is answered with ROLLBACK, without error
             raise Unavailable(f"the server answered COMMIT with {commit.statusmessage}")
 
     def verdict(self, error: Exception) -> Exception:
@@ -93,9 +103,9 @@ class Postgres(Database):
 
 
 class PostgresStore(Store):
-    """A store that also hears of the events other processes commit, and of what they make stale."""
+    """A store that also receives the events and the stale cache names of other processes."""
 
-    cached_seconds = 1.0  # a notification may be lost with its connection: then a cached row is believed no longer
+    cached_seconds = 1.0  # limit, because a notification may be lost with its connection
 
     def __init__(self, database: Postgres, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
@@ -114,7 +124,7 @@ class PostgresStore(Store):
             try:
                 async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
                     await connection.execute("LISTEN market")
-                    self.wake()  # for what was missed while nobody listened
+                    self.wake()  # for events that were missed while not connected
                     while True:
                         async for heard in connection.notifies(timeout=PING_SECONDS):
                             self._heard(heard.payload)

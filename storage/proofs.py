@@ -5,7 +5,7 @@ from sqlalchemy import bindparam, delete, func, literal_column, select
 from storage.query import Query
 from storage.tables import DomainRow, IdentityRow
 
-_HELD = DomainRow.status == literal_column("'verified'")  # said in the statement: the partial index is for this word
+_HELD = DomainRow.status == literal_column("'verified'")  # a constant, as in the partial index
 
 domains_of = Query(select(DomainRow).where(DomainRow.agent_id == bindparam("agent_id")).order_by(DomainRow.domain))
 domains_claimed: Query[int] = Query(

@@ -1,6 +1,7 @@
-"""Queries: a statement written once at import, compiled once per database, run by the driver itself.
+"""Queries: a statement is written once at import, compiled once per database, and run by the driver itself.
 
-`Connection.execute` would find the compiled text again at every call; that costs more than the statement (see the bench).
+`Connection.execute` would look up the compiled text at every call; that takes longer than the statement (see the
+benchmarks).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One statement in one database's words."""
+    """One statement compiled for one database."""
 
     sql: str
     parameters: tuple[str, ...]
@@ -34,11 +35,14 @@ class Plan:
 
     @property
     def plain(self) -> bool:
-        """Whether the rows are answered as the driver gives them."""
+        """True if the rows are returned as the driver gives them."""
         return self.make is tuple and not self.on_read
 
     def bind(self, values: Mapping[str, Any]) -> list[Any]:
-        """The parameters in the order of the placeholders; KeyError names one that was not given."""
+        """Return the parameters in the order of the placeholders.
+
+        Raises KeyError with the name of a missing one.
+        """
         given = {**self.constants, **values}
         ordered = [given[name] for name in self.parameters]
         for place, convert in self.on_bind:
@@ -46,7 +50,7 @@ class Plan:
         return ordered
 
     def read(self, columns: Sequence[Any]) -> Any:
-        """The row, the single value or the tuple this statement answers with."""
+        """Convert a result to the row, the single value or the tuple that the statement returns."""
         if self.on_read:
             columns = list(columns)
             for place, convert in self.on_read:
@@ -55,7 +59,10 @@ class Plan:
 
 
 class Query(Generic[T]):
-    """A named statement and the type of what it answers. Make it at module level: each compiles once."""
+    """A named statement and the type of its results.
+
+    Create it at module level, because each instance is compiled once.
+    """
 
     @overload
     def __init__(self, statement: TypedReturnsRows[T]) -> None: ...
@@ -76,7 +83,10 @@ class Query(Generic[T]):
 
 @cache
 def by_key(table: Table, lock: bool) -> Query[Any]:
-    """SELECT one row by its primary key; `lock` holds it to the end of the unit (SQLite: always so)."""
+    """Build a SELECT of one row by its primary key.
+
+    `lock` holds the row to the end of the unit of work; on SQLite every row is held.
+    """
     statement = select(table).where(*(column == bindparam(column.key) for column in table.primary_key))
     return Query(statement.with_for_update() if lock else statement)
 
@@ -88,7 +98,7 @@ def inserting(table: Table, names: tuple[str, ...]) -> Query[Any]:
 
 @cache
 def adding_once(table: Table, names: tuple[str, ...], dialect: str) -> Query[Any]:
-    """INSERT one row, or nothing where its key is taken."""
+    """Build an INSERT of one row that does nothing if the key exists."""
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     if dialect == "sqlite":
         return Query(sqlite.insert(table).values(values).on_conflict_do_nothing())
@@ -96,20 +106,38 @@ def adding_once(table: Table, names: tuple[str, ...], dialect: str) -> Query[Any
 
 
 @cache
+def adding_to(table: Table, name: str, dialect: str) -> Query[int]:
+    """Build an INSERT of one row, or an addition to the row with its key; it returns the sum.
+
+    `name` is the column that is added to.
+    """
+    values: dict[str, Any] = {column.key: bindparam(column.key) for column in table.columns}
+    kind = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    made = kind(table).values(values)
+    sums = {name: table.c[name] + made.excluded[name]}
+    return Query(made.on_conflict_do_update(index_elements=[*table.primary_key], set_=sums).returning(table.c[name]))
+
+
+@cache
 def changing(table: Table, names: tuple[str, ...]) -> Query[Any]:
-    """UPDATE one row if its version is still the one that was read."""
+    """Build an UPDATE of one row that requires the version that was read."""
     version = table.c.version
     guard = [column == bindparam(f"_{column.key}") for column in (*table.primary_key, version)]
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     return Query(update(table).where(*guard).values(values | {"version": version + 1}).returning(*table.c))
 
 
-def deleting(kind: type[Row], moment: Any) -> "Query[Any]":
-    """DELETE at most `limit` rows whose moment lies before `before`: an index on it finds them, and no unit grows long."""
+def deleting(kind: type[Row], moment: Any, *answered: Any) -> "Query[Any]":
+    """Build a DELETE of at most `limit` rows whose `moment` is before `before`.
+
+    An index on `moment` finds them. The limit keeps the unit of work short. `answered` are the columns that are
+    returned for each deleted row.
+    """
     table = kind.__table__
     keys = tuple_(*table.primary_key) if len(kind.__key__) > 1 else next(iter(table.primary_key))
     old = select(*table.primary_key).where(moment < bindparam("before")).limit(bindparam("limit"))
-    return Query(delete(table).where(keys.in_(old)))
+    gone = delete(table).where(keys.in_(old))
+    return Query(gone.returning(*answered) if answered else gone)
 
 
 def _compile(statement: Any, dialect: Dialect) -> Plan:

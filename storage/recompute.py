@@ -1,4 +1,4 @@
-"""Queries that read everything, a page of ids at a time: what every stored count and sum is compared with."""
+"""Queries that read everything, a page of ids at a time, to verify every stored count and sum."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from storage.query import Query
 from storage.tables import (
     AgentRow,
     BountyRow,
-    DocumentRow,
     JobEventRow,
     JobRow,
+    JobTextRow,
     ListingRow,
     MailboxRow,
     MemoryRow,
@@ -32,7 +32,7 @@ def _page(id_column: Any) -> Query[str]:
 
 
 def listed(ids: Sequence[str]) -> str:
-    """Ids as the parameter `ids` of the queries below takes them."""
+    """Return ids in the form of the parameter `ids` of the queries below."""
     return orjson.dumps(list(ids)).decode()
 
 
@@ -47,7 +47,7 @@ revisions_asked: Query[Any] = Query(
     .group_by(JobEventRow.job_id)
 )
 refunds_open: Query[str] = Query(select(OpenRefundRow.job_id).where(among(OpenRefundRow.job_id, "ids")))
-texts_among = Query(select(DocumentRow).where(among(DocumentRow.hash, "ids")))
+texts_of_jobs = Query(select(JobTextRow).where(among(JobTextRow.job_id, "ids")))
 
 results_of_listings = Query(select(ResultRow).where(among(ResultRow.listing_id, "ids")))
 payers_of_listings = Query(select(PayerRow).where(among(PayerRow.listing_id, "ids")))
@@ -75,7 +75,9 @@ unread_as_b: Query[Any] = Query(
     select(ThreadRow.b, ThreadRow.env, ThreadRow.unread_b).where(among(ThreadRow.b, "ids"), ThreadRow.unread_b != 0)
 )
 memories_of: Query[Any] = Query(
-    select(MemoryRow.agent_id, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(among(MemoryRow.agent_id, "ids"))
+    select(MemoryRow.agent_id, MemoryRow.env, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(
+        among(MemoryRow.agent_id, "ids")
+    )
 )
 bounties_counting: Query[Any] = Query(select(BountyRow.id, BountyRow.proposal_count).where(among(BountyRow.id, "ids")))
 proposals_standing: Query[Any] = Query(

@@ -1,4 +1,4 @@
-"""Queries of reputation: cards and categories, the leaderboard, and what its figures are made again from."""
+"""Queries of reputation: cards and categories, the leaderboard, and the rows that figures are recomputed from."""
 
 from functools import cache
 
@@ -30,7 +30,7 @@ categories_among = Query(select(CategoryRow).where(*_SIDE, among(CategoryRow.cat
 
 @cache
 def leaders(role: str) -> Query[ReputationRow]:
-    """The agents on the market that rank highest as seller or as buyer, with their figures."""
+    """Build the query of the active agents that rank highest as seller or as buyer."""
     table = ReputationRow.__table__
     rank, jobs = table.c[f"{role}_rank"], table.c[f"{role}_jobs"]
     return Query(

@@ -10,7 +10,10 @@ from storage.tables import ReviewRow
 
 @cache
 def reviews_about(by_role: bool) -> Query[ReviewRow]:
-    """A page of what was said of an agent, newest first; `by_role`: by those of one role."""
+    """Build the query of a page of reviews about an agent, newest first.
+
+    With `by_role`, only those by reviewers in one role.
+    """
     conditions = [
         ReviewRow.subject_id == bindparam("subject_id"),
         ReviewRow.env == bindparam("env"),

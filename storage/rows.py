@@ -1,6 +1,6 @@
-"""Rows: a table is declared once as a class; a row of it is a value that refuses assignment.
+"""Rows: a table is declared once as a class; a row is an immutable instance of it.
 
-On the class an attribute is the column (`JobRow.status == "open"`), on a value it is what was read (`job.status`).
+On the class an attribute is the column (`JobRow.status == "open"`), on an instance it is the value read (`job.status`).
 """
 
 import types
@@ -31,7 +31,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moment(TypeDecorator[datetime]):
-    """A UTC time, kept as whole microseconds since 1970 so that both databases sort and compare it alike."""
+    """A UTC time, stored as whole microseconds since 1970.
+
+    Both databases sort and compare it in the same way.
+    """
 
     impl = BigInteger
     cache_ok = True
@@ -44,7 +47,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 class Word(TypeDecorator[StrEnum]):
-    """One word of a StrEnum, kept as text."""
+    """One word of a StrEnum, stored as text."""
 
     impl = Text
     cache_ok = True
@@ -71,7 +74,7 @@ SQL_TYPES: dict[type, type[TypeEngine[Any]]] = {
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(mapped_column,))
 class Row:
-    """A stored row: compared by its values, never assigned to; `Tx.change` writes a new one."""
+    """A stored row: immutable and compared by its values. `Tx.change` writes a new version."""
 
     __table__: ClassVar[Table]
     __names__: ClassVar[tuple[str, ...]]
@@ -89,11 +92,11 @@ class Row:
         cls.__key__ = tuple(column.key for column in cls.__table__.primary_key)
         optional = {
             c.key: None for c in columns if c.nullable and c.key in cls.__dict__
-        }  # default=None leaves no trace
+        }  # mapped_column hides default=None
         given = {c.key: c.default.arg for c in columns if isinstance(c.default, ScalarElementColumnDefault)}
         cls.__defaults__ = optional | given
         for column in columns:
-            setattr(cls, column.key, column)  # a value's own __dict__ goes before this
+            setattr(cls, column.key, column)  # an instance's own __dict__ takes precedence over this
 
     @classmethod
     def __clause_element__(cls) -> Table:
@@ -125,14 +128,20 @@ class Row:
 
 
 def as_row(kind: type[R], values: Sequence[object]) -> R:
-    """Make a row from column values in table order. (No method: a column may have any name, `read` too.)"""
+    """Make a row from column values in table order.
+
+    It is not a method, because a column may have any name, even `read`.
+    """
     row = object.__new__(kind)
     row.__dict__.update(zip(kind.__names__, values, strict=True))
     return row
 
 
 def _column(key: str, hint: Any, spec: object) -> Column[Any]:
-    """The column of one annotated attribute; `mapped_column(…)` beside it adds keys, indexes and defaults."""
+    """Return the column of one annotated attribute.
+
+    A `mapped_column(…)` beside the annotation adds keys, indexes and defaults.
+    """
     optional = get_origin(hint) in (Union, types.UnionType)
     python = next(arg for arg in get_args(hint) if arg is not types.NoneType) if optional else hint
     column: Column[Any] = spec.column if isinstance(spec, MappedColumn) else Column()

@@ -1,4 +1,4 @@
-"""Queries of schedules: an agent's, and those that are due."""
+"""Queries of schedules: an agent's schedules, and those that are due."""
 
 from functools import cache
 
@@ -28,7 +28,10 @@ due_schedules = Query(
 
 @cache
 def schedules_of(filtered: bool) -> Query[ScheduleRow]:
-    """A page of an agent's schedules, newest first; of one status if `filtered`."""
+    """Build the query of a page of an agent's schedules, newest first.
+
+    With `filtered`, only those of one status.
+    """
     conditions = [*_MINE, ScheduleRow.id < bindparam("before")]
     if filtered:
         conditions.append(ScheduleRow.status == bindparam("status"))

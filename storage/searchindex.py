@@ -1,12 +1,13 @@
-"""What stands for a listing in the search index, and for a search: tokens and sort keys. Pure; no SQL.
+"""Tokens and sort keys of listings in the search index, and the tokens of a search. Pure functions without SQL.
 
-Every token begins with the environment's letter and the letter of its kind, so that no word is taken for a filter and
-a search in one environment never reads the other's. A search is a conjunction of alternatives over these tokens.
+Every token begins with the letter of its environment and the letter of its kind, so that no word is taken for a filter,
+and a search in one environment never reads the other's. A search is a conjunction of alternatives over these tokens.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 
@@ -17,15 +18,16 @@ from storage.tables.listings import ListingRow
 ENVIRONMENTS = {"live": "l", "test": "t"}
 SEQ_BITS = 46
 LAST_SEQ = (1 << SEQ_BITS) - 1
-BEST_RATING = (1 << 13) - 1  # thousandths; more than 5 stars come to
-UNGRADUATED = (BEST_RATING + 1) << SEQ_BITS  # every graduated listing's rank is below
-SLOT_BITS = 23  # of a price: what is left of 63 bits
+BEST_RATING = (1 << 13) - 1  # in thousandths; larger than any rating
+UNGRADUATED = (BEST_RATING + 1) << SEQ_BITS  # the ranks of graduated listings are lower
+SLOT_BITS = 23  # per price: what is left of 63 bits
 LAST_SLOT = (1 << SLOT_BITS) - 1
-NO_PRICE = (1 << 40) - 1  # a quote: after every price
+NO_PRICE = (1 << 40) - 1  # of a quote: sorts after every price
 MOST_PRICE = NO_PRICE - 1
-LEVELS = 20  # of two bits each: the 40 bits of a price
-UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # where FTS5 would part a token; what no database takes
-MOST_CHARACTERS = 300  # of a token: no tag, category or id is longer, and PostgreSQL takes 2 KB
+LEVELS = 20  # of two bits each, for the 40 bits of a price
+UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # characters that split FTS5 tokens or that databases refuse
+MOST_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
+TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the workers index all listings again
 Conjunction = tuple[tuple[str, ...], ...]
 
 
@@ -38,25 +40,29 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingSearch:
-    """What to look for among the active listings of one environment. Prices in USDC minor units."""
+    """A search among the active listings of one environment. Prices in USDC minor units."""
 
     env: str
-    terms: tuple[str, ...] = ()  # as tools.rules.words.query_terms gives them
-    any_terms: bool = False  # one term is enough; else all are needed
+    terms: tuple[str, ...] = ()  # as returned by tools.rules.words.query_terms
+    any_terms: bool = False  # one term is enough; otherwise all are required
     category: str | None = None
     tags: tuple[str, ...] = ()  # all of them
     seller_id: str | None = None
-    max_price: int | None = None  # of one unit; a quote always passes
+    max_price: int | None = None  # per unit; listings with a quote always match
     pricing_model: str | None = None
     payment: str | None = None
     graduated: bool | None = None
+    seen_since: datetime | None = None  # only listings of sellers that made a call since then
     sort: Sort = Sort.RELEVANCE
-    after: int = -1  # the key of the last hit of the page before
+    after: int = -1  # key of the last hit of the previous page
     limit: int = 20
 
 
 def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
-    """All tokens of a listing, parted by spaces; none of them holds a space or a control character."""
+    """Return a listing's tokens, separated by spaces.
+
+    No token contains a space or a control character.
+    """
     kinds = [
         "a",
         filter_token("s", listing.seller_id),
@@ -72,7 +78,10 @@ def listing_tokens(listing: ListingRow, terms: Sequence[str]) -> str:
 
 
 def conjunction(search: ListingSearch) -> Conjunction:
-    """The alternatives of which a found listing has one each; no words and no filters: all of the environment."""
+    """Return groups of tokens; a found listing has at least one token of each group.
+
+    Without terms and filters the only group is the token that every listing of the environment has.
+    """
     words = tuple("w" + term for term in search.terms)
     filters = [
         ("s", search.seller_id),
@@ -91,14 +100,20 @@ def conjunction(search: ListingSearch) -> Conjunction:
 
 
 def price_tokens(price: int | None) -> list[str]:
-    """A price by its leading bits, from coarse to exact; a quote is found like the price 0, under every bound."""
+    """Return one token for each length of a price's leading bits.
+
+    A quote has the tokens of the price 0, so that it matches every upper bound.
+    """
     bits = 0 if price is None else min(price, MOST_PRICE)
     return [_prefix(level, bits >> (2 * level)) for level in range(LEVELS)]
 
 
 @lru_cache(1024)
 def up_to(max_price: int) -> tuple[str, ...]:
-    """The tokens of which exactly the prices from 0 to `max_price` have one: at most three a level. Below 0 counts as 0."""
+    """Return tokens such that exactly the prices from 0 to `max_price` have one of them.
+
+    At most three per level. A negative `max_price` counts as 0.
+    """
     end = max(max_price, 0) + 1
     tokens: list[str] = []
     for level in reversed(range(LEVELS)):
@@ -108,7 +123,10 @@ def up_to(max_price: int) -> tuple[str, ...]:
 
 
 def rank_key(graduated: bool, rating: float | None, seq: int) -> int:
-    """Graduated first, then the best rating (of at most 5, to three places), then newest: the lowest number first."""
+    """Return a sort key: graduated first, then best rating, then newest; the lowest comes first.
+
+    The rating is at most 5 and counts to three decimals.
+    """
     return (not graduated) * UNGRADUATED | BEST_RATING - round((rating or 0) * 1000) << SEQ_BITS | LAST_SEQ - seq
 
 
@@ -117,12 +135,15 @@ def newest_key(seq: int) -> int:
 
 
 def cheapest_key(price: int | None, seq: int) -> int:
-    """Cheapest first, then newest, quotes last: the lowest number first. Past 8 million listings the slots come round."""
+    """Return a sort key: cheapest first, then newest, quotes last; the lowest comes first.
+
+    After 8 million listings the slots repeat.
+    """
     return (NO_PRICE if price is None else min(price, MOST_PRICE)) << SLOT_BITS | LAST_SLOT - seq & LAST_SLOT
 
 
 def next_slot(cheapest: int) -> int:
-    """The key after this one among those of the same price."""
+    """Return the next key among those of the same price."""
     return cheapest & ~LAST_SLOT | cheapest + 1 & LAST_SLOT
 
 
@@ -131,5 +152,8 @@ def _prefix(level: int, prefix: int) -> str:
 
 
 def filter_token(kind: str, value: str) -> str:
-    """In small letters on both sides: FTS5's ascii tokenizer does not tell them from capitals."""
+    """Return the token of a filter, in lower case.
+
+    FTS5's ascii tokenizer ignores case.
+    """
     return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MOST_CHARACTERS]

@@ -13,7 +13,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from storage.store import SCAN_SECONDS, Database, Store
-from storage.unit import Conflict, Cursor, TooSlow, Tx, Unavailable
+from storage.unit import Conflict, Cursor, ServedElsewhere, TooSlow, Tx, Unavailable
 
 T = TypeVar("T")
 WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"
@@ -22,13 +22,13 @@ FAILURES = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOTADB,
 }  # fmt: skip
-STEPS = 1_000  # virtual machine steps between two looks at the clock, some 20 µs
-QUICK_SECONDS = 0.001  # of the event loop, for one scan
-REST = 50  # times as long as a try that was not quick took, none is made: the loop loses a fiftieth at most
+STEPS = 1_000  # virtual machine steps between two checks of the clock, about 20 µs
+QUICK_SECONDS = 0.001  # of the event loop's time, for one scan
+REST = 50  # pause after a slow scan, in multiples of its time: the loop loses at most 2 %
 
 
 class SQLite(Database):
-    """A file in WAL mode. A lock beside it keeps a second process out."""
+    """A file in WAL mode. A lock beside it excludes other processes."""
 
     begin = "BEGIN IMMEDIATE"
     writers, readers, batch = 1, 2, 256
@@ -56,7 +56,7 @@ class SQLite(Database):
         tx.cursor.connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
 
     def end_read(self, tx: Tx) -> None:
-        tx.cursor.connection.set_progress_handler(None, STEPS)  # it would be asked in the next BEGIN or ROLLBACK too
+        tx.cursor.connection.set_progress_handler(None, STEPS)  # otherwise the next BEGIN or ROLLBACK would call it too
         tx.cursor.execute("ROLLBACK")
 
     def control(self, tx: Tx, words: str) -> None:
@@ -68,15 +68,18 @@ class SQLite(Database):
 
     def verdict(self, error: Exception) -> Exception:
         if isinstance(error, self.module.IntegrityError) and str(error).startswith("UNIQUE constraint failed"):
-            return Conflict(str(error))  # by its words: pysqlite3 does not give extended error codes
+            return Conflict(str(error))  # by its message, because pysqlite3 has no extended error codes
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
             return TooSlow(str(error))
         return Unavailable(str(error)) if code in FAILURES else error
 
     def drop(self, tx: Tx) -> None:
-        """A connection with a statement that somebody still holds (an error's traceback does) stays open when it is
-        closed, and its transaction with it: nobody could write until that error is forgotten."""
+        """Roll back, then close the connection.
+
+        A connection whose statement is still referenced, for example by an error's traceback, stays open when
+        it is closed. Its transaction would block all writers until that error is released.
+        """
         with suppress(self.module.Error):
             tx.cursor.execute("ROLLBACK")
         super().drop(tx)
@@ -98,24 +101,27 @@ class SQLite(Database):
 
 
 class SQLiteStore(Store):
-    """A store whose quick reads run on the event loop itself: a thread costs more than the read."""
+    """A store that runs quick reads on the event loop, because a thread takes longer."""
 
     def __init__(self, database: SQLite, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         super().__init__(database, most_waiting, scan_seconds)
         self.inline: Tx | None = None
         self.driver_error: type[Exception] = database.module.Error
-        self.threads_until = 0.0  # of the loop's clock: a scan was not quick, so the next ones are not tried here
+        self.threads_until = 0.0  # loop time; after a slow scan, scans go directly to a thread until then
 
     async def look(self, read: Callable[[Tx], T]) -> T:
         self.counters.looks += 1
         return self._read(read)
 
     async def scan(self, read: Callable[[Tx], T]) -> T:
-        """Tried here for a millisecond, then run on a thread: most scans are done by then, and the loop goes on if not."""
+        """Run a read on the event loop for a millisecond; if it is not done then, on a thread.
+
+        Most scans are done by then, and the loop is not blocked by the others.
+        """
         now = self.loop.time()
         if now < self.threads_until:
             return await super().scan(read)
-        began = time.thread_time()  # of work: who waits for a processor blocks nobody else
+        began = time.thread_time()  # CPU time: waiting for a processor does not block the loop's other tasks
         try:
             answer = self._read(read, lambda: time.thread_time() > began + QUICK_SECONDS)
         except TooSlow:
@@ -124,13 +130,16 @@ class SQLiteStore(Store):
             self.counters.scans += 1
             return answer
         finally:
-            took = time.thread_time() - began  # full-text search asks for the time only now and then: it may be more
+            took = time.thread_time() - began  # may be more, because full-text search checks the time rarely
             if took > QUICK_SECONDS:
                 self.threads_until = now + REST * took
         return await super().scan(read)
 
     def _read(self, read: Callable[[Tx], T], ends: Callable[[], bool] | None = None) -> T:
-        """What `read` finds in one snapshot; TooSlow when `ends` says so."""
+        """Run `read` in one snapshot and return its result.
+
+        Raises TooSlow when `ends` returns true.
+        """
         self._refuse_if_closed()
         try:
             tx = self.inline = self.inline or self.database.reading(self.scan_seconds)
@@ -152,7 +161,10 @@ class SQLiteStore(Store):
 
 
 def holds_mark(path: Path, name: str) -> bool:
-    """Whether a database nobody serves carries this row of `house`, or is too damaged to say."""
+    """Check whether a database that is not served has this row of `house`.
+
+    True if the database is too damaged to tell.
+    """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             return opened.execute("SELECT 1 FROM house WHERE name = ?", [name]).fetchone() is not None
@@ -161,7 +173,11 @@ def holds_mark(path: Path, name: str) -> bool:
 
 
 def _lock(path: Path) -> sqlite3.Connection:
-    """SQLite's own lock on a file beside the database: let go of when the process ends, however it ends."""
+    """Lock a file beside the database with SQLite's own lock.
+
+    The lock is released when the process ends, however it ends. Raises ServedElsewhere if another process holds it,
+    otherwise Unavailable.
+    """
     lock: sqlite3.Connection | None = None
     try:
         lock = sqlite3.connect(f"{path}.lock", timeout=0, isolation_level=None, check_same_thread=False)
@@ -173,5 +189,5 @@ def _lock(path: Path) -> sqlite3.Connection:
         reason = (
             "is served by another process; several processes need PostgreSQL" if busy else f"cannot be opened: {error}"
         )
-        raise Unavailable(f"{path} {reason}") from error
+        raise (ServedElsewhere if busy else Unavailable)(f"{path} {reason}") from error
     return lock

@@ -1,11 +1,11 @@
-"""The store: the asyncio door to the units of work, and the threads that run them.
+"""The store: asynchronous access to units of work, and the threads that run them.
 
-    await store.write(work)   one unit of work; the answer comes when it is durable
+    await store.write(work)   one unit of work; returns when it is durable
     await store.look(read)    a few rows by key; sees every write acknowledged before
-    await store.scan(read)    what may take long; TooSlow past its seconds
+    await store.scan(read)    a read that may take long; raises TooSlow past its time limit
 
-`work` and `read` are plain functions of a Tx. They cannot await, so nothing is ever held across the outside world.
-A `work` may run again after a Conflict: it touches nothing but its Tx.
+`work` and `read` are plain functions of a Tx. They cannot await, so no transaction waits for another system.
+A `work` may run again after a Conflict, so it must change nothing but its Tx.
 """
 
 import asyncio
@@ -23,20 +23,23 @@ from storage.unit import Cursor, Overloaded, Tx, Unavailable
 
 T = TypeVar("T")
 Probe = Callable[[Literal["before", "after"], Sequence[str]], None]
-Listener = Callable[[frozenset[str]], None]  # whom a commit told something; EVERYBODY where that is not known
+Listener = Callable[[frozenset[str]], None]  # the agents a commit notified; EVERYBODY if unknown
 Dropper = Callable[[Sequence[str]], None]
 EVERYBODY = frozenset({"*"})
-SCAN_SECONDS = 2.0  # what a scan may take that somebody waits for
+SCAN_SECONDS = 2.0  # time limit of a scan
 
 
 class Database(ABC):
-    """What a store needs to know of SQLite or PostgreSQL. Each thread owns one connection, through one cursor."""
+    """The interface between a store and SQLite or PostgreSQL.
+
+    Each thread owns one connection, through one cursor.
+    """
 
     begin: str
     writers: int
     readers: int
-    batch: int  # most units in one COMMIT
-    patience_seconds = 5.0  # since it was asked for, a unit waits so long for a row that others hold
+    batch: int  # maximum units of work in one COMMIT
+    patience_seconds = 5.0  # from its request on, a unit of work waits this long for a locked row
     engine: Engine
 
     def __init__(self, dialect: Dialect) -> None:
@@ -48,27 +51,27 @@ class Database(ABC):
 
     @abstractmethod
     def read_cursor(self, seconds: float) -> Cursor:
-        """A cursor that cannot write, for reads of at most `seconds`."""
+        """Return a cursor that cannot write, for reads of at most `seconds`."""
 
     @abstractmethod
     def start_read(self, tx: Tx, seconds: float) -> None:
-        """From now on, for at most `seconds`, all that is read is read as of one moment."""
+        """Begin a snapshot for reads of at most `seconds`."""
 
     @abstractmethod
     def end_read(self, tx: Tx) -> None:
-        """Let go of that moment."""
+        """End the snapshot."""
 
     @abstractmethod
     def control(self, tx: Tx, words: str) -> None:
-        """Run what steers a transaction and answers nothing."""
+        """Run a transaction command that returns no rows."""
 
     @abstractmethod
     def finish(self, tx: Tx) -> None:
-        """Write what was said and COMMIT, so that event numbers rise in the order of commits."""
+        """Write the notified events and COMMIT, so that event numbers rise in the order of commits."""
 
     @abstractmethod
     def verdict(self, error: Exception) -> Exception:
-        """The storage error that a driver's error means; any other error as it is."""
+        """Return the storage error that a driver's error means; any other error unchanged."""
 
     def writing(self) -> Tx:
         return Tx(self._keep(self.write_cursor()), self.dialect, self.verdict)
@@ -91,7 +94,7 @@ class Database(ABC):
 
 
 class Counters:
-    """What the store did since it was opened: for /health, for tests and for the bench."""
+    """Counts of what the store did since it was opened, for /health, tests and benchmarks."""
 
     def __init__(self) -> None:
         self.commits = 0
@@ -108,9 +111,9 @@ class Counters:
 
 
 class Store:
-    """A database as one event loop sees it."""
+    """Access to a database from one event loop."""
 
-    cached_seconds: float | None = None  # how long a cached row may be believed unasked; None: until it is dropped
+    cached_seconds: float | None = None  # lifetime of a cached row; None: until it is dropped
 
     def __init__(self, database: Database, most_waiting: int = 1024, scan_seconds: float = SCAN_SECONDS) -> None:
         self.database, self.most_waiting, self.scan_seconds = database, most_waiting, scan_seconds
@@ -118,11 +121,9 @@ class Store:
         self.waiting = 0
         self.closed = False
         self.counters = Counters()
-        self.probe: Probe | None = None  # fault points: called by the writer around its COMMIT
-        self.listeners: list[
-            Listener
-        ] = []  # called after a commit that told somebody something; a hint, the rows are the truth
-        self.droppers: list[Dropper] = []  # caches: told what is stale before answers go out
+        self.probe: Probe | None = None  # fault injection: called by the writer around its COMMIT
+        self.listeners: list[Listener] = []  # called after a commit that notified agents; only a hint, the rows decide
+        self.droppers: list[Dropper] = []  # caches: called with the stale names before answers go out
         self.writes: SimpleQueue[Asked | None] = SimpleQueue()
         self.reads: SimpleQueue[Asked | None] = SimpleQueue()
         self.writers = [Writer(self, self.writes, f"writer-{n}") for n in range(database.writers)]
@@ -130,7 +131,7 @@ class Store:
 
     @property
     def alive(self) -> bool:
-        """Whether every thread that serves the database lives."""
+        """True if every thread that serves the database is alive."""
         return all(worker.is_alive() for worker in (*self.writers, *self.readers))
 
     async def write(self, work: Callable[[Tx], T], name: str = "unit") -> T:
@@ -153,7 +154,7 @@ class Store:
             dropper(stale)
 
     def close(self) -> None:
-        """Finish what is queued, then stop; what is asked from now on is refused."""
+        """Finish what is queued, then stop. Later requests are refused."""
         self.closed = True
         for queue in (self.writes, self.reads):
             queue.put(None)
@@ -162,8 +163,8 @@ class Store:
         self.database.close()
 
     def release(self, answers: list[Answer], told: frozenset[str] = frozenset(), stale: tuple[str, ...] = ()) -> None:
-        """Hand answers from a worker's thread to the event loop."""
-        with suppress(RuntimeError):  # the loop is gone: nobody is left to answer
+        """Pass answers from a worker's thread to the event loop."""
+        with suppress(RuntimeError):  # the loop is closed: no caller waits any more
             self.loop.call_soon_threadsafe(self._resolve, answers, told, stale)
 
     def _ask(self, queue: "SimpleQueue[Asked | None]", work: Callable[[Tx], T], name: str) -> "asyncio.Future[T]":
@@ -195,7 +196,10 @@ class Store:
 
 
 def _raisable(error: Exception) -> Exception:
-    """A future cannot hold a StopIteration: an unguarded next() in one unit would leave its whole batch unanswered."""
+    """Replace a StopIteration, which a future cannot hold.
+
+    Otherwise an unguarded next() in one unit of work would leave its whole batch unanswered.
+    """
     if not isinstance(error, StopIteration):
         return error
     failure = RuntimeError("a unit raised StopIteration")

@@ -1,4 +1,4 @@
-"""The threads behind the store: readers that run one read at a time, writers that commit many units at once."""
+"""The threads behind the store: readers run one read at a time, writers commit many units of work at once."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from storage.store import Store
 
 TRIES = 5
-WAITED = (Held, TooSlow)  # a lock's short timeout may arrive late, as a cancelled statement
+WAITED = (Held, TooSlow)  # a lock's short timeout may also arrive as a cancelled statement
 
 
 class Asked(NamedTuple):
@@ -31,7 +31,10 @@ class Answer(NamedTuple):
 
 
 class Worker(threading.Thread):
-    """A thread with a connection of its own. A None in its queue is the word to stop; it passes it on."""
+    """A thread with its own connection.
+
+    A None in its queue tells it to stop; it passes the None on to the next thread.
+    """
 
     def __init__(self, store: "Store", queue: "SimpleQueue[Asked | None]", name: str) -> None:
         super().__init__(name=name, daemon=True)
@@ -51,7 +54,7 @@ class Reader(Worker):
         self.queue.put(None)
 
     def _answer(self, tx: Tx | None, asked: Asked) -> tuple[Tx | None, Answer]:
-        """Run one read; where the connection was lost since the last one, once more on a new one."""
+        """Run one read; retry it on a new connection if the connection was lost since the last read."""
         used = tx is not None
         while True:
             try:
@@ -69,7 +72,7 @@ class Reader(Worker):
             used = False
 
     def _rest(self, tx: Tx | None) -> Tx | None:
-        """End the read after its answer went out: nobody waits for that."""
+        """End the read after its answer was sent, so that no caller waits for it."""
         if tx is None:
             return None
         try:
@@ -81,10 +84,11 @@ class Reader(Worker):
 
 
 class Writer(Worker):
-    """Takes what is waiting, runs each unit under a savepoint of its own, commits once, then lets the answers go.
+    """Runs each waiting unit of work in a savepoint, commits once, then sends the answers.
 
-    A transaction that holds one unit's rows never waits for a row that another transaction holds: they could wait for
-    each other. It commits, and the unit that met the held row comes first in the next one, with nothing to let go of.
+    A transaction that holds one unit's rows never waits for a row that another transaction has locked, because they
+    could wait for each other. It commits, and the unit that met the locked row comes first in the next transaction,
+    which holds no locks yet.
     """
 
     def run(self) -> None:
@@ -115,7 +119,7 @@ class Writer(Worker):
         return batch
 
     def _begin(self, tx: Tx | None) -> Tx:
-        """A transaction begun; on another connection where this one was lost while nobody used it."""
+        """Begin a transaction, on another connection if this one was lost while it was idle."""
         used = tx is not None
         while True:
             tx = tx or self.database.writing()
@@ -132,7 +136,10 @@ class Writer(Worker):
                 return tx
 
     def _refuse(self, batch: list[Asked], error: Exception, tx: Tx | None) -> None:
-        """Nobody can tell whether a failed COMMIT was kept, so the caches drop what it would have changed."""
+        """Refuse a batch, and drop what it would have changed from the caches.
+
+        After a failed COMMIT it is unknown whether it took effect.
+        """
         failure = Unavailable(str(error))
         failure.__cause__ = error
         self.store.release(
@@ -142,7 +149,10 @@ class Writer(Worker):
             self.database.drop(tx)
 
     def _commit(self, tx: Tx, batch: list[Asked]) -> list[Answer]:
-        """The answers of the units that are committed: from the first of the batch on, not always to its last."""
+        """Run and commit the units from the start of the batch; return their answers.
+
+        It stops before a unit that has to wait for a locked row.
+        """
         answers: list[Answer] = []
         for asked in batch:
             answer = self._answer(tx, asked, first=not answers)
@@ -159,9 +169,10 @@ class Writer(Worker):
         return answers
 
     def _answer(self, tx: Tx, asked: Asked, first: bool) -> Answer | None:
-        """Run one unit; what it raises undoes it alone. Tried again on a Conflict: what it looks at has moved on.
+        """Run one unit of work in a savepoint; an error rolls back this unit alone.
 
-        None where it met a held row and is not the first of its transaction.
+        On a Conflict it runs again, because what it read has changed. Returns None if it met a locked row and
+        is not the first unit of its transaction.
         """
         began, tries = time.perf_counter(), TRIES
         while True:
@@ -169,12 +180,13 @@ class Writer(Worker):
             self.database.control(tx, "SAVEPOINT unit")
             try:
                 value = asked.work(tx)
+                tx.write_room()
                 self.database.control(tx, "RELEASE unit")
                 self.store.counters.unit_took(asked.name, time.perf_counter() - began)
                 return Answer(asked.future, value)
             except Exception as error:  # noqa: BLE001 - an operation's refusal is its answer
                 tx.undo(mark)
-                self.database.control(tx, "ROLLBACK TO unit")  # fails, and the batch with it, if the database undid all
+                self.database.control(tx, "ROLLBACK TO unit")  # fails, like the whole batch, if the database undid all
                 self.database.control(tx, "RELEASE unit")
                 verdict = self.database.verdict(error)
             if isinstance(verdict, Conflict):

@@ -1,4 +1,4 @@
-"""A unit of work: what an operation holds while it looks, decides and writes. It never commits; its store does."""
+"""A unit of work: what an operation reads and writes in one transaction. It never commits; its store does."""
 
 import re
 import time
@@ -7,30 +7,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy.engine import Dialect
 
-from storage.query import Plan, Query, adding_once, by_key, changing, inserting
+from storage.query import Plan, Query, adding_once, adding_to, by_key, changing, inserting
 from storage.rows import Row
 from storage.tables.events import EventRow
+from storage.tables.room import RoomRow
 
 R = TypeVar("R", bound=Row)
 T = TypeVar("T")
 Verdict = Callable[[Exception], Exception]
+Holder = tuple[str, str]  # an agent and an environment
 FORGETTABLE = re.compile(r"[!-~]{1,75}")
 EVENT = tuple(name for name in EventRow.__names__ if name != "id")  # the database numbers them
 
 
 class StorageError(Exception):
-    """The root of what storage raises.
+    """The base class of storage errors.
 
     StorageError
-    ├── Conflict      the world moved between look and write: run the unit again
-    ├── Overloaded    too much is waiting: answer 503 with Retry-After
+    ├── Conflict      a row changed between read and write: run the unit of work again
+    ├── Overloaded    too many units of work are waiting: answer 503 with Retry-After
     ├── TooSlow       a read passed its deadline
-    └── Unavailable   the database failed; nothing of the unit was kept, or (lost COMMIT) nobody can tell
-        └── Held      somebody else kept a row locked for too long
+    └── Unavailable   the database failed; nothing was written, or (lost COMMIT) that is unknown
+        ├── Held             another transaction locked a row for too long
+        └── ServedElsewhere  another process serves the SQLite file
     """
 
 
@@ -44,6 +47,9 @@ class TooSlow(StorageError): ...
 
 
 class Unavailable(StorageError): ...
+
+
+class ServedElsewhere(Unavailable): ...
 
 
 class Held(Unavailable): ...
@@ -64,14 +70,24 @@ class Cursor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How much had been said and forgotten when a unit began, so that undoing it undoes that too."""
+    """A savepoint's state of events, stale names and room, so that `undo` can return to it."""
 
     events: int
     stale: int
+    room: dict[Holder, int]
+    asking: dict[Holder, int]
+
+
+class Taken(NamedTuple):
+    """The bytes an agent uses after a unit of work that asked for more."""
+
+    used: int
+    by: int  # bytes more than before
+    leaving: int  # bytes that must be left beside them
 
 
 class Alone:
-    """How a part of a unit that was run alone ended."""
+    """The outcome of a part of a unit that ran in its own savepoint."""
 
     error: Exception | None = None
 
@@ -87,14 +103,16 @@ class Tx:
         self.cursor = cursor
         self.dialect = dialect
         self.verdict = verdict
-        self.until = inf  # of time.monotonic(): the reads inside end then
+        self.until = inf  # deadline of reads, in time.monotonic()
         self.events: list[dict[str, object]] = []
         self.stale: list[str] = []
+        self.room: dict[Holder, int] = {}
+        self.asking: dict[Holder, int] = {}
         self.statements = 0
 
     @property
     def told(self) -> frozenset[str]:
-        """Who was told something, as agent ids."""
+        """The ids of the agents that are notified."""
         return frozenset(str(event["agent_id"]) for event in self.events)
 
     @property
@@ -102,7 +120,10 @@ class Tx:
         return self.dialect.name == "sqlite"
 
     def get(self, kind: type[R], *key: object, lock: bool = False) -> R | None:
-        """The row with this primary key. `lock` it when what you decide must still hold when you write."""
+        """Return the row with this primary key.
+
+        `lock` it if your decision must still be true when you write.
+        """
         found: R | None = self.one(by_key(kind.__table__, lock), **dict(zip(kind.__key__, key, strict=True)))
         return found
 
@@ -117,25 +138,34 @@ class Tx:
         return rows if plan.plain else [plan.read(found) for found in rows]
 
     def run(self, query: Query[Any], /, **values: object) -> int:
-        """Run a statement that answers nothing; the number of rows it touched."""
+        """Run a statement that returns no rows; return the number of rows it affected."""
         self._run(query, values)
         return self.cursor.rowcount
 
     def add(self, row: R) -> R:
-        """Insert a row. A key already taken is a Conflict: the unit runs again and sees why."""
+        """Insert a row.
+
+        Raises Conflict if the key exists: the unit runs again and sees why.
+        """
         self._run(inserting(row.__table__, row.__names__), row.__dict__)
         return row
 
     def append(self, kind: type[Row], **values: object) -> None:
-        """Insert a row whose `id` the database numbers."""
+        """Insert a row whose `id` the database assigns."""
         self._run(inserting(kind.__table__, tuple(values)), values)
 
     def add_once(self, row: Row) -> None:
-        """Insert a row whose key names its content: one that is there already is the same one."""
+        """Insert a row unless its key exists.
+
+        The key identifies the content, so that an existing row is the same one.
+        """
         self._run(adding_once(row.__table__, row.__names__, self.dialect.name), row.__dict__)
 
     def change(self, row: R, **values: object) -> R:
-        """Write these columns if the row is still the version that was read; the row as it now stands."""
+        """Write these columns and return the new row.
+
+        Raises Conflict if the row is no longer the version that was read.
+        """
         guard = {f"_{name}": row.__dict__[name] for name in (*row.__key__, "version")}
         changed: R | None = self.one(changing(row.__table__, tuple(values)), **values, **guard)
         if changed is None:
@@ -143,20 +173,52 @@ class Tx:
         return changed
 
     def say(self, to: str, env: str, kind: str, data: str, at: datetime) -> None:
-        """Tell an agent what happened: one event row, numbered when the unit commits."""
+        """Notify an agent: adds one event row, which is numbered when the unit commits."""
         self.events.append({"agent_id": to, "env": env, "kind": kind, "data": data, "created_at": at})
 
     def forget(self, *names: str) -> None:
-        """Name what caches must drop, in every process, once this unit is committed. One word each, of 75 bytes at most."""
+        """Name what caches must drop, in every process, once this unit is committed.
+
+        Each name is one word of at most 75 bytes.
+        """
         if not all(FORGETTABLE.fullmatch(name) for name in names):
-            raise ValueError(f"not one short word: {names}")  # it would spoil the notification, and the batch with it
+            raise ValueError(f"not one short word: {names}")  # it would break the notification, and the batch with it
         self.stale.extend(names)
+
+    def count_bytes(self, agent_id: str, env: str, by: int, *, asks: bool = False, leaving: int = 0) -> None:
+        """Count bytes that this unit adds or frees for an agent.
+
+        With `asks`, the agent may be refused them, also if less than `leaving` bytes of its limit would be left.
+        """
+        holder = (agent_id, str(env))
+        self.room[holder] = self.room.get(holder, 0) + by
+        if asks:
+            self.asking[holder] = max(leaving, self.asking.get(holder, 0))
+
+    def write_room(self) -> dict[Holder, Taken]:
+        """Write the counters that changed; return those that grew and may be refused.
+
+        A unit writes them last, so that a busy agent's counter is locked for the shortest time.
+        """
+        room, asking = self.room, self.asking
+        self.room, self.asking = {}, {}
+        grown: dict[Holder, Taken] = {}
+        for holder in sorted(room):
+            by = room[holder]
+            if not by:
+                continue
+            row = RoomRow(agent_id=holder[0], env=holder[1], used=by)
+            used = self.one(adding_to(row.__table__, "used", self.dialect.name), **row.__dict__)
+            if holder in asking and by > 0:
+                grown[holder] = Taken(used or 0, by, asking[holder])
+        return grown
 
     @contextmanager
     def alone(self) -> Iterator["Alone"]:
-        """Undo what happens inside, and only that, if it raises; the error is kept, not raised.
+        """Run a part of the unit in a savepoint; keep its error instead of raising it.
 
-        What storage raises is raised: it speaks of the whole unit, which may have to run again.
+        If it fails, only this part is rolled back. A StorageError is raised, because it concerns the whole
+        unit, which may have to run again.
         """
         kept, mark = Alone(), self.mark()
         self.cursor.execute("SAVEPOINT alone")
@@ -172,18 +234,21 @@ class Tx:
         self.cursor.execute("RELEASE alone")
 
     def mark(self) -> Mark:
-        return Mark(len(self.events), len(self.stale))
+        return Mark(len(self.events), len(self.stale), dict(self.room), dict(self.asking))
 
     def undo(self, mark: Mark) -> None:
         del self.events[mark.events :]
         del self.stale[mark.stale :]
+        self.room, self.asking = dict(mark.room), dict(mark.asking)
 
     def begin(self) -> None:
         self.events.clear()
         self.stale.clear()
+        self.room.clear()
+        self.asking.clear()
 
     def write_events(self) -> None:
-        """Insert what was said. Called by the store, last thing before COMMIT."""
+        """Insert the events. The store calls this last before COMMIT."""
         plan = inserting(EventRow.__table__, EVENT).plan(self.dialect)
         self.cursor.executemany(plan.sql, [plan.bind(event) for event in self.events])
 

@@ -1,4 +1,4 @@
-"""Queries of webhooks: whose they are, which are due, what is to be sent next."""
+"""Queries of webhooks: by agent, by due time, and the deliveries to send next."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ deliveries_of = Query(
 fanned_out = Query(select(FanoutRow.event_number).where(FanoutRow.name == literal("events")))
 fanout_if_free = Query(
     select(FanoutRow).where(FanoutRow.name == literal("events")).with_for_update(skip_locked=True)
-)  # another process that holds it does the same work
+)  # another process that has locked it does the same work
 newest_of_all = Query(select(func.max(EventRow.id)))
 events_to_fan_out: Query[Any] = Query(
     select(EventRow.id, EventRow.agent_id, EventRow.env, EventRow.kind)
@@ -45,7 +45,7 @@ webhooks_of_agents = Query(
 _PUSHES = exists().where(WebhookRow.agent_id == AgentRow.id, WebhookRow.job_id.is_not(None))
 endpoints_of_agents: Query[Any] = Query(
     select(AgentRow.id, AgentRow.status, AgentRow.endpoints, _PUSHES).where(among(AgentRow.id, "agent_ids"))
-)  # and whether it has webhooks of tasks: there may be many, few of which are told anything
+)  # and whether it has webhooks of tasks: they may be many, but few get events
 pushes_of_job = Query(
     select(WebhookRow)
     .where(WebhookRow.agent_id == bindparam("agent_id"), WebhookRow.job_id == bindparam("job_id"))
@@ -68,7 +68,7 @@ due_webhook = Query(
     .order_by(WebhookRow.due_at)
     .limit(literal(1))
     .with_for_update(skip_locked=True, of=WebhookRow.__table__)
-)  # of an agent that has no more than so many deliveries in flight
+)  # of an agent with at most `in_flight` deliveries in flight
 soonest_webhook = Query(
     select(WebhookRow.due_at).where(WebhookRow.due_at.is_not(None)).order_by(WebhookRow.due_at).limit(literal(1))
 )

@@ -1,4 +1,4 @@
-"""The table of contents: importing it declares every table."""
+"""All tables: importing this package declares them."""
 
 from storage.tables.agents import (
     AgentRow,
@@ -10,6 +10,7 @@ from storage.tables.agents import (
     KeyStatus,
     WalletRow,
 )
+from storage.tables.alerts import BountyAlertRow, BountyMatchRow
 from storage.tables.bounties import BountyRow, BountyStatus, ProposalRow, ProposalStatus
 from storage.tables.demand import SearchedRow
 from storage.tables.disputes import (
@@ -23,13 +24,15 @@ from storage.tables.disputes import (
 )
 from storage.tables.door import AnswerRow, BodyRow, HouseRow, RetiredKeyRow, SignatureUseRow, WindowRow
 from storage.tables.events import EventRow
+from storage.tables.faucet import FaucetClaimRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, PromiseRow, ResultRow
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
-from storage.tables.proofs import DomainRow, DomainStatus, IdentityRow
-from storage.tables.purchases import PurchaseRow, PurchaseStatus
+from storage.tables.proofs import DomainRow, DomainStatus, HeldDomainRow, IdentityRow
+from storage.tables.purchases import PurchaseRow, PurchaseStatus, X402AccountRow
 from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
+from storage.tables.room import JobTextRow, RoomRow
 from storage.tables.schedules import ScheduleRow, ScheduleStatus
 from storage.tables.search import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
 from storage.tables.support import ReportRow
@@ -51,6 +54,8 @@ __all__ = [
     "AgentStatus",
     "AnswerRow",
     "BodyRow",
+    "BountyAlertRow",
+    "BountyMatchRow",
     "BountyRow",
     "BountySearchRow",
     "BountyStatus",
@@ -68,8 +73,10 @@ __all__ = [
     "EvaluatorRow",
     "EventRow",
     "FanoutRow",
+    "FaucetClaimRow",
     "FormerKeyRow",
     "HandleRow",
+    "HeldDomainRow",
     "HeldWalletRow",
     "HostRow",
     "HouseRow",
@@ -77,6 +84,7 @@ __all__ = [
     "JobDeliveryRow",
     "JobEventRow",
     "JobRow",
+    "JobTextRow",
     "KeyRow",
     "KeyStatus",
     "ListingRow",
@@ -99,6 +107,7 @@ __all__ = [
     "ResultRow",
     "RetiredKeyRow",
     "ReviewRow",
+    "RoomRow",
     "ScheduleRow",
     "ScheduleStatus",
     "SearchedRow",
@@ -117,4 +126,5 @@ __all__ = [
     "WebhookSource",
     "WebhookStatus",
     "WindowRow",
+    "X402AccountRow",
 ]

@@ -1,4 +1,4 @@
-"""Agents, the handles they hold, the keys they call with, the wallets they proved, and those that left."""
+"""Tables of agents, their handles, keys and wallets, and of agents that left."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -13,6 +13,7 @@ class AgentStatus(StrEnum):
     ACTIVE = "active"
     SUSPENDED = "suspended"
     DELETED = "deleted"
+    UNCLAIMED = "unclaimed"  # created by an x402 payment; without keys until its wallet is proven
 
 
 class KeyStatus(StrEnum):
@@ -29,6 +30,7 @@ class AgentRow(Row, name="agents"):
     capabilities: Mapped[str]  # JSON list
     tags: Mapped[str]  # JSON list
     public_key: Mapped[str] = mapped_column(unique=True)  # hex
+    key_proven: Mapped[bool] = mapped_column(default=True)  # False: registered without proof of the private key
     endpoints: Mapped[str]  # JSON object
     framework: Mapped[str | None]
     metadata_json: Mapped[str | None]
@@ -36,17 +38,21 @@ class AgentRow(Row, name="agents"):
     trust_tier: Mapped[int] = mapped_column(default=0)
     first_party: Mapped[bool] = mapped_column(default=False)
     evaluator: Mapped[bool] = mapped_column(default=False)
-    verified_domain: Mapped[str | None] = mapped_column(default=None)  # of those it proved, the one proven first
-    known_as: Mapped[str] = mapped_column(default="[]")  # JSON: what it was called before a change, and since when
-    erc8004: Mapped[str | None] = mapped_column(default=None)  # JSON, as records show it
+    verified_domain: Mapped[str | None] = mapped_column(default=None)  # of its proven domains, the earliest
+    known_as: Mapped[str] = mapped_column(default="[]")  # JSON: its names, also former ones, and since when
+    erc8004: Mapped[str | None] = mapped_column(default=None)  # JSON, in the form of the records
     status: Mapped[AgentStatus] = mapped_column(default=AgentStatus.ACTIVE)
     auth_epoch: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime | None] = mapped_column(default=None)
+    live_since: Mapped[datetime | None] = mapped_column(default=None)  # of its first call, or its claim, on live
 
 
 class HandleRow(Row, name="handles"):
-    """A handle and the agent it belongs to, for good: also after it was given up, and after the agent has left."""
+    """A handle and the agent it belongs to.
+
+    The agent keeps it permanently, even after giving it up or leaving.
+    """
 
     handle: Mapped[str] = mapped_column(primary_key=True)
     agent_id: Mapped[str] = mapped_column(index=True)
@@ -54,7 +60,7 @@ class HandleRow(Row, name="handles"):
 
 
 class FormerKeyRow(Row, name="former_keys"):
-    """A public key its agent has changed: nobody else may be known by it, and it does not come back."""
+    """A public key that its agent has replaced. No agent may use it again."""
 
     public_key: Mapped[str] = mapped_column(primary_key=True)  # hex
     agent_id: Mapped[str] = mapped_column(index=True)
@@ -67,7 +73,7 @@ class DepartureRow(Row, name="departures"):
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     left_at: Mapped[datetime]
-    due_at: Mapped[datetime] = mapped_column(index=True)  # of the next look
+    due_at: Mapped[datetime] = mapped_column(index=True)  # when it is processed next
 
 
 class KeyRow(Row, name="api_keys", parts=[Index(None, "agent_id", "id")]):

@@ -1,4 +1,4 @@
-"""Bounties: a need and a budget; and what sellers propose."""
+"""Tables of bounties (a need and a budget) and of sellers' proposals."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -42,14 +42,15 @@ class BountyRow(Row, name="bounties", parts=BOUNTY_INDEXES):
     tags: Mapped[str]  # JSON list
     budget_max: Mapped[int]
     input: Mapped[str | None]  # hash of a document
-    job_input: Mapped[str]  # hash of the document a job of this bounty works on: input and bounty_description
-    deliverable_schema: Mapped[str | None]  # hash of a document, named in input
-    preview_schema: Mapped[str | None]  # hash of a document, named in input
-    acceptance: Mapped[str | None]  # JSON, named in input
+    job_input: Mapped[str]  # hash of the input document of the bounty's job: input and bounty_description
+    deliverable_schema: Mapped[str | None]  # hash of the document input.deliverable_schema
+    preview_schema: Mapped[str | None]  # hash of the document input.preview_schema
+    acceptance: Mapped[str | None]  # JSON: input.acceptance
     content_warnings: Mapped[str]  # JSON list
     first_party: Mapped[bool]
     status: Mapped[BountyStatus] = mapped_column(default=BountyStatus.OPEN)
-    proposal_count: Mapped[int] = mapped_column(default=0)  # not withdrawn
+    proposal_count: Mapped[int] = mapped_column(default=0)  # without withdrawn ones
+    stored_bytes: Mapped[int] = mapped_column(default=0)  # of its text fields, its input and its schemas
     awarded_proposal_id: Mapped[str | None] = mapped_column(default=None)
     awarded_job_id: Mapped[str | None] = mapped_column(default=None)
     expires_at: Mapped[datetime]
@@ -70,7 +71,7 @@ class ProposalRow(Row, name="proposals", parts=PROPOSAL_INDEXES):
     version: Mapped[int] = mapped_column(default=1)
     env: Mapped[str]
     bounty_id: Mapped[str]
-    buyer_id: Mapped[str]  # of the bounty: who decides
+    buyer_id: Mapped[str]  # the bounty's buyer, which decides
     seller_id: Mapped[str]
     thread_id: Mapped[str]
     price: Mapped[int]

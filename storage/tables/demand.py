@@ -1,4 +1,4 @@
-"""What registered agents looked for: for the view of demand, for thirty days."""
+"""Table of search terms of registered agents, for the demand statistics; kept for thirty days."""
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -7,7 +7,10 @@ from storage.rows import Row
 
 
 class SearchedRow(Row, name="searches", parts=[Index(None, "day"), Index(None, "env", "day", "client")]):
-    """A term one client searched on one day. Who the client is cannot be told from it, nor whether it is another day's."""
+    """A term that one client searched for on one day.
+
+    The row does not reveal the client, nor its searches on another day.
+    """
 
     env: Mapped[str] = mapped_column(primary_key=True)
     day: Mapped[str] = mapped_column(primary_key=True)  # 2026-11-22, UTC

@@ -1,4 +1,4 @@
-"""Disputes: the case of a disputed job, the panels drawn for it, their seats, and who has offered to sit on one."""
+"""Tables of disputes: cases, panel draws, seats, evaluators, and proven wallets."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -40,28 +40,38 @@ class DisputeRow(Row, name="disputes", parts=DISPUTE_PARTS):
     seller_id: Mapped[str]
     status: Mapped[DisputeStatus] = mapped_column(default=DisputeStatus.PANEL)
     round: Mapped[int] = mapped_column(default=0)  # 0: no panel was drawn yet
-    seats: Mapped[int] = mapped_column(default=0)  # as drawn in the first round: a seat drawn again is the same seat
-    verdict_by: Mapped[datetime | None] = mapped_column(default=None)  # None: nobody is asked to vote
+    seats: Mapped[int] = mapped_column(default=0)  # of the first round; a seat that is drawn again is the same seat
+    verdict_by: Mapped[datetime | None] = mapped_column(default=None)  # None: no evaluator is asked to vote
     outcome: Mapped[str | None] = mapped_column(default=None)  # None when closed: the buyer withdrew
     resolved_by: Mapped[str | None] = mapped_column(default=None)  # panel, operator, buyer
     escalation_reason: Mapped[str | None] = mapped_column(default=None)
-    title: Mapped[str] = mapped_column(default="")  # the job's, without what its parties are known by
+    title: Mapped[str] = mapped_column(default="")  # the job's, without names of its parties
     category: Mapped[str] = mapped_column(default="")  # likewise
     reason: Mapped[str] = mapped_column(default="")  # likewise
-    checks: Mapped[str | None] = mapped_column(default=None)  # JSON: how the output did against its schema, judged anew
+    checks: Mapped[str | None] = mapped_column(default=None)  # JSON: the output checked against its schema again
     evidence_ends: Mapped[int | None] = mapped_column(default=None)  # the thread's last message before the first vote
+    opened_with: Mapped[int | None] = mapped_column(default=None)  # the thread's last message when it was opened
+    buyer_done_at: Mapped[datetime | None] = mapped_column(default=None)  # when the buyer finished its evidence
+    seller_done_at: Mapped[datetime | None] = mapped_column(default=None)
     created_at: Mapped[datetime]
     resolved_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class DrawRow(Row, name="dispute_draws"):
-    """One draw of a panel: with the job's seed and the round it can be made again, and comes to the same seats."""
+    """One draw of a panel.
+
+    It can be repeated with the job's seed and the round, and gives the same seats.
+    """
 
     dispute_id: Mapped[str] = mapped_column(primary_key=True)
     round: Mapped[int] = mapped_column(primary_key=True)
-    seats: Mapped[int]  # how many were to be filled
+    draw_version: Mapped[int] = mapped_column(default=1)  # of the method, see tools/rules/draw.py
+    wanted: Mapped[int] = mapped_column(default=0)  # seats to be filled; 0 in version 1
+    seats: Mapped[int]  # seats that were filled
     eligible: Mapped[str]  # JSON: the sorted ids that were drawn from
     eligible_hash: Mapped[str]  # sha256 of that text
+    related: Mapped[str] = mapped_column(default="[]")  # JSON: the sorted pairs of related ids that the draw met
+    related_hash: Mapped[str] = mapped_column(default="")  # sha256 of that text; empty in version 1
     drawn_at: Mapped[datetime]
 
 
@@ -90,7 +100,10 @@ class SeatRow(Row, name="dispute_seats", parts=SEAT_PARTS):
 
 
 class EvaluatorRow(Row, name="evaluators"):
-    """Who has ever offered to sit on panels, and in which categories; whether it still does stands with the agent."""
+    """An agent that has ever offered to sit on panels, and its categories.
+
+    AgentRow.evaluator says whether it still does.
+    """
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
@@ -99,7 +112,10 @@ class EvaluatorRow(Row, name="evaluators"):
 
 
 class HeldWalletRow(Row, name="wallets_held"):
-    """A wallet an agent has proven to hold, kept after it was changed: who shared one may not judge the other."""
+    """A wallet that an agent has proven to hold, kept after a change.
+
+    Agents that have shared a wallet may not judge each other.
+    """
 
     address: Mapped[str] = mapped_column(primary_key=True)  # EIP-55
     agent_id: Mapped[str] = mapped_column(primary_key=True, index=True)

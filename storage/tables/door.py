@@ -1,4 +1,4 @@
-"""What the one door keeps: answers for repeated calls, counted windows, and what marks this installation."""
+"""Tables of stored answers, rate limit windows, used signatures, and marks of this installation."""
 
 from datetime import datetime
 
@@ -14,19 +14,21 @@ class AnswerRow(Row, name="answers"):
     operation: Mapped[str]
     fingerprint: Mapped[str]
     status: Mapped[int]
-    sealed: Mapped[bool]  # the body holds secrets shown once and is encrypted under the caller's key
+    sealed: Mapped[bool]  # the body contains one-time secrets and is encrypted with the Idempotency-Key
     body: Mapped[bytes]
-    body_hash: Mapped[str | None] = mapped_column(default=None)  # a large body is kept once, as a BodyRow
+    body_hash: Mapped[str | None] = mapped_column(default=None)  # a large body is stored once, as a BodyRow
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class BodyRow(Row, name="answer_bodies"):
-    """A large answer, kept as long as an answer that was it last."""
+    """A large answer, kept as long as the last stored answer that refers to it."""
 
     hash: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     body: Mapped[bytes]
     used_at: Mapped[datetime] = mapped_column(index=True)
+    owner: Mapped[str | None] = mapped_column(default=None)  # the agent whose space it uses; None: no agent
+    env: Mapped[str | None] = mapped_column(default=None)
 
 
 class WindowRow(Row, name="rate_windows"):
@@ -37,7 +39,7 @@ class WindowRow(Row, name="rate_windows"):
 
 
 class SignatureUseRow(Row, name="signature_uses"):
-    """A signature, or a nonce, that opened a call: for as long as it could be sent again."""
+    """A used signature or nonce, kept for as long as it could be sent again."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     use: Mapped[str] = mapped_column(primary_key=True)
@@ -51,7 +53,7 @@ class HouseRow(Row, name="house"):
 
 
 class RetiredKeyRow(Row, name="retired_keys"):
-    """A key the platform signed with until it was replaced: what it signed holds no more."""
+    """A former key of the platform. Signatures made with it are no longer valid."""
 
     kid: Mapped[str] = mapped_column(primary_key=True)  # RFC 7638
     public_key: Mapped[str]  # hex

@@ -1,4 +1,4 @@
-"""Events: what happened, numbered in the order it was committed."""
+"""Table of events, numbered in the order of their commits."""
 
 from datetime import datetime
 

@@ -1,12 +1,13 @@
-"""Jobs: what was ordered, on which frozen terms, and how it stands. No column holds what is paid or owed."""
+"""Tables of jobs: the order, its frozen terms and its state. Amounts paid or owed are not stored but derived."""
 
 from datetime import datetime
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
 
+_FORGETTABLE = text("forget_at IS NOT NULL")
 JOB_INDEXES = [
     Index(None, "buyer_id", "env", "id"),
     Index(None, "seller_id", "env", "id"),
@@ -21,6 +22,7 @@ JOB_INDEXES = [
     Index(None, "waits_for", "env", "act_by", "id"),
     Index(None, "notice_at", "id"),
     Index(None, "buyer_id", "env", "updated_at", "id"),
+    Index("ix_jobs_forget_at", "forget_at", sqlite_where=_FORGETTABLE, postgresql_where=_FORGETTABLE),
 ]
 
 
@@ -54,36 +56,42 @@ class JobRow(Row, name="jobs", parts=JOB_INDEXES):
     max_revisions: Mapped[int]
     revision_count: Mapped[int] = mapped_column(default=0)
     first_party: Mapped[bool]
-    input: Mapped[str]  # hash of a document
+    input: Mapped[str]  # hash of its text in job_texts
     input_schema: Mapped[str | None]
     output_schema: Mapped[str | None]
-    preview_schema: Mapped[str | None] = mapped_column(default=None)  # of a bounty
-    acceptance: Mapped[str | None] = mapped_column(default=None)  # JSON, as the listing said it
-    output: Mapped[str | None] = mapped_column(default=None)  # hash of a document: the contract's output_hash
+    preview_schema: Mapped[str | None] = mapped_column(default=None)  # the bounty's
+    acceptance: Mapped[str | None] = mapped_column(default=None)  # JSON, as in the listing
+    output: Mapped[str | None] = mapped_column(default=None)  # hash of its text in job_texts
     output_bytes: Mapped[int | None] = mapped_column(default=None)
+    output_salt: Mapped[str | None] = mapped_column(default=None)  # hex
+    output_commitment: Mapped[str | None] = mapped_column(default=None)
     output_preview: Mapped[str | None] = mapped_column(default=None)
     content_warnings: Mapped[str] = mapped_column(default="[]")
     panel_seed: Mapped[bytes]
     head_at_order: Mapped[int | None]
+    block_time_at_order: Mapped[datetime | None] = mapped_column(default=None)  # the chain's time at the order
     pay_to: Mapped[str | None] = mapped_column(default=None)
     pay_from: Mapped[str | None] = mapped_column(default=None)
     accept_by: Mapped[datetime | None]
     pay_by: Mapped[datetime | None] = mapped_column(default=None)
     deliver_by: Mapped[datetime | None] = mapped_column(default=None)
     review_by: Mapped[datetime | None] = mapped_column(default=None)
-    waits_for: Mapped[str | None] = mapped_column(default=None)  # the party that must act, as the lifecycle says
+    waits_for: Mapped[str | None] = mapped_column(default=None)  # the party that must act, by the lifecycle
     act_by: Mapped[datetime | None] = mapped_column(default=None)  # and by when
-    notice_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock next has something to say of it
+    notice_at: Mapped[datetime | None] = mapped_column(default=None)  # when the clock next triggers a notice
     overdue_told_for: Mapped[datetime | None] = mapped_column(
         default=None
-    )  # the deliver_by that was said to be overdue
+    )  # the deliver_by that was reported as overdue
     created_at: Mapped[datetime]
     accepted_at: Mapped[datetime | None] = mapped_column(default=None)
     delivered_at: Mapped[datetime | None] = mapped_column(default=None)
     completed_at: Mapped[datetime | None] = mapped_column(default=None)
     updated_at: Mapped[datetime]
-    message_id: Mapped[str | None] = mapped_column(default=None)  # of the A2A message that ordered it
-    context_id: Mapped[str | None] = mapped_column(default=None)  # of A2A, as the buyer's message named it
+    message_id: Mapped[str | None] = mapped_column(default=None)  # of the A2A message that ordered the job
+    context_id: Mapped[str | None] = mapped_column(default=None)  # of A2A, as in the buyer's message
+    counted: Mapped[bool] = mapped_column(default=True)  # its texts use its parties' space: no payment covers them
+    forget_at: Mapped[datetime | None] = mapped_column(default=None)  # when its unpaid texts are deleted
+    forgotten_at: Mapped[datetime | None] = mapped_column(default=None)  # when they were deleted
 
 
 class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
@@ -96,12 +104,14 @@ class JobEventRow(Row, name="job_events", parts=[Index(None, "job_id", "id")]):
 
 
 class JobDeliveryRow(Row, name="job_deliveries"):
-    """What was delivered, revision by revision; the last one also stands in the job."""
+    """A delivery, one row per revision. The job also has the last one."""
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
     revision: Mapped[int] = mapped_column(primary_key=True)
-    output: Mapped[str]  # hash of a document
+    output: Mapped[str]  # hash of its text in job_texts
     output_bytes: Mapped[int]
+    output_salt: Mapped[str]  # hex, 32 random bytes
+    output_commitment: Mapped[str]
     output_preview: Mapped[str | None]
     content_warnings: Mapped[str]
     delivered_at: Mapped[datetime]
@@ -132,7 +142,10 @@ class ReviewRow(Row, name="reviews", parts=REVIEW_INDEXES):
 
 
 class OpenRefundRow(Row, name="open_refunds", parts=[Index(None, "seller_id", "env", "job_id")]):
-    """A job whose settlements say that its seller owes something back: how such jobs are found, never how much it is."""
+    """A job whose seller owes a refund according to its settlements.
+
+    The row is for finding such jobs; it has no amount.
+    """
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
     seller_id: Mapped[str]

@@ -1,4 +1,4 @@
-"""Listings: priced services agents offer."""
+"""Tables of listings (priced services of agents), of their figures, and of JSON documents."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -51,13 +51,14 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     graduated: Mapped[bool] = mapped_column(default=False)
     stats: Mapped[str]  # JSON, derived from jobs, settlements and reviews
     rating_sum: Mapped[int] = mapped_column(default=0)
-    timed_jobs: Mapped[int] = mapped_column(default=0)  # results with seconds
+    timed_jobs: Mapped[int] = mapped_column(default=0)  # results that have seconds
+    stored_bytes: Mapped[int] = mapped_column(default=0)  # of its current text fields, and of every schema it ever had
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
 
 class PromiseRow(Row, name="listing_promises"):
-    """What a listing promised before a change, while jobs ordered under it may still be judged by it."""
+    """A listing's terms before a change, kept while jobs ordered under them may be judged."""
 
     listing_id: Mapped[str] = mapped_column(primary_key=True)
     listing_version: Mapped[int] = mapped_column(primary_key=True)
@@ -66,7 +67,7 @@ class PromiseRow(Row, name="listing_promises"):
 
 
 class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "seconds")]):
-    """What a closed job came to, as it is counted in its listing's figures."""
+    """The result of a closed job, as counted in its listing's figures."""
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
@@ -76,10 +77,12 @@ class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "secon
     paid_minor: Mapped[int]
     payer: Mapped[str | None]
     seconds: Mapped[int | None]
+    rating: Mapped[int | None] = mapped_column(default=None)  # the buyer's
+    against: Mapped[bool] = mapped_column(default=False)
 
 
 class PayerRow(Row, name="listing_payers"):
-    """What a wallet paid for a listing's completed jobs, net of refunds."""
+    """The amount that a wallet paid for a listing's completed jobs, net of refunds."""
 
     listing_id: Mapped[str] = mapped_column(primary_key=True)
     wallet: Mapped[str] = mapped_column(primary_key=True)
@@ -88,7 +91,10 @@ class PayerRow(Row, name="listing_payers"):
 
 
 class DocumentRow(Row, name="documents"):
-    """A JSON text kept once under the hash of its RFC 8785 form: schemas, inputs, outputs, previews."""
+    """A JSON text, stored once under the hash of its RFC 8785 form.
+
+    Schemas, inputs, outputs and previews.
+    """
 
     hash: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]

@@ -1,4 +1,4 @@
-"""Settlements: every verified transfer, for ever. What a job paid and owes is derived from these rows."""
+"""Table of settlements: every verified transfer, never deleted. What a job paid and owes is derived from them."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -48,4 +48,5 @@ class SettlementRow(Row, name="settlements", parts=SETTLEMENT_PARTS):
     block_hash: Mapped[str]
     block_time: Mapped[datetime]
     settled_at: Mapped[datetime | None]
+    voluntary: Mapped[bool] = mapped_column(default=False)  # a refund that was not owed
     created_at: Mapped[datetime]

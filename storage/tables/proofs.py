@@ -1,4 +1,4 @@
-"""What agents proved outside the market: domains, and identities on a chain. Each is looked at again every day."""
+"""Tables of proofs outside the market: domains, and identities on a chain. Each is checked again every day."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,8 @@ class DomainStatus(StrEnum):
 
 _HELD = text("status = 'verified'")
 DOMAIN_INDEXES = [
-    Index("ix_agent_domains_held", "domain", unique=True, sqlite_where=_HELD, postgresql_where=_HELD),  # one agent each
+    # One agent per domain.
+    Index("ix_agent_domains_held", "domain", unique=True, sqlite_where=_HELD, postgresql_where=_HELD),
     Index(None, "check_at"),
 ]
 
@@ -32,14 +33,25 @@ class DomainRow(Row, name="agent_domains", parts=DOMAIN_INDEXES):
     last_checked_at: Mapped[datetime | None] = mapped_column(default=None)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
     revoked_reason: Mapped[str | None] = mapped_column(default=None)
-    failures: Mapped[int] = mapped_column(default=0)  # daily looks in a row that found no proof
+    failures: Mapped[int] = mapped_column(default=0)  # consecutive daily checks without a proof
     last_error: Mapped[str | None] = mapped_column(default=None)
-    check_at: Mapped[datetime | None] = mapped_column(default=None)  # of the next look, or the end of its lease
+    check_at: Mapped[datetime | None] = mapped_column(default=None)  # when it is checked next, or the end of the lease
     created_at: Mapped[datetime]
 
 
+class HeldDomainRow(Row, name="domains_held"):
+    """A domain that an agent has proven, kept after it was lost.
+
+    Agents that proved the same domain may not judge together.
+    """
+
+    domain: Mapped[str] = mapped_column(primary_key=True)
+    agent_id: Mapped[str] = mapped_column(primary_key=True, index=True)
+    held_at: Mapped[datetime]
+
+
 class IdentityRow(Row, name="identities", parts=[Index(None, "env", "token", unique=True), Index(None, "check_at")]):
-    """The ERC-8004 token linked to an agent: one each way."""
+    """The ERC-8004 token linked to an agent: one token per agent, one agent per token."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
@@ -47,4 +59,4 @@ class IdentityRow(Row, name="identities", parts=[Index(None, "env", "token", uni
     token: Mapped[str]  # decimal
     owner: Mapped[str]  # EIP-55
     verified_at: Mapped[datetime]
-    check_at: Mapped[datetime]  # of the next look, or the end of its lease
+    check_at: Mapped[datetime]  # when it is checked next, or the end of the lease

@@ -1,19 +1,20 @@
-"""Purchases from the operator with one signed payment: what was signed, and how far it has gone. Kept for good, as settlements are."""
+"""Tables of purchases from the operator with one signed payment (x402), and of the accounts of paying wallets."""
 
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
 
 
 class PurchaseStatus(StrEnum):
-    WORKING = "working"  # the job is ordered; nobody has the authorization but us
-    SETTLING = "settling"  # the facilitator may have it
-    REFUSED = "refused"  # the facilitator said no, and the chain shows nothing: handed over again only by who brings it
-    SENT = "sent"  # a hash is known
+    CHECKING = "checking"  # the facilitator verifies the payment; nothing is ordered yet
+    WORKING = "working"  # the job is ordered; only the market has the authorization
+    SETTLING = "settling"  # the facilitator may have the authorization
+    REFUSED = "refused"  # the facilitator refused; resubmitted only if the client sends it again
+    SENT = "sent"  # a transaction hash is known
     PAID = "paid"
     CLOSED = "closed"  # nothing was charged
 
@@ -34,16 +35,44 @@ class PurchaseRow(Row, name="purchases", parts=PURCHASE_PARTS):
     status: Mapped[PurchaseStatus]
     listing_id: Mapped[str]
     fingerprint: Mapped[str]  # of the order it pays for
-    agent_id: Mapped[str] = mapped_column(index=True)
+    agent_id: Mapped[str] = mapped_column(index=True)  # empty while CHECKING, like job_id
     job_id: Mapped[str] = mapped_column(index=True)
     amount: Mapped[int]
     pay_to: Mapped[str]
     valid_before: Mapped[int]  # Unix seconds
-    scanned_to: Mapped[int]  # block: no earlier one since the order holds the transfer
-    settle_body: Mapped[str]  # JSON: what the facilitator is given, as often as it must be
+    scanned_to: Mapped[int]  # block number; no block from the order up to this one has the transfer
+    settle_body: Mapped[str]  # JSON: the request to the facilitator, the same at every attempt
     tx_hash: Mapped[str | None] = mapped_column(default=None)
-    reason: Mapped[str | None] = mapped_column(default=None)  # what the facilitator said last, or why it was closed
-    held_until: Mapped[datetime | None] = mapped_column(default=None)  # whoever is at it has it alone until then
-    look_at: Mapped[datetime | None]  # when it is looked at again by itself; None: it has ended
+    reason: Mapped[str | None] = mapped_column(default=None)  # the facilitator's last reason, or why it was closed
+    held_until: Mapped[datetime | None] = mapped_column(default=None)  # end of the lease of the process working on it
+    asked_at: Mapped[datetime | None] = mapped_column(default=None)  # when a call with this payment was last connected
+    look_at: Mapped[datetime | None]  # when a worker looks at it again; None: it has ended
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+_UNCLAIMED = text("claimed_at IS NULL")
+ACCOUNT_PARTS = [
+    Index(
+        "ix_x402_accounts_unclaimed",
+        "env",
+        "address",
+        unique=True,
+        sqlite_where=_UNCLAIMED,
+        postgresql_where=_UNCLAIMED,
+    )
+]
+
+
+class X402AccountRow(Row, name="x402_accounts", parts=ACCOUNT_PARTS):
+    """The agent that a purchase created for a wallet.
+
+    The wallet is bound to the agent only when the wallet claims it.
+    """
+
+    agent_id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(default=1)
+    env: Mapped[str]
+    address: Mapped[str]  # EIP-55
+    made_at: Mapped[datetime]
+    claimed_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -1,4 +1,4 @@
-"""Reputation: what each job came to for its parties, and the sums of it by agent, category and counterparty."""
+"""Tables of reputation: the mark of each job, and sums by agent, category and counterparty."""
 
 from datetime import datetime
 
@@ -9,15 +9,21 @@ from storage.rows import Row
 
 
 class MarkRow(Row, name="job_marks"):
-    """What a job has come to, as it is counted for its buyer and its seller. Text of that, because rules read it whole."""
+    """A job's mark: its result for its buyer and its seller.
+
+    It is JSON, because rules read it whole.
+    """
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
-    mark: Mapped[str]  # JSON, without what says nothing
+    mark: Mapped[str]  # JSON, without empty values
 
 
 class UnmarkedRow(Row, name="unmarked_jobs"):
-    """A job whose mark has to be made again: it ended before there were marks, or what they mean has changed."""
+    """A job whose mark must be computed again.
+
+    It ended before marks existed, or their meaning has changed.
+    """
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
 
@@ -29,7 +35,10 @@ REPUTATION_INDEXES = [
 
 
 class ReputationRow(Row, name="reputations", parts=REPUTATION_INDEXES):
-    """An agent's figures in one environment. Who holds this row writes all that belongs to it."""
+    """An agent's figures in one environment.
+
+    Lock this row to write any row of the agent's reputation in the environment.
+    """
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     env: Mapped[str] = mapped_column(primary_key=True)
@@ -48,7 +57,7 @@ CATEGORY_INDEXES = [Index(None, "agent_id", "env", "role", "jobs")]
 
 
 class CategoryRow(Row, name="reputation_categories", parts=CATEGORY_INDEXES):
-    """One side of an agent in one category."""
+    """An agent's figures in one role and one category."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     env: Mapped[str] = mapped_column(primary_key=True)
@@ -56,16 +65,19 @@ class CategoryRow(Row, name="reputation_categories", parts=CATEGORY_INDEXES):
     category: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     figures: Mapped[str]  # JSON
-    jobs: Mapped[int]  # finished: the largest are shown
+    jobs: Mapped[int]  # finished; the largest categories are shown
 
 
 class CounterpartyRow(Row, name="reputation_counterparties"):
-    """What came of the jobs of one side of an agent with one wallet, or with one agent where no money moved."""
+    """Sums of an agent's jobs in one role with one counterparty.
+
+    The counterparty is a wallet, or an agent if no money moved.
+    """
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     env: Mapped[str] = mapped_column(primary_key=True)
     role: Mapped[str] = mapped_column(primary_key=True)
-    category: Mapped[str] = mapped_column(primary_key=True)  # empty: of all
+    category: Mapped[str] = mapped_column(primary_key=True)  # empty: all categories
     counterparty: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     paid_minor: Mapped[int]
@@ -73,3 +85,4 @@ class CounterpartyRow(Row, name="reputation_counterparties"):
     free_jobs: Mapped[int]
     rating_sum: Mapped[int]
     rating_count: Mapped[int]
+    returned_minor: Mapped[int] = mapped_column(default=0)

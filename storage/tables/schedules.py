@@ -1,4 +1,4 @@
-"""Schedules: when an agent wants to be woken."""
+"""Table of schedules: when an agent wants to be woken."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Reports to the operator: what went wrong, in the words of whoever met it."""
+"""Table of reports to the operator: what went wrong, in the reporter's words."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from storage.rows import Row
 
 class ReportRow(Row, name="support_reports", parts=[Index(None, "agent_id", "env", "id")]):
     id: Mapped[str] = mapped_column(primary_key=True)
-    agent_id: Mapped[str | None]  # None: it came without a key
+    agent_id: Mapped[str | None]  # None: sent without a key
     env: Mapped[str]
     message: Mapped[str]
     request_id: Mapped[str | None]

@@ -1,6 +1,6 @@
-"""Threads two agents talk in, their messages, and how much of them each agent has not read.
+"""Tables of threads between two agents, their messages, and how many of them each agent has not read.
 
-What a thread counts stands on its row and moves with each message, so no reader counts messages.
+The counts of a thread are stored in its row and change with each message, so that no reader counts messages.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ class ThreadKind(StrEnum):
 
 
 def _unread(side: str) -> Index:
-    """The threads one side has something to read in: all others are left out of the index."""
+    """Make an index of the threads in which one side has unread messages."""
     some = text(f"unread_{side} > 0")
     return Index(f"ix_threads_unread_{side}", side, "env", "latest", sqlite_where=some, postgresql_where=some)
 
@@ -46,17 +46,15 @@ class ThreadRow(Row, name="threads", parts=THREAD_PARTS):
     b: Mapped[str]
     latest: Mapped[str] = mapped_column(
         default=""
-    )  # the newest message's id without its prefix; before it the thread's
+    )  # the newest message's id without its prefix; without messages the thread's
     message_count: Mapped[int] = mapped_column(default=0)
-    from_a: Mapped[int] = mapped_column(default=0)  # of the messages, how many a wrote
+    from_a: Mapped[int] = mapped_column(default=0)  # how many of the messages a wrote
     from_b: Mapped[int] = mapped_column(default=0)
     unread_a: Mapped[int] = mapped_column(default=0)
     unread_b: Mapped[int] = mapped_column(default=0)
-    read_a: Mapped[int] = mapped_column(default=0)  # the number of the newest message a has read
+    read_a: Mapped[int] = mapped_column(default=0)  # the number of the newest message that a has read
     read_b: Mapped[int] = mapped_column(default=0)
-    run: Mapped[int] = mapped_column(
-        default=0
-    )  # messages in a row that nobody has answered; notes of actions not counted
+    run: Mapped[int] = mapped_column(default=0)  # consecutive messages without an answer; notes of actions do not count
     run_by: Mapped[str | None] = mapped_column(default=None)
     run_began_at: Mapped[datetime | None] = mapped_column(default=None)
     run_last_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -68,7 +66,7 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
     id: Mapped[str] = mapped_column(primary_key=True)
     thread_id: Mapped[str]
     number: Mapped[int]  # in its thread, from 1
-    from_a: Mapped[int]  # of the thread's messages up to this one, how many a wrote
+    from_a: Mapped[int]  # how many of the thread's messages up to this one a wrote
     from_b: Mapped[int]
     sender_id: Mapped[str | None]  # None: the platform
     body: Mapped[str]
@@ -78,7 +76,7 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
 
 
 class MailboxRow(Row, name="mailboxes"):
-    """How many messages an agent has not read, in all its threads of one environment."""
+    """The number of unread messages of an agent, in all its threads of one environment."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     env: Mapped[str] = mapped_column(primary_key=True)

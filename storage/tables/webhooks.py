@@ -1,4 +1,4 @@
-"""Webhooks, what is to be delivered to them, and how far events have been fanned out."""
+"""Tables of webhooks, of their deliveries, and of how far events have been fanned out."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -45,22 +45,23 @@ class WebhookRow(
     source: Mapped[WebhookSource]
     url: Mapped[str]
     event_types: Mapped[str]  # JSON list
-    secret: Mapped[bytes | None]  # encrypted; None: the platform's signature alone
-    previous_secret: Mapped[bytes | None] = mapped_column(default=None)  # encrypted; signs too, until then:
+    secret: Mapped[bytes | None]  # encrypted; None: only the platform's signature
+    previous_secret: Mapped[bytes | None] = mapped_column(default=None)  # encrypted; also signs, until:
     previous_until: Mapped[datetime | None] = mapped_column(default=None)
     status: Mapped[WebhookStatus] = mapped_column(default=WebhookStatus.ACTIVE)
     disabled_reason: Mapped[str | None] = mapped_column(default=None)
-    failures: Mapped[int] = mapped_column(default=0)  # deliveries given up in a row
-    since: Mapped[int]  # only events of a higher number are sent
-    due_at: Mapped[datetime | None] = mapped_column(default=None)  # when to look at it next; while it sends, the lease
+    failures: Mapped[int] = mapped_column(default=0)  # consecutive deliveries given up
+    since: Mapped[int]  # only events with a higher number are sent
+    due_at: Mapped[datetime | None] = mapped_column(default=None)  # when to process it next; while sending, the lease
     sending: Mapped[str | None] = mapped_column(default=None)  # the delivery in flight
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    job_id: Mapped[str | None] = mapped_column(default=None)  # of source task: the job whose changes it is told
-    config_id: Mapped[str | None] = mapped_column(default=None)  # ... what its agent calls it, ...
+    job_id: Mapped[str | None] = mapped_column(default=None)  # source TASK: the job whose changes it gets
+    config_id: Mapped[str | None] = mapped_column(default=None)  # source TASK: the agent's id for this configuration
     form: Mapped[PushForm | None] = mapped_column(default=None)
-    scheme: Mapped[str | None] = mapped_column(default=None)  # ... how it lets the market in, ...
-    headers: Mapped[bytes | None] = mapped_column(default=None)  # ... encrypted: JSON, what each delivery carries
+    scheme: Mapped[str | None] = mapped_column(default=None)  # source TASK: authentication scheme
+    headers: Mapped[bytes | None] = mapped_column(default=None)  # source TASK: encrypted JSON of headers
+    sent: Mapped[str | None] = mapped_column(default=None)  # source TASK: the output that was sent last
     kept_until: Mapped[datetime | None] = mapped_column(default=None, index=True)
 
 
@@ -76,7 +77,7 @@ class DeliveryRow(
     kind: Mapped[str]
     status: Mapped[DeliveryStatus] = mapped_column(default=DeliveryStatus.PENDING)
     attempt: Mapped[int] = mapped_column(default=0)  # attempts begun
-    due_at: Mapped[datetime | None]  # None: nothing is to be done any more
+    due_at: Mapped[datetime | None]  # None: no attempt is left
     last_status_code: Mapped[int | None] = mapped_column(default=None)
     last_error: Mapped[str | None] = mapped_column(default=None)
     last_attempt_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -84,7 +85,7 @@ class DeliveryRow(
 
 
 class HostRow(Row, name="webhook_hosts"):
-    """An agent's two places for deliveries to a host: each taken until its lease ends."""
+    """An agent's two delivery slots for one host, each taken until its lease ends."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)
     host: Mapped[str] = mapped_column(primary_key=True)
@@ -95,7 +96,7 @@ class HostRow(Row, name="webhook_hosts"):
 
 
 class FanoutRow(Row, name="webhook_fanout"):
-    """One row: the number of the last event whose deliveries are written, and the time they were written at."""
+    """A single row: the last event whose deliveries are written, and when they were."""
 
     name: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
