@@ -1,1 +1,1 @@
-"""What can be done: the registry, the one door, the operations, their records and errors, the rules of the market."""
+"""The market's logic: the operation registry, dispatch, operations, records, errors and rules."""

@@ -1,4 +1,4 @@
-"""What every operation's arguments share: strict types, no unknown fields, null as absent, all faults at once."""
+"""Base classes and validation of operation arguments: strict types, no unknown fields, null means absent."""
 
 import difflib
 import unicodedata
@@ -17,13 +17,18 @@ from pydantic import (
 
 from tools.errors import InvalidRequest
 from tools.ports import Env
+from tools.rules.amounts import PRICES, as_integer, in_minor_units
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 MOST_WAITED = 55  # seconds; MCP clients give up at 60
 MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
-MOST_FAULTS = 500  # that are looked at: pydantic makes a list of all of them first
-NO_WAIT = "This call is answered at once: leave it out, and wait with get_job, which takes it."
-WANTED = {  # by pydantic's name of the fault
+MOST_FAULTS = 500  # with more errors none is listed, because pydantic first builds the whole list
+ELSEWHERE = {  # hints for arguments that other calls take, or that have their place beside the arguments
+    "wait_seconds": "This call is answered at once: leave it out, and wait with get_job, which takes it.",
+    "dry_run": "Only calls that write take it. Over HTTP it is the query ?dry_run=true, not a field of the body.",
+    "idempotency_key": "Only calls that write take it. Over HTTP it is the header Idempotency-Key.",
+}
+WANTED = {  # by pydantic's error type
     "dict_type": "a JSON object",
     "model_type": "a JSON object",
     "list_type": "a JSON array",
@@ -32,6 +37,7 @@ WANTED = {  # by pydantic's name of the fault
     "float_type": "a number",
     "bool_type": "true or false",
 }
+NOT_WHOLE = ("int_type", "int_from_float")
 GIVEN = {
     dict: "an object",
     list: "an array",
@@ -43,29 +49,32 @@ GIVEN = {
 
 
 class Arguments(BaseModel):
-    """Arguments of one operation. `nulls` names the fields where JSON null is a value; elsewhere it means absent."""
+    """Arguments of one operation.
+
+    `nulls` names the fields where JSON null is a value; elsewhere null means absent.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
     nulls: ClassVar[frozenset[str]] = frozenset()
-    unstored: ClassVar[frozenset[str]] = frozenset({"wait_seconds", "detail"})  # no part of a call's identity
+    unstored: ClassVar[frozenset[str]] = frozenset({"wait_seconds", "detail"})  # not part of a call's identity
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, given: Any) -> Any:
         if not isinstance(given, dict) or None not in given.values():
             return given
-        absent = cls.model_fields.keys() - cls.nulls  # an unknown field is refused, whatever its value
+        absent = cls.model_fields.keys() - cls.nulls  # unknown fields stay, so that they are refused even if null
         return {name: value for name, value in given.items() if value is not None or name not in absent}
 
     def identity(self) -> dict[str, Any]:
-        """What makes two calls the same call, as JSON values."""
+        """Return, as JSON values, what two calls must share to be the same call."""
         said = self.model_dump(mode="json", exclude=set(self.unstored))
         cleared = sorted(name for name in self.nulls & self.model_fields_set if getattr(self, name) is None)
         return {**said, "null": cleared} if cleared else said
 
 
 class NoArguments(Arguments):
-    """None are taken."""
+    """No arguments."""
 
 
 def _one_line(text: str) -> str:
@@ -84,28 +93,34 @@ EnvChoice = Annotated[
 
 
 class PublicRead(Arguments):
-    """A read that anybody may make, of either environment."""
+    """Arguments of a public read, in either environment."""
 
     env: EnvChoice = None
 
 
 class Waiting(Arguments):
-    """A read that may wait until there is something to say."""
+    """Arguments of a read that may wait for something new."""
 
     wait_seconds: int = Field(
         0, ge=0, le=MOST_WAITED, description="wait so long for something new before answering, 0-55; 0: answer at once"
     )
 
 
+SeenWithin = Annotated[int | None, Field(ge=60, le=2_592_000)]
+
+
 class Listed(Arguments):
-    """Arguments of every list."""
+    """Arguments of a list."""
 
     limit: int = Field(20, ge=1, le=100, description="how many records to return, 1-100")
     cursor: str | None = Field(None, max_length=1000, description="next_cursor of the page before; opaque")
 
 
 def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
-    """The validated arguments; InvalidRequest with every violation at once."""
+    """Return the validated arguments.
+
+    Raises InvalidRequest with up to MOST_VIOLATIONS violations.
+    """
     try:
         if len(given) > MOST_ARGUMENTS:
             raise InvalidRequest(f"{len(given)} arguments; no operation takes more than {MOST_ARGUMENTS}", param="body")
@@ -128,8 +143,8 @@ def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
     path = ".".join(str(part)[:MOST_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
-        if path == "wait_seconds":
-            return {"param": path, "message": "unknown field", "hint": NO_WAIT}
+        if path in ELSEWHERE:
+            return {"param": path, "message": "unknown field", "hint": ELSEWHERE[path]}
         near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.7)
         known = ", ".join(model.model_fields) or "none"
         inner = _holding(model, fault["loc"])
@@ -139,15 +154,29 @@ def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
         return {"param": path, "message": "unknown field", "hint": hint}
     if fault["type"] == "missing":
         return {"param": path, "message": "required"}
-    if fault["type"] in WANTED:  # of what was given only its kind is told
-        given = GIVEN.get(type(fault["input"]), "null")
-        return {"param": path, "message": f"must be {WANTED[fault['type']]}, not {given}"}
+    if fault["type"] in WANTED:  # name only the type of the given value
+        return {"param": path, "message": _of_another_kind(fault)}
+    if fault["type"] == "too_long":
+        sent = fault["ctx"]["actual_length"]
+        message = f"at most {fault['ctx']['max_length']} items are allowed"
+        return {"param": path, "message": message if sent is None else f"{message}; {sent} were sent"}
     message = fault["msg"].removeprefix("Value error, ")
     return {"param": path, "message": message[:300]}
 
 
+def _of_another_kind(fault: Any) -> str:
+    """Return what is wrong with a value of another JSON type; repeat only numbers."""
+    if fault["type"] in NOT_WHOLE:
+        is_price, whole = fault["loc"][-1] in PRICES, as_integer(fault["input"])
+        if whole is not None:
+            return f"send a JSON integer: {whole}" + (" (minor units; 1 USDC is 1000000)" if is_price else "")
+        if is_price:
+            return f"must be a whole number of minor units: {in_minor_units(fault['input'])}"
+    return f"must be {WANTED[fault['type']]}, not {GIVEN.get(type(fault['input']), 'null')}"
+
+
 def _holding(model: type[Arguments], place: tuple[object, ...]) -> str | None:
-    """The field of the arguments whose own fields include an unknown one: "input: input.deliverable_schema"."""
+    """Return where an unknown field belongs, such as "input: input.deliverable_schema"."""
     for name, field in model.model_fields.items() if len(place) == 1 else ():
         for held in (field.annotation, *get_args(field.annotation)):
             if isinstance(held, type) and issubclass(held, BaseModel) and place[0] in held.model_fields:
@@ -156,7 +185,7 @@ def _holding(model: type[Arguments], place: tuple[object, ...]) -> str | None:
 
 
 def _is_branch(part: object) -> bool:
-    """Pydantic names the branch of a union in the location; callers know only fields."""
+    """Check whether a part of an error's location is a union branch, which callers do not know."""
     return isinstance(part, str) and (
         part.startswith(("constrained-", "function-", "literal[")) or part in ("str", "int")
     )

@@ -1,8 +1,9 @@
-"""The table of contents: importing it registers every operation, in the order documents list them."""
+"""Imports every module of operations, which registers them in the order documents list them."""
 
 from tools.operations import (
     admin,
     agents,
+    alerts,
     awards,
     bounties,
     directory,
@@ -12,6 +13,7 @@ from tools.operations import (
     evaluators,
     events,
     exports,
+    faucet,
     figures,
     finding,
     hiring,
@@ -41,16 +43,17 @@ from tools.operations import (
     webhooks,
     work,
     x402,
+    x402_accounts,
 )
 from tools.registry import CATALOGUE
 
 CONTENTS = (
     meta, finding, figures, wanted, support,
     agents, exports, keys, recovery, directory, reputation, reviews, wallets, domains, onchain, documents,
-    search, listings, bounties, proposals, awards,
-    hiring, jobs, work, moves, disputes, evaluators, history, payments, refunds, receipts,
+    search, listings, bounties, alerts, proposals, awards,
+    hiring, jobs, work, moves, disputes, evaluators, history, payments, faucet, refunds, receipts,
     inbox, threads, events, webhooks, schedules, memory,
-    x402, admin, overview,
+    x402, x402_accounts, admin, overview,
 )  # fmt: skip
 
 _ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}

@@ -1,4 +1,4 @@
-"""Who calls, how the call came, and what an operation holds while it runs."""
+"""The caller, how its call arrived, and what an operation can use while it runs."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ class Surface(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """The A2A message an order came with."""
+    """The A2A message that carried an order."""
 
     message_id: str
     context_id: str | None
@@ -38,34 +38,40 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """How a call came, before anybody was believed. The credential is never logged, stored or echoed."""
+    """The origin and credentials of a call, before authentication.
+
+    The credential is never logged, stored or echoed.
+    """
 
     surface: Surface
     ip: str
     request_id: str
-    credential: str | None = field(default=None, repr=False)  # API key of a header, or of ?api_key= on /mcp
-    argument_key: str | None = field(default=None, repr=False)  # given as the reserved argument of a tool call
-    admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, over REST alone
-    dry_run: bool = False  # a call that writes is run and undone
+    # An API key or access token, from a header or from ?api_key= on /mcp.
+    credential: str | None = field(default=None, repr=False)
+    argument_key: str | None = field(default=None, repr=False)  # from the api_key argument of a tool call
+    admin_token: str | None = field(default=None, repr=False)  # X-Admin-Token, REST only
+    dry_run: bool = False  # a writing call is run and rolled back
     payment: str | None = field(
         default=None, repr=False
-    )  # an authorization to pay, as it came: PAYMENT-SIGNATURE or X-PAYMENT
-    gone: Callable[[], bool] | None = field(default=None, repr=False)  # whether who called has hung up
+    )  # an undecoded x402 authorization: PAYMENT-SIGNATURE or X-PAYMENT
+    gone: Callable[[], bool] | None = field(default=None, repr=False)  # whether the client has disconnected
     progress: "Callable[[float, float], Awaitable[None]] | None" = field(
         default=None, repr=False
-    )  # told while it waits: seconds, of
-    request: HttpRequest | None = None  # as it came, where it carries a signature or a Content-Digest
-    letter: Letter | None = None  # of an order over A2A
-    follows: bool = False  # a further call of one request: what it is signed with was used by the first
+    )  # called while waiting, with elapsed and total seconds
+    request: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
+    letter: Letter | None = None  # for an order over A2A
+    body_bytes: int = 0  # size of the request's body
+    follows: bool = False  # a further call in one request: the first call has used up the signature
 
     @property
     def keyless(self) -> bool:
-        """Whether nothing the connection itself sent says who calls."""
+        """True if the connection itself has neither a credential nor a signature."""
         return self.credential is None and not (self.request is not None and self.request.signed)
 
     def with_body(self, body: bytes) -> "Approach":
-        """With the body as it came, before anything has read or changed it: where a signature or digest speaks of it."""
-        return self if self.request is None else replace(self, request=replace(self.request, body=body))
+        """Return a copy with the raw body, for signature and digest checks."""
+        request = None if self.request is None else replace(self.request, body=body)
+        return replace(self, request=request, body_bytes=len(body))
 
     def without_keys(self) -> "Approach":
         return replace(self, credential=None, argument_key=None)
@@ -73,15 +79,15 @@ class Approach:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """That the caller signed its request with its root key, not only that it holds an API key."""
+    """A verified signature of the request by the agent's root key."""
 
-    public_key: str  # hex; the agent's when the signature was checked
-    use: str | None  # names the signature where it counts once; None: the method may be repeated
+    public_key: str  # hex; the agent's key when the signature was verified
+    use: str | None  # id of a signature that may be used once; None: the request may be repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, once authorised. `agent_id` is None for anonymous callers."""
+    """An identified caller. `agent_id` is None for anonymous callers."""
 
     agent_id: str | None
     key_id: str | None
@@ -89,18 +95,18 @@ class Caller:
     scopes: tuple[str, ...]
     approach: Approach
     proof: Proof | None = None
-    epoch: int | None = None  # the agent's when it logged in, where it comes with an access token
+    epoch: int | None = None  # the agent's auth epoch at login, if the call has an access token
 
     @property
     def agent(self) -> str:
-        """The agent's id, where the door has made sure there is one."""
+        """The agent's id; fails if the caller is anonymous."""
         assert self.agent_id is not None
         return self.agent_id
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What may be asked while no unit of work is open: the world, the caches, reads of the store."""
+    """Resources usable while no unit of work is open: the world, caches, reads of the store."""
 
     store: Store
     shelf: "Shelf"
@@ -123,7 +129,10 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One unit of work and everything an operation needs to look, decide and write in it. It cannot await."""
+    """One unit of work with everything an operation needs to read, decide and write.
+
+    It cannot await.
+    """
 
     tx: Tx
     world: World
@@ -146,5 +155,5 @@ class Context:
         return self.house.windows[self.env]
 
     def new_id(self, prefix: str) -> str:
-        """A fresh id that sorts by creation."""
+        """Make a new id; ids sort by creation time."""
         return new_id(prefix, self.now, self.world.dice.roll(10))

@@ -1,6 +1,6 @@
-"""The one door: every call of every surface goes through Market.call.
+"""Market.call, which every call of every surface goes through.
 
-authorise -> rate token -> validate -> replay a kept answer or gather -> ONE unit of work -> answer.
+authorise -> count -> validate -> replay a stored answer or gather -> ONE unit of work -> answer.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -13,10 +13,11 @@ import orjson
 import structlog
 
 from storage.store import Store
-from storage.unit import StorageError, TooSlow, Tx
-from tools.answers import Answer, Repeat, keep, recall, repeat_of
+from storage.unit import StorageError, Tx
+from tools.answers import Answer, Repeat, busy, keep, recall, repeat_of
 from tools.arguments import Arguments, read_arguments
 from tools.context import Approach, Caller, Context, Outside
+from tools.counting import Counting
 from tools.desk import Desk
 from tools.doorbell import Doorbell
 from tools.errors import (
@@ -38,7 +39,7 @@ from tools.identity import NO_KEY, authorise, former_caller, identify
 from tools.notes import Notes
 from tools.ports import Env, World
 from tools.pulse import Pulse
-from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, refuse_beyond, take_shared, too_many
+from tools.rates import ALLOWANCES, Allowance, Quota, Rate, Windows, refuse_beyond, too_many
 from tools.records.base import encode
 from tools.registry import CATALOGUE, Operation, Run
 from tools.rehearsal import Rehearsed, rehearse, without_secrets
@@ -48,12 +49,12 @@ from tools.shelf import Shelf
 from tools.signers import note_use, refuse_used, use_up
 from tools.snapshots import Snapshots
 from tools.steps.judging import GatherAgain
+from tools.steps.room import refuse_on_low_disk, refuse_overfull
 from tools.touches import Touches
 from tools.waiting import wait
 
-READ_FOR_ALL = 16_384  # bytes of a request of a protocol that are read whoever sends them: about a millisecond
-BY_ADDRESS = (Rate.STRANGERS, Rate.KNOCKS)
-GATHERINGS = 3  # how often what was judged may change before the unit of work finds it as it was judged
+READ_FOR_ALL = 16_384  # bytes; smaller bodies are read before authentication, in about a millisecond
+GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it
 
 Given: TypeAlias = "dict[str, Json] | Callable[[], dict[str, Json]]"
 
@@ -65,18 +66,25 @@ class Market:
 
     def __init__(self, store: Store, world: World, house: House, *, checks_errors: bool = False) -> None:
         self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
-        self.shelf, self.windows, self.pulse = Shelf(store, world.clock), Windows(), Pulse()
+        self.shelf, self.pulse = Shelf(store, world.clock), Pulse()
+        self.counting = Counting(store, world.clock)
         self.bell, self.touches, self.notes = Doorbell(store), Touches(), Notes()
         self.snapshots, self.searches, self.desk = Snapshots(world.clock), Searches(), Desk()
         self.operations = frozenset(CATALOGUE)
 
-    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
-        """Run an operation for whoever approaches; a record or an error, never an exception.
+    @property
+    def windows(self) -> Windows:
+        """The rate limit windows counted in this process."""
+        return self.counting.windows
 
-        What is `given` may be a function that reads it, for only those who are admitted and within their window.
+    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+        """Run an operation for a caller; return a record or an error, never raise.
+
+        `given` may be a callable; it is only invoked after authentication and rate limiting.
         """
         quota: Quota | None = None
         caller: Caller | None = None
+        began = self.world.clock.monotonic()
         try:
             caller, quota = await self._admit(op, approach)
             refuse_beyond(quota)
@@ -92,21 +100,18 @@ class Market:
         except Exception:
             log.exception("fault", operation=op.name, request_id=approach.request_id)
             answer = self.refuse(InternalError("something went wrong on our side"), approach)
-        self._note(op, answer, approach, caller)
-        return answer if quota is None else answer.with_quota(quota)
+        self._note(op, answer, approach, caller, began)
+        return answer.told_to(None if caller is None else caller.agent_id, quota)
 
     def refuse(self, error: MarketError, approach: Approach) -> Answer:
-        """An error in the contract's shape; also for what a surface refuses before it knows the operation."""
+        """Return an error as an Answer; surfaces also use it before they know the operation."""
         record = error.record(approach.request_id, self.house.docs_url)
         return Answer(error.status, encode({"error": record}), record, error)
 
     async def stream(
         self, op: Operation, given: Given, approach: Approach, *, headless: bool = False
     ) -> AsyncGenerator[Any, None] | Answer:
-        """Open a streaming operation: its records as they come, or the Answer that refuses it.
-
-        `headless`, for a HEAD: a document is then not begun, so nothing of it is read or counted.
-        """
+        """Open a streaming operation; return its records or a refusal (`headless`: no document)."""
         caller: Caller | None = None
         try:
             caller, quota = await self._admit(op, approach)
@@ -125,22 +130,17 @@ class Market:
         approach = approach.without_keys() if op.auth == "signed" else approach
         caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         authorise(op, caller, self.house)
+        refuse_on_low_disk(op, approach, self.pulse)
         if caller.proof is not None:
             await refuse_used(self.store, caller, self.world.clock.now())
-        self.touches.note(caller, self.world.clock.now())
+        await self.touches.see(self.store, caller, self.world.clock.now())
         if not self.house.limits.enforced:
             return caller, None
         return caller, await self._count(op, caller)
 
     async def _count(self, op: Operation, caller: Caller) -> Quota:
         rate = op.rate if op.paid_rate is None or caller.approach.payment is None else op.paid_rate
-        allowance = self._allowance(rate)
-        holder = caller.agent_id if allowance.per_agent else caller.key_id or caller.agent_id
-        bucket = holder or bucket_of(caller.approach.ip)
-        if not allowance.shared:
-            return self.windows.take(rate, allowance, bucket, self.world.clock.monotonic())
-        now = self.world.clock.now()
-        return await self.store.write(lambda tx: take_shared(tx, rate, allowance, bucket, now), "count")
+        return await self.counting.of_caller(rate, self._allowance(rate), caller)
 
     def _allowance(self, rate: Rate) -> Allowance:
         if rate is Rate.REGISTER:
@@ -148,51 +148,57 @@ class Market:
         return ALLOWANCES[rate]
 
     def refuse_stranger(self, error: MarketError, approach: Approach) -> Answer:
-        """Refuse a call that was not admitted; it counts against its address, which beyond its window hears only that."""
+        """Refuse an unauthenticated call and count it by address; over the rate limit with 429."""
         if not self.house.limits.enforced:
             return self.refuse(error, approach)
-        now = self.world.clock.monotonic()
-        quota = self.windows.take(Rate.STRANGERS, ALLOWANCES[Rate.STRANGERS], bucket_of(approach.ip), now)
+        quota = self.counting.of_address(Rate.STRANGERS, approach.ip)
         return self.refuse(too_many(quota) or error, approach).with_quota(quota)
 
     async def visitor(self, approach: Approach) -> Caller:
-        """Who asks for what is no operation but is shown to some only."""
+        """Return the caller of a page that is no operation but is shown to some callers only."""
         caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         await self._use(caller)
         return caller
 
     async def knock(self, approach: Approach) -> Answer | None:
-        """Count a request that calls no operation, such as a list of tools; the Answer that refuses it beyond its window."""
+        """Count a request that calls no operation, such as tools/list; return a 429 Answer or None."""
         if not self.house.limits.enforced:
             return None
-        bucket = await self._holder(approach) or bucket_of(approach.ip)
-        quota = self.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, self.world.clock.monotonic())
-        error = too_many(quota)
-        return None if error is None else self.refuse(error, approach).with_quota(quota)
+        caller = await self._known(approach)
+        if caller is None:
+            return self._beyond(self.counting.of_address(Rate.KNOCKS, approach.ip), approach)
+        return self._beyond(await self.counting.of_caller(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], caller), approach)
+
+    def read_document(self, approach: Approach) -> Answer | None:
+        """Count a request for a document against its address; return a 429 Answer or None."""
+        if not self.house.limits.enforced:
+            return None
+        return self._beyond(self.counting.of_address(Rate.KNOCKS, approach.ip), approach)
 
     async def unread(self, approach: Approach, body_bytes: int) -> Answer | None:
-        """The refusal of a large body before it is read, for who shows no key that holds and has used up its address's window."""
+        """Refuse a large body unread if the caller is unknown and its address over the rate limit."""
         if body_bytes <= READ_FOR_ALL or not self.house.limits.enforced:
             return None
-        now, bucket = self.world.clock.monotonic(), bucket_of(approach.ip)
-        spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
-        rate = next(spent, None)
-        if rate is None or await self._holder(approach) is not None:
+        rate = self.counting.spent_by(approach.ip)
+        if rate is None or await self._known(approach) is not None:
             return None
-        quota = self.windows.take(rate, ALLOWANCES[rate], bucket, now)
+        return self._beyond(self.counting.of_address(rate, approach.ip), approach)
+
+    def _beyond(self, quota: Quota, approach: Approach) -> Answer | None:
+        """Return the refusal of a request over its rate limit; None within the limit."""
         error = too_many(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
 
-    async def _holder(self, approach: Approach) -> str | None:
-        """The key, or else the agent, whose calls these are; None for who shows nothing that holds."""
+    async def _known(self, approach: Approach) -> Caller | None:
+        """Identify a caller by a valid credential; return None without one."""
         try:
             caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         except (MarketError, StorageError):
             return None
-        return caller.key_id or caller.agent_id
+        return None if caller.agent_id is None else caller
 
     async def gate(self, approach: Approach) -> Answer | None:
-        """The refusal of who shows no credential that holds, for what is closed to strangers; None for anybody else."""
+        """Return the refusal of an unauthenticated caller; None for an authenticated one."""
         try:
             caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
             await refuse_used(self.store, caller, self.world.clock.now())
@@ -205,7 +211,7 @@ class Market:
         return None
 
     async def _farewell(self, op: Operation, given: Given, approach: Approach, key: str, refused: Answer) -> Answer:
-        """The answer kept for a call that ended the key it came with, when that very call is repeated; else the refusal."""
+        """Replay the stored answer of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
             caller = await former_caller(approach, self.store, self.shelf, self.house, self.world.clock)
             if caller is None:
@@ -222,14 +228,14 @@ class Market:
         return refused
 
     async def _use(self, caller: Caller) -> None:
-        """Use up the signature of a call that has no unit of work of its own to do it in."""
+        """Record the signature of a call without a unit of work as used."""
         if caller.proof is not None and caller.proof.use is not None:
             await self.store.write(partial(use_up, caller=caller, now=self.world.clock.now()), "use a signature")
 
     async def _use_all_the_same(self, caller: Caller | None, error: MarketError) -> None:
-        """A call that was refused has used its signature too, unless the very same request may be sent again."""
+        """Record the signature of a refused call as used, unless the same request may be sent again."""
         if caller is not None and not error.retryable:
-            with suppress(MarketError, StorageError):  # it is refused already
+            with suppress(MarketError, StorageError):  # the call is already refused
                 await self._use(caller)
 
     def _arguments(self, op: Operation, given: Given) -> Arguments:
@@ -260,14 +266,14 @@ class Market:
             raise
         if not waits or answer.refused or answer.rehearsed:
             return answer
-        with suppress(MarketError, StorageError):  # what was written stands, whatever becomes of the wait
+        with suppress(MarketError, StorageError):  # the write is committed, even if the wait fails
             assert op.follow is not None
             later = partial(op.follow, answered=orjson.loads(answer.body))
             return replace(await self._waited(op, arguments, outside, later), replayed=answer.replayed)
         return answer
 
     async def _written(self, op: Operation, arguments: Arguments, outside: Outside, key: str | None) -> Answer:
-        """The answer of one unit of work, or the one that is kept of the same call."""
+        """Return the answer of one unit of work, or the stored answer of the same call."""
         caller = outside.caller
         rehearsing = caller.approach.dry_run and not op.safe
         repeat = None if rehearsing else repeat_of(op, arguments, caller, outside.env, key)
@@ -293,7 +299,7 @@ class Market:
         raise AssertionError("a dry run was committed")
 
     async def _waited(self, op: Operation, arguments: Arguments, outside: Outside, run: Run) -> Answer:
-        """What `run` reads once there is something to say, or the time is up."""
+        """Return what `run` reads once there is something new, or when the time is up."""
         look = lambda now: self.store.look(lambda tx: run(self._context(tx, now), arguments))  # noqa: E731 - reads as what it is
         again = partial(self.outside, arguments, outside.caller)
         return self._answer(op, await wait(op, arguments, outside, look, again), outside.caller.approach)
@@ -312,16 +318,18 @@ class Market:
         kept = repeat and recall(tx, repeat, outside.now)
         if kept:
             return kept
-        answer = self._answer(op, op.run(self._context(tx, outside), arguments, *found), outside.caller.approach)
+        ctx = self._context(tx, outside)
+        answer = self._answer(op, op.run(ctx, arguments, *found), outside.caller.approach)
         if repeat and answer.error is None:
             keep(tx, repeat, answer, outside.now, self.world.dice)
+        refuse_overfull(ctx)
         return answer
 
     def _answer(self, op: Operation, record: Any, approach: Approach) -> Answer:
-        """A record as an answer. A returned error refuses like a raised one, but what was written is kept."""
+        """Return a record as an answer; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
             return self._refused(op, record, approach)
-        record = without_secrets(record) if approach.dry_run and op.shows_secrets else record
+        record = without_secrets(record) if approach.dry_run and not op.safe else record
         asks: type[MarketError] | None = getattr(record, "asks", None)
         if asks is None:
             return Answer(op.status, encode(record))
@@ -334,7 +342,7 @@ class Market:
         return self.refuse(error, approach)
 
     def outside(self, arguments: Arguments, caller: Caller) -> Outside:
-        """What a call of this caller may ask while no unit of work is open."""
+        """Return what this caller's call may use while no unit of work is open."""
         env = arguments.__dict__.get("env") or caller.env or Env.LIVE
         now = self.world.clock.now()
         return Outside(
@@ -356,7 +364,7 @@ class Market:
     def _context(self, tx: Tx, outside: Outside) -> Context:
         return Context(tx, self.world, self.house, outside.caller, outside.env, outside.now, self.operations)
 
-    def _note(self, op: Operation, answer: Answer, approach: Approach, caller: Caller | None) -> None:
+    def _note(self, op: Operation, answer: Answer, approach: Approach, caller: Caller | None, began: float) -> None:
         if op.safe and not answer.refused and not self.notes.admit(self.world.clock.monotonic()):
             return
         log.info(
@@ -364,6 +372,7 @@ class Market:
             operation=op.name,
             surface=approach.surface,
             status=answer.status,
+            ms=round((self.world.clock.monotonic() - began) * 1000),
             code=answer.error and answer.error["code"],
             request_id=approach.request_id,
             agent_id=caller and caller.agent_id,
@@ -375,14 +384,6 @@ class Market:
 async def _nothing() -> AsyncGenerator[Any, None]:
     return
     yield
-
-
-def busy(error: StorageError) -> MarketError:
-    if isinstance(error, TooSlow):
-        return TooBusy(
-            "this read took too long", hint="Narrow it with more filters or fewer words.", retry_after_seconds=1
-        )
-    return TooBusy("the database is busy or does not answer", retry_after_seconds=2)
 
 
 COMMON: tuple[type[MarketError], ...] = (

@@ -1,4 +1,4 @@
-"""The doorbell: wakes the streams of whoever was told something by a commit. A hint; rows are the truth."""
+"""Wakes open streams: a commit rings for the agents it notified. It is only a hint; the rows decide."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -12,17 +12,20 @@ CLOSE_ONE = "Close a stream of one of the agent's keys, or poll with list_events
 
 
 class Ear:
-    """One stream's: whether its agent was told something since it last listened."""
+    """One stream's signal: set if its agent was notified since the stream last listened."""
 
     def __init__(self) -> None:
         self.rung = asyncio.Event()
 
     def listen(self) -> None:
-        """From now on: called before the rows are read, so that nothing told meanwhile is missed."""
+        """Reset the signal.
+
+        Call it before reading rows, so that no notification in between is missed.
+        """
         self.rung.clear()
 
     async def hears(self, seconds: float) -> bool:
-        """Whether it rings within `seconds`, or has rung already."""
+        """Wait at most `seconds` for the signal; return whether it is set."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.rung.wait()
@@ -30,7 +33,7 @@ class Ear:
 
 
 class Doorbell:
-    """Rung by the store, in every process."""
+    """The open streams of this process, rung by the store."""
 
     def __init__(self, store: Store) -> None:
         self.closed = False
@@ -46,15 +49,16 @@ class Doorbell:
                 ear.rung.set()
 
     def close(self) -> None:
-        """The process is about to stop: streams end now, and clients resume elsewhere."""
+        """End all streams, because the process is about to stop; clients resume elsewhere."""
         self.closed = True
         self.ring(EVERYBODY)
 
     @contextmanager
     def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Ear]:
-        """Hold one of a key's and of its agent's places for open streams; RateLimited when all of either are taken.
+        """Count one open stream of a key and of its agent, and yield its signal.
 
-        Each stream reads by itself what its agent is told, so that many keys would make one event cost many reads.
+        Raises RateLimited if the key or the agent has too many. The agent's total is limited too, because each
+        stream reads each event separately.
         """
         if self.streams[key] >= most:
             raise RateLimited(f"this key has {most} streams open", retry_after_seconds=5)

@@ -1,4 +1,4 @@
-"""Logging in: an API key, or an assertion signed with the agent's own key, becomes an access token for an hour (RFC 6749, 4.4)."""
+"""OAuth client credentials (RFC 6749, 4.4): an API key or a signed assertion is exchanged for an access token."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,8 +7,9 @@ from hashlib import sha256
 
 from storage.tables import AgentRow, AgentStatus
 from storage.unit import StorageError, Tx
+from tools.answers import busy
 from tools.context import Approach, Caller
-from tools.dispatch import Market, busy
+from tools.dispatch import Market
 from tools.identity import key_facts
 from tools.ports import Env
 from tools.rates import ALLOWANCES, Quota, Rate, take_shared, too_many
@@ -23,7 +24,7 @@ NOT_YOURS = "client_id names no active agent here, or the credential is not this
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A token request, read. It carries a secret or an assertion, never both."""
+    """A parsed token request. It has a secret or an assertion, never both."""
 
     client_id: str | None
     secret: str | None = field(repr=False)
@@ -34,7 +35,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """An access token and what it opens."""
+    """An issued access token and its scope."""
 
     token: str = field(repr=False)
     seconds: int
@@ -45,20 +46,23 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who has proven to be whom."""
+    """An authenticated OAuth client."""
 
     agent_id: str
     key_id: str | None
-    env: Env | None  # the API key's; None: the agent's own key is of both
+    env: Env | None  # the API key's; None: the agent's own key is valid in both
     scopes: tuple[str, ...]
-    ends_at: datetime | None  # of the API key
-    public_key: str | None  # that signed the assertion
-    use: str | None  # of the assertion, which counts once
+    ends_at: datetime | None  # when the API key expires
+    public_key: str | None  # of the agent, if it signed an assertion
+    use: str | None  # hash of the assertion's jti, which may be used once
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the unit of work found: the count, and the agent's epoch unless something stands against it."""
+    """The result of a login's unit of work: the count, and the agent's auth epoch or None.
+
+    Without an epoch the login is refused because of `why`.
+    """
 
     quota: Quota | None
     epoch: int | None
@@ -66,7 +70,10 @@ class Entry:
 
 
 async def grant(market: Market, login: Login, approach: Approach) -> Granted:
-    """A token for who asks; raises OAuthRefusal, RateLimited beyond the agent's window, and TooBusy."""
+    """Issue an access token.
+
+    Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
+    """
     try:
         return await _grant(market, login, approach)
     except StorageError as error:
@@ -89,7 +96,7 @@ async def _grant(market: Market, login: Login, approach: Approach) -> Granted:
     if client.ends_at is not None:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
-    market.touches.note(Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
+    await market.touches.see(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
     return Granted(
         token=write_token(token_key(market.house.pepper), token),
         seconds=ends - int(now.timestamp()),
@@ -150,9 +157,16 @@ async def _agent_of(market: Market, client_id: str) -> str | None:
 
 
 def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
-    """Count the login and use the assertion up. It raises nothing: a count is kept whatever follows."""
+    """Count the login and use up the assertion.
+
+    It raises nothing, because the count must be committed even if the login is refused.
+    """
     bucket = client.key_id or client.agent_id
-    quota = take_shared(tx, Rate.OAUTH, ALLOWANCES[Rate.OAUTH], bucket, now) if counted else None
+    allowance = ALLOWANCES[Rate.OAUTH]
+    quota = take_shared(tx, Rate.OAUTH, allowance, bucket, now) if counted else None
+    if quota is not None and quota.remaining >= 0:
+        together = take_shared(tx, Rate.OAUTH, allowance.of_agent, f"{client.agent_id} logins", now)
+        quota = min(quota, together, key=lambda one: one.remaining)
     if quota is not None and quota.remaining < 0:
         return Entry(quota, None)
     row = tx.get(AgentRow, client.agent_id)

@@ -1,9 +1,13 @@
-"""What the operator has set: the brand, the networks, the windows and the keys derived from the pepper."""
+"""The operator's settings as operations see them: brand, networks, deadlines and limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from tools.ports import Env
+from tools.rules.impersonation import COMMON_BRAND
+
+PRODUCT = "Emporion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +26,12 @@ class Network:
     facilitator_url: str | None
     rpc_hint: str
     identity_registry: str  # ERC-8004, EIP-55
+    own_chain: bool = False  # the sandbox's chain: its node gives money and gas to any wallet
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Seconds agents have, per environment."""
+    """Deadlines in one environment, in seconds."""
 
     review_seconds: int
     payment_seconds: int
@@ -36,9 +41,10 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Caps that keep one agent from taking everything."""
+    """Limits per agent, key or address."""
 
     registrations_per_hour: int = 20
+    faucet_claims_per_address: int = 3
     active_listings: int = 50
     kept_listings: int = 500  # active or paused
     unfinished_jobs: int = 100
@@ -47,15 +53,16 @@ class Limits:
     streams_per_key: int = 5
     streams_per_agent: int = 20
     webhooks: int = 10
-    webhooks_per_task: int = 5  # of each party
+    webhooks_per_task: int = 5  # for each party
     usable_keys: int = 100
+    storage_bytes: int = 256 * 2**20  # per agent and environment; well-paid jobs do not count
     former_handles: int = 10
     enforced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Settings as the operations see them. `brand` stands in every signed string."""
+    """The operator's settings as operations see them. `brand` is part of every signed string."""
 
     brand: str
     base_url: str
@@ -64,9 +71,18 @@ class House:
     networks: Mapping[Env, Network]
     windows: Mapping[Env, Windows]
     limits: Limits
-    other_urls: tuple[str, ...] = ()  # further spellings of base_url that signed requests may name
+    other_urls: tuple[str, ...] = ()  # further URLs of this market that signed requests may name
+    operator_webhook: str | None = None  # is notified of disputes that the operator has to decide
     operator_secret: str | None = field(default=None, repr=False)  # None: the operator's routes are closed
-    allow_private_networks: bool = False  # whether webhooks may lead to loopback and private networks
+    evaluator_min_age: timedelta = (
+        timedelta()
+    )  # minimum age of a live evaluator's first counted payment; zero: no minimum
+    allow_private_networks: bool = False  # whether webhooks may point to loopback and private networks
+
+    @property
+    def title(self) -> str:
+        """The displayed name: the brand, or the product's name if the operator set none."""
+        return PRODUCT if self.brand == COMMON_BRAND else self.brand
 
     @property
     def urls(self) -> tuple[str, ...]:

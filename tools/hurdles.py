@@ -1,4 +1,4 @@
-"""What else stands in the way of a call that was refused: its other checks are made too, so that one answer tells all of it."""
+"""Further errors of a refused call: its other checks run too, so that one answer lists all failures."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,10 +13,10 @@ Checks = Callable[[Tx], Iterable[Callable[[], object]]]
 
 
 async def name_others(store: Store, checks: Checks, error: MarketError) -> None:
-    """Put beside a refusal those of the other checks, without what it tells already."""
+    """Add the errors of the other checks to a refusal, without duplicates."""
     try:
         found = await store.look(lambda tx: _failing(checks(tx)))
-    except MarketError:  # what the call is about is not the caller's
+    except MarketError:  # the caller may not see what the call is about
         return
     except StorageError as outage:
         log.warning("storage", error=type(outage).__name__)

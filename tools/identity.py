@@ -1,6 +1,7 @@
-"""Who calls: an API key, or a token given for one, is looked up by its keyed hash, in memory first, and believed only while its rows say so.
+"""Authentication and authorisation: identifies a caller by API key, access token or signed request.
 
-A key that is sent decides; a signature beside it adds nothing and is not read.
+An API key is looked up by its keyed hash, in the cache first, and is valid only while its rows say so. If a key is
+sent, a signature beside it is not read.
 """
 
 from hmac import compare_digest
@@ -28,7 +29,10 @@ BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
 async def identify(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller:
-    """The caller behind an approach. Bad credentials are refused everywhere, also where none are needed."""
+    """Identify the caller of an approach.
+
+    Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
+    """
     if approach.credential and approach.argument_key and approach.credential != approach.argument_key:
         raise InvalidRequest(
             "this connection carries a key already",
@@ -57,7 +61,7 @@ async def _keyholder(secret: str, approach: Approach, store: Store, shelf: Shelf
 
 
 def _check_digest(approach: Approach) -> None:
-    """A body that is not the one its Content-Digest names is refused whoever sent it (RFC 9530)."""
+    """Refuse a body that does not match its Content-Digest, whatever the caller (RFC 9530)."""
     fault = None if approach.request is None else digest_fault(approach.request)
     if fault is not None:
         raise InvalidRequest(
@@ -66,7 +70,7 @@ def _check_digest(approach: Approach) -> None:
 
 
 async def still_opens(caller: Caller, store: Store, shelf: Shelf, house: House, clock: Clock) -> bool:
-    """Whether the credential still lets its caller in: for what goes on after its call was admitted."""
+    """Check whether the credential is still valid, for work that goes on after admission."""
     if caller.proof is not None:
         row = await store.look(lambda tx: tx.get(AgentRow, caller.agent))
         return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
@@ -78,7 +82,10 @@ async def still_opens(caller: Caller, store: Store, shelf: Shelf, house: House, 
 
 
 async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller | None:
-    """Whose key or signature this is or was, whether or not it still opens anything; None for no key or an unknown one."""
+    """Return the caller of a key, token or signature, even if it is no longer valid.
+
+    None without a key or with an unknown one.
+    """
     secret = approach.credential or approach.argument_key
     if secret is None and not approach.keyless:
         return await signer_of(approach, store, house, clock, former=True)
@@ -89,7 +96,10 @@ async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: H
 
 
 def authorise(op: Operation, caller: Caller, house: House) -> None:
-    """Refuse callers the operation is not for."""
+    """Refuse a caller that may not call the operation.
+
+    Raises Unauthenticated and Forbidden.
+    """
     if op.auth == "admin":
         need_operator(caller.approach, house)
     if op.auth == "key" and caller.agent_id is None:
@@ -110,7 +120,7 @@ def need_scope(caller: Caller, *scopes: str) -> None:
 
 
 def need_operator(approach: Approach, house: House) -> None:
-    """Refuse whoever does not know the operator's secret; everybody where none is set."""
+    """Refuse a caller without the operator's secret; refuse every caller if no secret is set."""
     if house.operator_secret is None:
         raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")
     given = (approach.admin_token or "").encode()
@@ -119,7 +129,7 @@ def need_operator(approach: Approach, house: House) -> None:
 
 
 async def key_facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyFacts | None:
-    """What an API key opens, or opened; None for what never was one."""
+    """Return what an API key may do, or could do before; None if it never existed."""
     if not API_KEY.fullmatch(secret):
         return None
     hashed = key_hash(pepper, secret)

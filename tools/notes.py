@@ -1,16 +1,19 @@
-"""Which calls get a line in the log: each that writes or is refused, and some of the reads that went well."""
+"""Log sampling: every write and every refusal is logged, but only some successful reads."""
 
 READ_LINES = 50  # a second
 
 
 class Notes:
-    """How many reads that went well get a line in the log; the others are counted. A line costs a fifth of a read."""
+    """Limits the log lines of successful reads and counts the others.
+
+    Writing a line takes about 20 % as long as a read.
+    """
 
     def __init__(self) -> None:
         self.second, self.taken, self.left_out = -1, 0, 0
 
     def admit(self, now_seconds: float) -> bool:
-        """Whether there is a line left in this second."""
+        """Check whether there is a line left in this second."""
         second = int(now_seconds)
         if second != self.second:
             self.second, self.taken = second, 0
@@ -21,6 +24,6 @@ class Notes:
         return True
 
     def unsaid(self) -> int:
-        """How many were left out since the line before."""
+        """Return how many reads were left out since the last line, and reset the count."""
         count, self.left_out = self.left_out, 0
         return count

@@ -1,4 +1,4 @@
-"""The outside world as the market sees it: small protocols, bundled as World. Real adapters stand in server/world."""
+"""The outside world as the market sees it: small protocols, bundled as World. Real adapters are in server/world."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +18,22 @@ class Env(StrEnum):
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The time, aware, in UTC."""
+        """Return the time in UTC, timezone-aware."""
 
     def monotonic(self) -> float:
-        """Seconds that only go forward; for windows and ages."""
+        """Return seconds that only increase, for time windows and ages."""
 
 
 class Dice(Protocol):
     def roll(self, count: int) -> bytes:
-        """That many unpredictable bytes."""
+        """Return `count` unpredictable bytes."""
 
 
 class Chain(Protocol):
-    """Read-only JSON-RPC. Answers are hostile until judged. Raises ChainDown when the node gives none."""
+    """Read-only JSON-RPC of a chain.
+
+    Answers are untrusted until checked. Raises ChainDown if the node does not answer.
+    """
 
     @property
     def chain_id(self) -> int: ...
@@ -38,18 +41,25 @@ class Chain(Protocol):
     def last_head(self) -> tuple[int, float] | None:
         """The newest block number seen and the monotonic second it was seen at."""
 
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        """The newest block's time in Unix seconds, and the monotonic second it was read at."""
+
     async def receipt(self, transaction: str) -> object: ...
     async def head(self) -> int: ...
     async def block(self, number: int) -> object: ...
     async def whole_block(self, number: int) -> object:
-        """The block with its transactions."""
+        """Return the block with its transactions."""
 
     async def call(self, to: str, data: str) -> str | None:
-        """The answer of a contract, or None where it reverted."""
+        """Return the answer of a contract; None if the call reverted."""
 
 
 class Signer(Protocol):
-    """The platform's Ed25519 key. It signs receipts, attestations, webhooks and the agent card; nothing that logs in."""
+    """The platform's Ed25519 key.
+
+    It signs receipts, attestations, webhooks and the agent card; it is not used to log in.
+    """
 
     @property
     def public_key(self) -> bytes: ...
@@ -66,14 +76,14 @@ class Screening:
 
 class Sanctions(Protocol):
     def names(self, address: str) -> bool:
-        """Whether a loaded list names this address (any case). False while no list is loaded."""
+        """Check whether a loaded list names this address (any case); False while none is loaded."""
 
     def state(self) -> Screening | None:
-        """None while no list is loaded."""
+        """Return the state of the lists; None while none is loaded."""
 
 
 class CheckTooLong(Exception):
-    """The document could not be checked in its time."""
+    """The document could not be checked within the time limit."""
 
 
 class ChecksBusy(Exception):
@@ -84,46 +94,57 @@ class Checks(Protocol):
     """Checks of documents that may take long, in a process that can be stopped."""
 
     async def violations(self, schema: str, value: Any, *, by: str) -> Sequence[Violation]:
-        """What is wrong with a document of agent `by`. Raises CheckTooLong, and ChecksBusy where too many of `by` wait."""
+        """Return how a document of agent `by` violates a schema.
+
+        Raises CheckTooLong, and ChecksBusy if too many checks of `by` are waiting.
+        """
 
     async def unkept(self, rules: str, output: Any, *, by: str) -> Sequence[tuple[str, str]]:
-        """The name of each acceptance rule that an output does not keep, with why; raises the same."""
+        """Return the name of each acceptance rule that an output breaks, with the reason.
+
+        Raises CheckTooLong and ChecksBusy.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an outside server answered to a POST. Its body is nobody's business here."""
+    """An outside server's answer to a POST, without the body."""
 
     status: int
-    retry_after: str | None = None  # the header, as it came
+    retry_after: str | None = None  # the header's value, unparsed
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an outside server answered to a GET: its status, and its body as it was sent."""
+    """An outside server's answer to a GET: its status and its body, unparsed."""
 
     status: int
     body: bytes
 
 
 class Web(Protocol):
-    """Requests to places that agents chose. Each is guarded: what a name resolves to is checked, and that address dialled."""
+    """HTTP requests to URLs that agents chose.
+
+    Each is guarded: the resolved address is checked, and that same address is dialled.
+    """
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
-        """POST for an agent and wait at most 10 seconds for the answer's head; follows no redirect. Unreached where none came.
+        """POST for agent `by` and wait at most 10 seconds for the response's head.
 
-        NotTried where as many names as may are being looked up: for this agent, or for all.
+        Follows no redirect. Raises Unreached if there was no response, and NotTried if too many names are being
+        looked up, for this agent or for all.
         """
 
     async def get(self, url: str, by: str) -> Fetched:
-        """GET for an agent, at most 10 seconds and 64 KB in all; follows no redirect, takes nothing compressed.
+        """GET for agent `by`, at most 10 seconds and 64 KB in all.
 
-        Unreached where there was no such answer, NotTried as above.
+        Follows no redirect and accepts no compression. Raises Unreached if there was no such response, and
+        NotTried like `post`.
         """
 
 
 class Unanswered(Exception):
-    """A name could not be asked for, or nothing usable was answered. `reason` is one word that agents may read."""
+    """A DNS query failed or had no usable answer. `reason` is one word that agents may read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -131,38 +152,73 @@ class Unanswered(Exception):
 
 
 class Dns(Protocol):
-    """Questions to the operator's name server. Answers are whatever the owner of a zone says."""
+    """Queries to the operator's name server. The owner of a zone controls the answers."""
 
     async def texts(self, name: str) -> list[bytes]:
-        """The TXT records of a name, the strings of each joined: none where it has none, at most 4 KB. Unanswered."""
+        """Return the TXT records of a name, each with its strings joined; at most 4 KB.
+
+        Empty if the name has none. Raises Unanswered.
+        """
 
 
 class SettleNotSent(Exception):
-    """The facilitator never had the authorization: it may be handed over again."""
+    """The facilitator never received the authorization: it may be submitted again."""
 
 
 class SettleLost(Exception):
-    """What became of the authorization is not known: it may have been sent."""
+    """The outcome is unknown: the facilitator may have sent the authorization."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a facilitator said: the transaction it names, where it names one, and why it refused, where it did."""
+    """A facilitator's answer: the transaction it names, if any, and the reason if it refused."""
 
     transaction: str | None  # 0x and 64 hex, lower case
     refusal: str | None
 
 
 class Facilitator(Protocol):
-    """Sends signed authorizations. Its answers are hostile until the chain shows the same."""
+    """Sends signed authorizations to the chain.
+
+    Its answers are untrusted until the chain shows the same.
+    """
+
+    async def verify(self, body: Mapping[str, Any]) -> str | None:
+        """Return why the facilitator would refuse this payment now; None if it would take it.
+
+        Raises SettleNotSent and SettleLost.
+        """
 
     async def settle(self, body: Mapping[str, Any]) -> Settled:
-        """Raises SettleNotSent, SettleLost."""
+        """Submit the payment. Raises SettleNotSent and SettleLost."""
+
+
+class FaucetRefused(Exception):
+    """The faucet sent nothing."""
+
+
+class FaucetLost(Exception):
+    """The outcome is unknown: the faucet may have sent the money."""
+
+
+class Faucet(Protocol):
+    """Gives test money to any wallet.
+
+    A third party runs it, because the market holds no key of a chain.
+    """
+
+    @property
+    def gives_gas(self) -> bool: ...
+    async def give(self, address: str, amount: int) -> str:
+        """Send USDC (minor units), and gas if supported; return the hash of the transfer.
+
+        Raises FaucetRefused and FaucetLost.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything outside: one bundle, given once, replaced whole in tests."""
+    """Everything outside the process: one bundle, passed in once, replaced whole in tests."""
 
     clock: Clock
     dice: Dice
@@ -172,4 +228,5 @@ class World:
     checks: Checks
     web: Web
     dns: Dns
-    facilitators: Mapping[Env, Facilitator] = field(default_factory=dict)  # where the operator has named one
+    facilitators: Mapping[Env, Facilitator] = field(default_factory=dict)  # only environments with a configured one
+    faucet: Faucet | None = None  # for the test network

@@ -1,12 +1,14 @@
-"""Buying with one signed payment: the order in which a purchase goes on, one unit of work after the other.
+"""Purchases with one signed payment (x402): the steps of a purchase, each in its own unit of work.
 
-Work first; then the intent is committed, the facilitator is asked, its hash is committed, and the chain decides. Each part may be
-done by another process, and after any of them this one may be killed: the row says where to go on.
+The work comes first. Then the intent is committed, the facilitator is asked, the transaction hash it returns is
+committed, and the chain decides. Any process may do the next step, and a process may be killed after any of them,
+because the row says where to continue.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import orjson
 import structlog
@@ -24,10 +26,11 @@ from tools.errors import (
 )
 from tools.errors.purchases import SAME_AGAIN
 from tools.ports import Chain, Facilitator, SettleLost, SettleNotSent
-from tools.rules.purchases import End, Next, end_of, has_ended, is_over, next_of
+from tools.rules.purchases import End, Next, end_of, has_ended, is_over, is_to_be_noted, needs_its_client, next_of
 from tools.rules.transfers import MAX_BLOCK_TIME, ChainDown, Kind, Nonsense, Verdict, quantity
 from tools.rules.x402 import Authorization
 from tools.rules.x402payments import holding, uses
+from tools.steps.checking import forget
 from tools.steps.proving import ask, no_chain
 from tools.steps.purchases import (
     LEASE,
@@ -37,6 +40,7 @@ from tools.steps.purchases import (
     hand_over,
     keep,
     note,
+    note_asked,
     put_off,
     see_purchase,
     take_back,
@@ -44,18 +48,20 @@ from tools.steps.purchases import (
 )
 from tools.steps.terms import chain_terms
 
-TICK_SECONDS = 0.5  # between two looks at a purchase that another call has in hand, or at a block that is to come
-CALL_SECONDS = 160.0  # for which a call goes on with it: the work, the facilitator, the block
-CONFIRM_SECONDS = 80.0  # ... and of them for the block
-MOST_WAITING = 8  # calls that carry the same payment
+TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
+CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
+CONFIRM_SECONDS = 80.0  # the part of it spent on the block
+MOST_WAITING = 8  # concurrent calls with the same payment
 BLOCKS_AT_ONCE = 60
-SHOWN_SECONDS = 30.0  # in which the chain shows what a facilitator has sent, or its hash is doubted
+SHOWN_SECONDS = 30.0  # within which the chain must show a submitted transaction; after that its hash is dropped
+
+UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
 
 log = structlog.get_logger("emporion.purchases")
 
 
 async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
-    """Go on with a purchase until it has ended. A MarketError says what stands in the way, and whether to come again."""
+    """Process a purchase until it has ended, or raise why it cannot go on and whether to retry."""
     clock = place.world.clock
     seen = await _look(place, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
@@ -69,10 +75,10 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
                 case Next.TELL:
                     return seen.row
                 case Next.WAIT:
-                    _stay(place, seen.row)
+                    await _still_there(place, seen)
                     await ear.hears(TICK_SECONDS)
                 case Next.SETTLE:
-                    _stay(place, seen.row)
+                    stay(place, seen.row)
                     await _settle(place, seen)
                 case Next.FOLLOW:
                     await _follow(place, seen, CONFIRM_SECONDS, brought=True)
@@ -82,28 +88,50 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
 
 
 async def look_after(place: Outside, purchase_id: str) -> None:
-    """The same for a purchase that no call has in hand: what was handed over is followed up, what came to nothing is closed."""
+    """Process a purchase that no call is processing.
+
+    Submitted payments are followed up, failed purchases are closed, old ones are deleted.
+    """
     clock = place.world.clock
+    row = await place.store.look(lambda tx: tx.get(PurchaseRow, purchase_id))
+    if row is None or row.status in (PurchaseStatus.CHECKING, PurchaseStatus.CLOSED):
+        await place.store.write(lambda tx: forget(place, tx, purchase_id), "forget_purchase")
+        return
     seen = await _look(place, purchase_id)
     match next_of(seen.standing(clock.now()), clock.now()):
         case Next.CLOSE:
             await _close(place, seen)
         case Next.FOLLOW:
-            with suppress(MarketError):  # what stands in the way stands in the row, for who asks
+            with suppress(MarketError):  # the reason is stored in the row
                 await _follow(place, seen, patience=0.0, brought=False)
         case Next.WAIT | Next.SETTLE:
             await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
 
 
 def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
-    told = "nothing was charged yet" if row.status is PurchaseStatus.WORKING else "it may have been charged"
-    return X402AuthorizationInUse(f"{why}; {told}", job_id=row.job_id, retry_after_seconds=5)
+    told = "nothing was charged yet" if row.status in UNHANDED else "it may have been charged"
+    job: dict[str, Any] = {"job_id": row.job_id} if row.job_id else {}
+    return X402AuthorizationInUse(f"{why}; {told}", **job, retry_after_seconds=5)
 
 
-def _stay(place: Outside, row: PurchaseRow) -> None:
-    """Refuse to go on for a client that has hung up: what was not handed over is not settled behind its back."""
+async def _still_there(place: Outside, seen: SeenPurchase) -> None:
+    """Record regularly that the client is connected, and once more when it disconnects."""
+    now = place.world.clock.now()
+    standing = seen.standing(now)
+    if is_to_be_noted(standing, now) or (needs_its_client(standing) and has_gone(place)):
+        await place.store.write(lambda tx: note_asked(place, tx, seen.row.id), "note_purchase")
+    stay(place, seen.row)
+
+
+def has_gone(place: Outside) -> bool:
+    """Check whether the client has disconnected."""
     gone = place.caller.approach.gone
-    if place.bell.closed or (gone is not None and gone()):
+    return gone is not None and gone()
+
+
+def stay(place: Outside, row: PurchaseRow) -> None:
+    """Raise if the market stops or the client has gone; without the client nothing is submitted."""
+    if place.bell.closed or has_gone(place):
         raise in_use(row, "the market is stopping" if place.bell.closed else "the client has gone")
 
 
@@ -118,9 +146,9 @@ async def _close(place: Outside, seen: SeenPurchase) -> None:
 
 
 async def _settle(place: Outside, seen: SeenPurchase) -> None:
-    """Hand the payment over for the first time."""
-    await head_of(place)  # what cannot be read back is not handed over
-    _stay(place, seen.row)
+    """Submit the payment for the first time."""
+    await head_of(place)  # do not submit what could not be verified on the chain
+    stay(place, seen.row)
     mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id), "settle_purchase")
     if mine is not None:
         row = await _handed_over(place, mine, first=True)
@@ -128,9 +156,10 @@ async def _settle(place: Outside, seen: SeenPurchase) -> None:
 
 
 async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
-    """Find out what became of a payment that was handed over; hand it over again while it holds: the token takes it once.
+    """Find out what became of a submitted payment; resubmit it while it is valid.
 
-    One that was refused is handed over again only where it is `brought`: its client may have signed another since.
+    Resubmitting is safe, because the token accepts an authorization only once. A refused payment is resubmitted
+    only if the client sent it again (`brought`), because the client may have signed another since.
     """
     row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
     if row is None:
@@ -142,12 +171,12 @@ async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brough
 
 
 async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
-    """Ask the facilitator, and commit what it answers the moment it does."""
+    """Submit the payment to the facilitator and commit its answer at once."""
     found: dict[str, object]
     unsent = False
     try:
         async with _kept(place, row.id):
-            said = await _facilitator(place).settle(orjson.loads(row.settle_body))
+            said = await facilitator_of(place).settle(orjson.loads(row.settle_body))
         found = {"reason": said.refusal, "status": PurchaseStatus.REFUSED}
         if said.transaction is not None:
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
@@ -163,7 +192,10 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
 
 @asynccontextmanager
 async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
-    """Have it alone for as long as the facilitator takes; if this process is killed, not for longer than a lease."""
+    """Renew the lease of a purchase while the facilitator works.
+
+    If this process is killed, the lease expires.
+    """
 
     async def renew() -> None:
         while True:
@@ -181,7 +213,10 @@ async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
 
 
 async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
-    """Read it from the chain. Leaves it paid or closed; or says what it waits for, and lets go of it for the next call."""
+    """Read the outcome from the chain, so that the purchase ends as paid or closed.
+
+    If it is still open, raises the reason and releases the purchase for the next call.
+    """
     try:
         await _read(place, row, patience)
     except MarketError:
@@ -190,7 +225,7 @@ async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
 
 
 async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
-    """By its hash, or by its nonce."""
+    """Look the payment up by its transaction hash, or by its nonce if there is no hash."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
     if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
@@ -202,7 +237,11 @@ async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
 
 
 async def _verified(place: Outside, row: PurchaseRow, patience: float) -> PurchaseRow:
-    """A hash is a hint: paid is what the chain shows, of this very authorization."""
+    """Mark the purchase as paid if the chain shows exactly this payment.
+
+    The hash is only a hint: without such a payment it is dropped. Raises TransactionPending while confirmations are
+    missing.
+    """
     assert row.tx_hash is not None
     given, transaction = authorization_of(row), row.tx_hash
     verdict = await _confirmed(place, row, transaction, patience)
@@ -230,7 +269,7 @@ async def _verified(place: Outside, row: PurchaseRow, patience: float) -> Purcha
 
 
 async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
-    """What the chain shows of a hash: at once what is certain, else what it is once this is no longer worth waiting for."""
+    """Return the chain's verdict on a transaction once it is certain, or when the wait is over."""
     given, seen, clock = authorization_of(row), await _look(place, row.id), place.world.clock
     terms, began = chain_terms(place, seen.job, {given.payer}, {given.payee}), clock.monotonic()
     while True:
@@ -253,7 +292,10 @@ async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool
 
 
 async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
-    """Look through the blocks since it was handed over for one that holds its nonce; none, and it is over: not charged."""
+    """Search the blocks since the payment was submitted for its nonce.
+
+    If none holds it and none can any more, the purchase is closed as not charged.
+    """
     chain, given, now = _chain(place), authorization_of(row), place.world.clock.now()
     began = row.scanned_to
     try:
@@ -278,7 +320,7 @@ async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
 
 
 def _number_in(block: object, name: str, most: int) -> int:
-    """A number of a block, as a node told it; Nonsense for what is none."""
+    """Return a number of a block as a node reported it. Raises Nonsense if it is invalid."""
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
@@ -287,7 +329,7 @@ async def _noted(place: Outside, row: PurchaseRow, **found: object) -> PurchaseR
 
 
 def authorization_of(row: PurchaseRow) -> Authorization:
-    """What was signed."""
+    """Return the authorization that the client signed."""
     written = orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"]
     return Authorization(
         payer=written["from"],
@@ -300,7 +342,7 @@ def authorization_of(row: PurchaseRow) -> Authorization:
 
 
 def _unsettled(row: PurchaseRow) -> MarketError:
-    """What is said of a payment that nobody took yet."""
+    """Return the error of a payment that is not settled yet."""
     reason = row.reason or "the chain does not show it yet"
     if row.status is PurchaseStatus.WORKING:
         told = "nothing was charged, and the payment was not handed over"
@@ -327,7 +369,7 @@ def _no_chain() -> ChainUnavailable:
 
 
 async def head_of(place: Outside) -> int:
-    """The newest block: where the search for a payment begins."""
+    """Return the newest block number, where the search for a payment begins."""
     try:
         return await _chain(place).head()
     except ChainDown:
@@ -345,8 +387,12 @@ def _chain(place: Outside) -> Chain:
     return chain
 
 
-def _facilitator(place: Outside) -> Facilitator:
-    """The operator may have taken it away since: what was handed over before is followed up all the same."""
+def facilitator_of(place: Outside) -> Facilitator:
+    """Return the environment's facilitator.
+
+    Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments
+    are still followed up.
+    """
     facilitator = place.world.facilitators.get(place.env)
     if facilitator is None:
         raise SettleNotSent("none is configured")

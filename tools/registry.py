@@ -1,36 +1,38 @@
-"""The registry: one typed value per operation; every surface, document and generic test is derived from it."""
+"""The registry: one typed value per operation. Every surface, document and generic test is derived from it."""
 
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
 
 from tools.arguments import Arguments
-from tools.context import Outside, Surface
+from tools.context import Context, Outside, Surface
 from tools.deprecation import Deprecated
 from tools.errors import MarketError
 from tools.rates import Rate
 from tools.records import base
 
-Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: or a signature; signed: that alone
+Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: API key, token or signature; signed: signature only
 TOOLSETS = (
     "agents", "bounties", "buying", "disputes", "events", "jobs", "market", "memory", "messages", "payments", "schedules",
     "selling", "webhooks",
 )  # fmt: skip
-OPERATORS_TOOLSET = "operator"  # of no agent's
+OPERATORS_TOOLSET = "operator"  # not offered to agents
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
 Gather = Callable[[Outside, Any], Awaitable[Any]]
 Ready = Callable[[Any, Any], bool]
 Follow = Callable[..., Any]
+NextSteps = Callable[[Context, Any], list[base.Step]]
 Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
 EVERYWHERE = frozenset(Surface)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """One thing that can be done, once, for all surfaces."""
+    """One operation, declared once for all surfaces."""
 
     name: str
     method: str
@@ -38,35 +40,36 @@ class Operation:
     summary: str
     description: str
     input: type[Arguments]
-    output: tuple[type, ...]  # the record, or the records, it answers with
+    output: tuple[type, ...]  # the types of record it may return
     run: Run
     gather: Gather | None
-    hurdles: Hurdles | None  # its checks one by one: when it is refused, all that fail are told at once
-    ready: Ready | None  # of a call that may wait: whether there is something to say
-    follow: Follow | None  # of one that writes and then waits: what it has to say later, made from its first answer
+    hurdles: Hurdles | None  # its checks one by one, so that a refusal lists every failed one
+    ready: Ready | None  # for calls that may wait: whether the record is worth an answer
+    follow: Follow | None  # for write-then-wait operations: builds the later answer from the first one
     auth: Auth
     scopes: tuple[str, ...]  # a key needs one of them, or *
-    scopes_beside: tuple[str, ...]  # ... and each of these
-    action: str | None  # the word in available_actions
+    scopes_beside: tuple[str, ...]  # and all of these
+    action: str | None  # its name in available_actions
     errors: tuple[type[MarketError], ...]
     status: int
-    outside: bool  # runs as a coroutine outside a unit of work: a read from caches or scans
+    outside: bool  # runs as a coroutine without a unit of work: reads caches or scans
     safe: bool  # writes nothing
     destructive: bool
     idempotent: bool
     open_world: bool  # reads a chain or another outside system
-    shows_secrets: bool  # the answer holds secrets shown once
-    ends_key: bool  # the key it comes with may be revoked by it: a repeat is answered all the same
+    shows_secrets: bool  # the answer contains one-time secrets
+    ends_key: bool  # may revoke the caller's key; a retry still gets the stored answer
     streams: bool
-    document: type | None  # what a streamed answer is, written as JSON piece by piece; None: server-sent events
+    document: type | None  # the record type streamed as JSON in pieces; None: server-sent events
     rate: Rate
-    paid_rate: Rate | None  # of a call that comes with an x402 payment; None: nothing is sold so
-    whole_body: str | None  # the argument a REST body is as it stands; the others come in the query
+    ends_work: bool  # pays, delivers, judges or frees space: never refused because the disk is low
+    paid_rate: Rate | None  # rate limit of calls with an x402 payment; None: takes no payment
+    whole_body: str | None  # the argument that is the entire REST body; the others are query parameters
     toolset: str
-    kept_seconds: int  # how long anybody may keep the answer
+    kept_seconds: int  # how long a cache may keep the answer
     surfaces: frozenset[Surface]
     only_because: str  # why it is not on every surface
-    deprecated: Deprecated | None = None  # on its way out; None: it stays
+    deprecated: Deprecated | None = None  # None: not deprecated
     examples: tuple[dict[str, Any], ...] = field(default=())
 
     @property
@@ -82,7 +85,7 @@ CATALOGUE: dict[str, Operation] = {}
 
 
 class Declared(TypedDict, total=False):
-    """What may be said of an operation beside its function; what is left out is derived from the method."""
+    """Options of an operation; what is left out is derived from the method or has a default."""
 
     auth: Auth
     scope: str | tuple[str, ...]
@@ -92,6 +95,7 @@ class Declared(TypedDict, total=False):
     hurdles: Hurdles
     ready: Ready
     follow: Follow
+    next_steps: NextSteps  # makes the next steps of a record that has none of its own
     errors: tuple[type[MarketError], ...]
     status: int
     safe: bool
@@ -103,11 +107,12 @@ class Declared(TypedDict, total=False):
     streams: bool
     document: type
     rate: Rate
+    ends_work: bool
     paid_rate: Rate
     whole_body: str
     toolset: str
     kept_seconds: int
-    only_rest: str  # the reason why it is on REST alone
+    only_rest: str  # why it is on REST only
     deprecated: Deprecated
     examples: tuple[dict[str, Any], ...]
 
@@ -115,7 +120,7 @@ class Declared(TypedDict, total=False):
 def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
     """Register a function as an operation. `route` is "METHOD /path".
 
-    The function's docstring is what agents read: first line the summary, then when to use it, what it needs, what is next.
+    Agents read the function's docstring: first line the summary, then when to use it, what it needs, what is next.
     """
 
     def register(run: Run) -> Run:
@@ -128,7 +133,10 @@ def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
 
 
 def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]:
-    """An operation of one surface, which makes something of its own of what it answers: in no catalogue, called by no agent."""
+    """Make an operation outside the catalogue, which no agent calls directly.
+
+    One surface calls it and builds its own answer from the record.
+    """
     return lambda run: _made(route, run, said)
 
 
@@ -145,8 +153,8 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         summary=text.split("\n", 1)[0],
         description=text,
         input=_input_of(run, hints),
-        output=(said["document"],) if "document" in said else _records(hints["return"]),
-        run=run,
+        output=_output(said, hints["return"]),
+        run=_followed(run, said),
         gather=said.get("gather"),
         hurdles=said.get("hurdles"),
         ready=said.get("ready"),
@@ -167,6 +175,7 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
         streams=said.get("streams", False),
         document=said.get("document"),
         rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
+        ends_work=said.get("ends_work", False),
         paid_rate=said.get("paid_rate"),
         whole_body=said.get("whole_body"),
         toolset=said.get("toolset", "market"),
@@ -178,8 +187,22 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
     )
 
 
+def _followed(run: Run, said: Declared) -> Run:
+    """Return the function with its next steps added to the record that it answers."""
+    following = said.get("next_steps")
+    if following is None:
+        return run
+
+    @wraps(run)
+    def both(ctx: Context, *given: Any) -> Any:
+        record = run(ctx, *given)
+        return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
+
+    return both
+
+
 def _scopes(said: Declared, safe: bool) -> tuple[str, ...]:
-    """What was said; a read that needs a key needs `read`, what needs none needs no scope."""
+    """Return the declared scopes; by default `read` for a read that needs a key, otherwise none."""
     scope = said.get("scope", "read" if safe and said.get("auth", "key") == "key" else ())
     return (scope,) if isinstance(scope, str) else scope
 
@@ -197,6 +220,11 @@ def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
     if not (isinstance(model, type) and issubclass(model, Arguments)):
         raise TypeError(f"{run.__name__} takes (ctx, arguments, …) with arguments a subclass of Arguments")
     return model
+
+
+def _output(said: Declared, hint: Any) -> tuple[type, ...]:
+    found = (said["document"],) if "document" in said else _records(hint)
+    return tuple(map(base.with_steps, found)) if "next_steps" in said else found
 
 
 def _records(hint: Any) -> tuple[type, ...]:

@@ -1,4 +1,7 @@
-"""Dry runs: an operation runs whole, its answer is made, and then everything it wrote is undone. Secrets are left out of it."""
+"""Dry runs: an operation runs and its answer is made; then its unit of work is rolled back.
+
+The answer shows no secret, and nothing that only the real call may reveal: a dry run costs nothing and leaves no trace.
+"""
 
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -6,13 +9,13 @@ from typing import Any, get_type_hints
 
 from storage.unit import Tx
 from tools.answers import Answer
-from tools.records.base import SHOWN_ONCE
+from tools.records.base import REVEALED, SHOWN_ONCE
 
 NOT_MADE = "not made in a dry run"
 
 
 class Rehearsed(Exception):
-    """Ends the unit of work of a dry run, so that its store undoes it."""
+    """Raised to roll back the unit of work of a dry run; it carries the answer."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("a dry run")
@@ -24,12 +27,14 @@ def rehearse(tx: Tx, unit: Any) -> None:
 
 
 def without_secrets(record: Any) -> Any:
-    """The record with words in the place of what would be shown once."""
+    """Replace secrets by a placeholder, and leave out what only the real call may reveal."""
+    if isinstance(record, list):
+        return [without_secrets(one) for one in record]
     if not is_dataclass(record) or isinstance(record, type):
         return record
-    secret = secrets_of(type(record))
+    hidden = hidden_in(type(record))
     changed = {
-        one.name: NOT_MADE if one.name in secret else without_secrets(getattr(record, one.name))
+        one.name: hidden[one.name] if one.name in hidden else without_secrets(getattr(record, one.name))
         for one in fields(record)
         if one.init
     }
@@ -37,7 +42,9 @@ def without_secrets(record: Any) -> Any:
 
 
 @cache
-def secrets_of(kind: type) -> frozenset[str]:
-    """The fields of a record that hold what is shown once."""
+def hidden_in(kind: type) -> dict[str, str | None]:
+    """Return what a dry run shows in place of a record's hidden fields."""
     hints = get_type_hints(kind, include_extras=True)
-    return frozenset(name for name, hint in hints.items() if SHOWN_ONCE in getattr(hint, "__metadata__", ()))
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    secret = {name: NOT_MADE for name, found in marks.items() if SHOWN_ONCE in found}
+    return {name: None for name, found in marks.items() if REVEALED in found} | secret

@@ -1,4 +1,4 @@
-"""Searches: what registered agents looked for, noted in memory and written by a worker for the view of demand."""
+"""Search terms of registered agents, buffered in memory and written by a worker, for the demand statistics."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from storage.unit import Tx
 from tools.context import Outside
 from tools.rules.demand import MOST_TERMS_OF_CLIENT, client_of, term_of
 
-MOST_NOTED = 10_000  # between two writes; what comes beyond is no sign of demand either
+MOST_NOTED = 10_000  # different searches between two writes; further ones are dropped
 
 
 class Search(NamedTuple):
-    """What one client searched for on one day."""
+    """A term that one client searched for on one day."""
 
     env: str
     day: str
@@ -24,13 +24,13 @@ class Search(NamedTuple):
 
 
 class Searches:
-    """What is to be written; a crash loses at most the last seconds of it."""
+    """The buffered searches; a crash loses at most the last seconds."""
 
     def __init__(self) -> None:
         self.made, self.unmet = Counter[Search](), Counter[Search]()
 
     def note(self, outside: Outside, q: str | None, *, found: bool) -> None:
-        """Note a search with words by a registered agent; anonymous ones count nowhere."""
+        """Buffer a search with words by a registered agent; anonymous searches are not counted."""
         agent_id = outside.caller.agent_id
         term = term_of(q) if q and agent_id else None
         if term is None or agent_id is None:
@@ -42,14 +42,14 @@ class Searches:
             self.unmet[search] += not found
 
     def take(self) -> list[tuple[Search, int, int]]:
-        """What was noted, each with how often and how often in vain."""
+        """Empty the buffer; return each search with its count and its count without results."""
         made, unmet = self.made, self.unmet
         self.made, self.unmet = Counter(), Counter()
         return [(search, count, unmet[search]) for search, count in sorted(made.items())]
 
 
 def write_searches(tx: Tx, noted: Iterable[tuple[Search, int, int]]) -> None:
-    """Add what was noted to what is known; of one client and day at most so many terms."""
+    """Add buffered searches to the table, at most MOST_TERMS_OF_CLIENT per client and day."""
     for (env, day, client), group in groupby(noted, lambda one: one[0][:3]):
         room = MOST_TERMS_OF_CLIENT - (tx.one(terms_of_client, env=env, day=day, client=client) or 0)
         for search, count, in_vain in group:

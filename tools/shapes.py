@@ -1,4 +1,4 @@
-"""The JSON Schemas of an operation's arguments and of what it answers, as every surface publishes them."""
+"""JSON Schemas of an operation's arguments and answers, as every surface publishes them."""
 
 from functools import reduce
 from operator import or_
@@ -13,16 +13,19 @@ Schema = dict[str, Any]
 
 
 def input_schema(op: Operation) -> Schema:
-    """The arguments: one flat object, every argument a property, no composition at the root."""
+    """Return the schema of the arguments: one flat object without composition at the root."""
     schema = op.input.model_json_schema(schema_generator=_Untitled)
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("title", None)
-    schema.pop("description", None)  # the operation's own description says what it is for
+    schema.pop("description", None)  # the operation's own description is published instead
     return {"type": "object", "properties": {}, **schema}
 
 
 def output_schema(op: Operation) -> Schema:
-    """The record answered, an object at the root. Several records are told apart by their `object`."""
+    """Return the schema of the answer, an object.
+
+    Several records differ by their `object` field.
+    """
     if len(op.output) == 1:
         return _object(op, record_schema(op.output[0]))
     shared = record_schema(reduce(or_, op.output))
@@ -36,14 +39,17 @@ def output_schema(op: Operation) -> Schema:
 
 
 class _Untitled(GenerateJsonSchema):
-    """Without the titles pydantic makes of names: they say nothing new and cost a fifth of the bytes of tools/list."""
+    """A schema generator without pydantic's titles.
+
+    They repeat the names and take a fifth of the bytes of tools/list.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def _object(op: Operation, schema: Schema) -> Schema:
-    """The schema with an object at its root, where pydantic only points at a definition."""
+    """Return the schema with an object at its root, even if pydantic made it a reference."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
     if name:
         schema = {"$defs": schema["$defs"], **schema["$defs"][name]}

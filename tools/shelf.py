@@ -1,4 +1,4 @@
-"""The shelf: records read often, kept in memory in front of their rows and dropped by the commit that changes them."""
+"""Caches of frequently read records; the commit that changes a record drops its cache entry."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +7,12 @@ from storage.cache import Cache
 from storage.store import Store
 from tools.ports import Clock, Env
 
-MOST_BYTES = 64 * 1024 * 1024  # of listings: some 15,000 ordinary ones, a hundred of the largest
+MOST_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """What an API key opens. Kept by the hash of the key."""
+    """The facts about an API key, cached by the hash of the key."""
 
     key_id: str
     agent_id: str
@@ -24,17 +24,17 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True)
 class HolderFacts:
-    """What access tokens of an agent hang on. Kept by agent and API key."""
+    """The facts that an agent's access tokens depend on, cached by agent and API key."""
 
     agent_id: str
     active: bool
     epoch: int
-    key: KeyFacts | None  # the one a token was given for; None: there is none, or none of this agent
+    key: KeyFacts | None  # the key a token was issued for; None: none, or not of this agent
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A listing as JSON text, whole and as it stands in lists."""
+    """A listing as JSON text, in full and in the brief form of lists."""
 
     id: str
     env: Env
@@ -45,13 +45,15 @@ class Shown:
 
     @property
     def size(self) -> int:
-        """Bytes in memory, roughly."""
+        """Approximate bytes in memory."""
         return len(self.body) + len(self.brief) + 500
 
 
 class Shelf:
-    """The caches, by the names `Tx.forget` uses: key:<hash>, listing:<id>, seller:<id> for all of a seller's listings, and
-    holder:<id> for all that tokens of an agent hang on.
+    """The caches, by the names that `Tx.forget` uses.
+
+    Names: key:<hash>, listing:<id>, seller:<id> for all listings of a seller, and holder:<id> for everything the
+    tokens of an agent depend on.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:

@@ -1,7 +1,7 @@
-"""Who signed: a signature is held against the key of the agent it names, and opens one call.
+"""Signed requests: a signature is verified with the key of the agent it names, and is valid for one call.
 
-What it opened is a row of that call's own unit of work. The agent is read for every request: a key that was changed, or an
-agent that was suspended, is refused at once in every process.
+Its use is recorded in the call's own unit of work. The agent is read for every request, so that a changed key or a
+suspended agent is refused at once in every process.
 """
 
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ from tools.rules.signatures import (
     signed_by,
 )
 
-USES_KEPT = timedelta(seconds=2 * WINDOW_SECONDS)  # made at most a window ahead, good until a window after
+USES_KEPT = timedelta(seconds=2 * WINDOW_SECONDS)  # created at most one window ahead, valid until one window after
 NOT_SIGNED = "keyid names no active agent here, or its key did not sign this request"
 NEEDS_SIGNATURE = "this call needs a signed request: an API key does not do it"
 FORM = (
@@ -44,7 +44,10 @@ AGAIN = "Sign the request anew: another created, or a nonce. With the same Idemp
 
 
 async def signer_of(approach: Approach, store: Store, house: House, clock: Clock, *, former: bool = False) -> Caller:
-    """The agent whose key signed the request; Unauthenticated where none did. `former`: also one that is active no more."""
+    """Return the caller whose key signed the request.
+
+    With `former`, also an agent that is no longer active. Raises Unauthenticated if the signature is invalid.
+    """
     request = approach.request
     assert request is not None
     try:
@@ -61,7 +64,7 @@ async def signer_of(approach: Approach, store: Store, house: House, clock: Clock
 
 
 async def refuse_used(store: Store, caller: Caller, now: datetime) -> None:
-    """Refuse a signature that was used, before anything else is done for it."""
+    """Refuse a used signature before any other work is done."""
     proof = caller.proof
     if proof is None or proof.use is None:
         return
@@ -70,7 +73,10 @@ async def refuse_used(store: Store, caller: Caller, now: datetime) -> None:
 
 
 def use_up(tx: Tx, caller: Caller, now: datetime) -> None:
-    """Write down that the signature was used. Unauthenticated where it was before, or its key is no longer the agent's."""
+    """Record that the caller's signature was used.
+
+    Raises Unauthenticated if it was used before, or if its key is no longer the agent's.
+    """
     proof = caller.proof
     if proof is None:
         return
@@ -81,7 +87,7 @@ def use_up(tx: Tx, caller: Caller, now: datetime) -> None:
 
 
 def note_use(tx: Tx, caller: Caller, now: datetime) -> None:
-    """The same, whatever has become of the agent since."""
+    """Record the use of a signature, even if the agent's key or status has changed since."""
     proof = caller.proof
     if proof is None or proof.use is None:
         return
@@ -90,7 +96,7 @@ def note_use(tx: Tx, caller: Caller, now: datetime) -> None:
 
 
 def spend(tx: Tx, agent_id: str, use: str, now: datetime) -> bool:
-    """Write down that this was used, by the name of its use; False where it was before."""
+    """Record a use by its name; return False if it was used before."""
     old = tx.get(SignatureUseRow, agent_id, use)
     if old is None:
         tx.add(SignatureUseRow(agent_id=agent_id, use=use, used_at=now))
@@ -107,7 +113,7 @@ def _used(tx: Tx, agent_id: str, proof: Proof, now: datetime) -> bool:
 
 
 def agent_named(tx: Tx, keyid: str) -> AgentRow | None:
-    """The agent of an id, a handle or a did:key."""
+    """Return the agent with this id, handle or did:key."""
     if is_id("agt_", keyid):
         return tx.get(AgentRow, keyid)
     if not keyid.startswith("did:"):
@@ -124,7 +130,10 @@ def _signed(row: AgentRow, claim: Claim, request: HttpRequest, house: House) -> 
 
 
 def _mismatch(claim: Claim, request: HttpRequest, house: House) -> Unauthenticated:
-    """Alike for every keyid: the base can be made without knowing whose it is."""
+    """Return the error of a wrong signature.
+
+    It is the same for known and unknown keyids, because the base needs no agent.
+    """
     base = shown_base(claim, request, house.base_url)
     hint = f"Sign exactly these lines, with the key of the agent keyid names; nothing follows the last one:\n{base}"
     return _refused(NOT_SIGNED, "signature", hint, signature_base=base)

@@ -1,4 +1,4 @@
-"""Snapshots: answers that read much of the market, made once for everybody and shown for a while."""
+"""Caches answers that read much of the market; all callers share them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,14 @@ from typing import TypeVar, cast
 from tools.ports import Clock
 
 T = TypeVar("T")
-KEPT_SECONDS, REST = 60.0, 50  # at least so long; and so many times as long as it took to make
+KEPT_SECONDS, REST = 60.0, 50  # the longer one counts: KEPT_SECONDS, or REST times the computation's duration
 
 
 class Snapshots:
-    """Values by name, each with the second it is shown until. Of many that ask for one that is over, one makes it anew."""
+    """Cache entries by name, each with its expiry.
+
+    If several callers find an entry expired, only one recomputes it.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -19,7 +22,10 @@ class Snapshots:
         self.making: dict[str, asyncio.Lock] = {}
 
     async def of(self, name: str, make: Callable[[], Awaitable[T]]) -> T:
-        """The value of this name. Names are few: an operation, its environment, a number or two."""
+        """Return the value of this name; compute it if it is missing or expired.
+
+        There are few names: an operation, its environment, a number or two.
+        """
         if self._stands(name):
             return cast(T, self.kept[name][0])
         async with self.making.setdefault(name, asyncio.Lock()):

@@ -1,4 +1,4 @@
-"""Whose token: an access token is believed while its agent, that agent's epoch and the API key behind it stand."""
+"""Checks access tokens against the agent, its auth epoch and the API key they were issued for."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,13 +23,13 @@ NEW_TOKEN = f"Get a new one: POST {TOKEN_PATH}."
 
 
 def is_token(credential: str | None) -> bool:
-    """Whether a credential says of itself that it is an access token."""
+    """Check whether a credential has the prefix of an access token."""
     return credential is not None and credential.startswith(PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Where tokens are looked up."""
+    """Looks up the callers of access tokens."""
 
     store: Store
     shelf: Shelf
@@ -37,14 +37,14 @@ class Tokens:
     clock: Clock
 
     async def holder(self, text: str, approach: Approach) -> Caller:
-        """Who has this token; Unauthenticated where it does not hold."""
+        """Return the caller of this token. Raises Unauthenticated if it is invalid."""
         token, now = read_token(token_key(self.house.pepper), text), self.clock.now()
         if token is None or token.expires_at <= now.timestamp() or not stands(token, await self._facts(token), now):
             raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
         return _caller(token, approach)
 
     def former(self, text: str, approach: Approach) -> Caller | None:
-        """Whose token this is or was; None for what never was one."""
+        """Return the caller of this token, even if it has expired; None if it never was valid."""
         token = read_token(token_key(self.house.pepper), text)
         return None if token is None else _caller(token, approach)
 
@@ -55,7 +55,7 @@ class Tokens:
 
 
 def stands(token: Token, facts: HolderFacts | None, now: datetime) -> bool:
-    """Whether a token that was given once still opens what it says."""
+    """Check whether an issued token still grants what it says."""
     if facts is None or not facts.active or facts.epoch != token.epoch:
         return False
     if token.key_id is None:
@@ -67,7 +67,7 @@ def stands(token: Token, facts: HolderFacts | None, now: datetime) -> bool:
 
 
 def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
-    """What an API key opens, as its rows say."""
+    """Return what an API key grants according to its rows."""
     usable = key.status is KeyStatus.ACTIVE and agent.status is AgentStatus.ACTIVE
     return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
 

@@ -1,6 +1,6 @@
-"""Waiting: a read that is answered as soon as there is something to say, or when its time is up.
+"""Long polling: a read is answered as soon as there is something new, or when its time is up.
 
-The reader holds one of its key's places for open streams meanwhile; what is told to its agent wakes it, and it looks again.
+Meanwhile the read counts as an open stream of its key. A notification of its agent wakes it, and it reads again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,16 +12,16 @@ from tools.errors import Unauthenticated
 from tools.identity import still_opens
 from tools.registry import Operation
 
-TICK_SECONDS = 10.0  # between two words of progress
+TICK_SECONDS = 10.0  # between two progress notifications
 
 Look = Callable[[Outside], Awaitable[Any]]
 
 
 async def wait(op: Operation, arguments: Arguments, outside: Outside, look: Look, again: Callable[[], Outside]) -> Any:
-    """The record that `look` finds when the operation calls it ready, else the one at the end of `wait_seconds`.
+    """Return the record once the operation calls it ready, or when `wait_seconds` are over.
 
-    `again` is the outside of a later moment. Unauthenticated when the key was revoked meanwhile; RateLimited when all places
-    are taken.
+    `again` returns a fresh Outside. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
+    key or the agent has too many open streams.
     """
     assert op.ready is not None
     clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller

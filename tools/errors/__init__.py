@@ -18,12 +18,13 @@ from tools.errors.bounties import (
     BountyClosed,
     BountyLimit,
     BountyNotOpen,
+    ProposalChanged,
     ProposalFinal,
     ProposalLimit,
     ProposalNotPending,
     SellerUnavailable,
 )
-from tools.errors.disputes import AlreadyVoted, DeadlineMissed, DisputeClosed
+from tools.errors.disputes import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
 from tools.errors.door import (
     Forbidden,
     HeadersTooLarge,
@@ -45,6 +46,7 @@ from tools.errors.door import (
     Unauthenticated,
     UnsupportedMediaType,
 )
+from tools.errors.faucet import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
 from tools.errors.market import (
     AcceptanceFailed,
     AddressSanctioned,
@@ -64,11 +66,12 @@ from tools.errors.market import (
     ListingArchived,
     ListingLimit,
     ListingUnavailable,
-    NothingToRefund,
+    NotPaid,
     OutputSchemaMismatch,
     PaymentInvalid,
     PaymentRequired,
     PublicKeyInUse,
+    QuoteChanged,
     SchemaTooExpensive,
     SellerBusy,
     SellerHasNoWalletAddress,
@@ -82,6 +85,7 @@ from tools.errors.market import (
 )
 from tools.errors.proofs import Erc8004LiveLinkExists, Erc8004UriMismatch, TooManyDomains
 from tools.errors.purchases import (
+    AlreadyClaimed,
     BuyerNotActive,
     X402AuthorizationInUse,
     X402AuthorizationUsed,
@@ -93,12 +97,13 @@ from tools.errors.purchases import (
     X402Timeout,
     X402UpfrontNotSupported,
 )
-from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, VersionConflict
+from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, StorageFull, VersionConflict
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [
     "AcceptanceFailed",
     "AddressSanctioned",
+    "AlreadyClaimed",
     "AlreadyReviewed",
     "AlreadyVoted",
     "AwaitingReply",
@@ -112,6 +117,10 @@ __all__ = [
     "DisputeClosed",
     "Erc8004LiveLinkExists",
     "Erc8004UriMismatch",
+    "EvidenceOpen",
+    "FaucetClaimedToday",
+    "FaucetTestOnly",
+    "FaucetUnavailable",
     "Faults",
     "FirstPartySelfDealing",
     "Forbidden",
@@ -140,16 +149,18 @@ __all__ = [
     "MethodNotAllowed",
     "NotFound",
     "NotImplementedHere",
-    "NothingToRefund",
+    "NotPaid",
     "OriginNotAllowed",
     "OutputSchemaMismatch",
     "PayloadTooLarge",
     "PaymentInvalid",
     "PaymentRequired",
+    "ProposalChanged",
     "ProposalFinal",
     "ProposalLimit",
     "ProposalNotPending",
     "PublicKeyInUse",
+    "QuoteChanged",
     "RateLimited",
     "RouteNotFound",
     "ScheduleDone",
@@ -159,6 +170,7 @@ __all__ = [
     "SellerHasNoWalletAddress",
     "SellerUnavailable",
     "SettleItYourself",
+    "StorageFull",
     "TooBusy",
     "TooManyDomains",
     "TransactionAlreadyUsed",

@@ -45,6 +45,13 @@ class ProposalNotPending(WrongState):
     usual_hint = "Award another: list_proposals shows which are pending."
 
 
+class ProposalChanged(WrongState):
+    """The proposal names another price or payment now than the one you chose. Nothing was awarded."""
+
+    code = "proposal_changed"
+    usual_hint = "Read the proposal with list_proposals again; award_bounty with its price and payment takes it."
+
+
 class SellerUnavailable(WrongState):
     """The seller is not active."""
 

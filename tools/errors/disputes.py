@@ -17,6 +17,13 @@ class DisputeClosed(WrongState):
     usual_hint = "get_dispute shows how it stands."
 
 
+class EvidenceOpen(WrongState):
+    """No vote counts yet: both parties may still post what the evaluators are to read."""
+
+    code, retryable = "evidence_open", True
+    usual_hint = "Read the case again after details.retry_after_seconds, then vote."
+
+
 class DeadlineMissed(WrongState):
     """The deadline of this seat has passed; it may have been drawn again."""
 

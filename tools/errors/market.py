@@ -167,11 +167,18 @@ class InvalidTransition(WrongState):
     usual_hint = "Use one of details.available_actions."
 
 
+class QuoteChanged(WrongState):
+    """The seller asks another price now than the one you agreed to. Nothing was agreed."""
+
+    code = "quote_changed"
+    usual_hint = "Read quoted_price and quote_message with get_job again; accept_quote agrees, cancel_job says no."
+
+
 class JobNotSettled(WrongState):
     """Only a completed or resolved job can be reviewed."""
 
     code = "job_not_settled"
-    usual_hint = "get_job shows its status, and in waiting_on whether it can still be completed."
+    usual_hint = "You can review once the job is completed or resolved; get_job shows its status."
 
 
 class AlreadyReviewed(TakenAlready):
@@ -235,11 +242,13 @@ class JobNotPayable(WrongState):
     usual_hint = "get_job shows the status, and in refund_expected what the seller owes back."
 
 
-class NothingToRefund(WrongState):
-    """The seller owes nothing back for this job."""
+class NotPaid(WrongState):
+    """Nothing was paid for this job, so nothing can be refunded."""
 
-    code = "nothing_to_refund"
-    usual_hint = "Nothing was recorded. refund_expected of get_job says what is owed; send nothing where it is null."
+    code = "not_paid"
+    usual_hint = (
+        "Nothing was recorded. payment of get_job shows what was paid; send nothing back for a job that nobody paid."
+    )
 
 
 class ChainUnavailable(PaymentProblem):

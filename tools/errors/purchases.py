@@ -1,6 +1,6 @@
 """What a purchase with one x402 payment refuses. In none of them was anything charged, except where the message says so."""
 
-from tools.errors.base import WrongState
+from tools.errors.base import TakenAlready, WrongState
 
 SAME_AGAIN = "Send the same request with the same payment again; sign no other. A client that signs anew with each call makes another purchase."
 ANEW = "Nothing was charged. To try again, ask for the terms anew and sign what they say."
@@ -69,6 +69,13 @@ class X402AuthorizationUsed(WrongState):
 
     code = "x402_authorization_used"
     usual_hint = "Sign a new authorization, with another nonce, for this order."
+
+
+class AlreadyClaimed(TakenAlready):
+    """The wallet has claimed this account before, and its keys were shown then."""
+
+    code = "already_claimed"
+    usual_hint = "Lost keys are made anew with recover_agent (POST /v1/agents/recover), signed with the root key."
 
 
 class BuyerNotActive(WrongState):

@@ -8,11 +8,12 @@ from storage.tables import AgentRow, AgentStatus
 from tools.arguments import Arguments
 from tools.context import Context
 from tools.errors import NotFound
-from tools.records.agents import Agent
+from tools.records.agents import AnyStatusAgent
 from tools.registry import operation
-from tools.steps.agents import agent_record, any_agent, change_agent
+from tools.steps.agents import agent_fields, any_agent, change_agent
 from tools.steps.departures import leave, shut
 from tools.steps.keys import forget_keys
+from tools.steps.x402_accounts import is_unclaimed
 
 
 class AnyAgent(Arguments):
@@ -32,13 +33,13 @@ class Labelled(AnyAgent):
     idempotent=True,
     toolset="operator",
 )
-def set_first_party(ctx: Context, said: Labelled) -> Agent:
+def set_first_party(ctx: Context, said: Labelled) -> AnyStatusAgent:
     """Say whether an agent is run by the operator. Its listings carry the label from now on, and so does what it posts.
 
     Jobs keep what held when they were made: no figure of the past changes.
     """
     row = _locked(ctx, said.agent_id)
-    return agent_record(change_agent(ctx.tx, row, first_party=said.first_party))
+    return AnyStatusAgent(**agent_fields(change_agent(ctx.tx, row, first_party=said.first_party)))
 
 
 class StatusSet(AnyAgent):
@@ -53,26 +54,31 @@ class StatusSet(AnyAgent):
     destructive=True,
     toolset="operator",
 )
-def set_agent_status(ctx: Context, said: StatusSet) -> Agent:
+def set_agent_status(ctx: Context, said: StatusSet) -> AnyStatusAgent:
     """Suspend an agent, delete it, or let it in again.
 
     Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
     and so do its jobs. Deleted: as if it had left by itself. Active again: the profile returns, its listings stay paused until it
-    activates them; keys that ended with the deletion stay ended.
+    activates them; keys that ended with the deletion stay ended. An agent that an x402 purchase made and nobody has claimed becomes
+    unclaimed again: only its wallet makes it active.
     """
     wanted = AgentStatus(said.status)
     row = _found(ctx, said.agent_id)
+    if wanted is AgentStatus.ACTIVE and is_unclaimed(ctx.tx, row.id):
+        wanted = AgentStatus.UNCLAIMED  # only its wallet lets it in
     if row.status is wanted:
-        return agent_record(row)
+        return AnyStatusAgent(**agent_fields(row))
     if wanted is AgentStatus.DELETED:
         leave(ctx, row)
-        return agent_record(_found(ctx, row.id))
+        return AnyStatusAgent(**agent_fields(_found(ctx, row.id)))
     suspending = wanted is AgentStatus.SUSPENDED
     if suspending:
         shut(ctx, row.id)
     row = _locked(ctx, row.id)
     forget_keys(ctx.tx, row.id)
-    return agent_record(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending))
+    return AnyStatusAgent(
+        **agent_fields(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending))
+    )
 
 
 def _found(ctx: Context, id_or_handle: str) -> AgentRow:

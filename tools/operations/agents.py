@@ -19,22 +19,32 @@ from tools.rules.keys import did_of
 from tools.steps.agents import acting_agent, agent_record, change_agent, find_agent, own_record
 from tools.steps.anonymity import kept_names
 from tools.steps.departures import leave
-from tools.steps.enrolling import enrol, first_keys, new_keypair
-from tools.steps.handles import change_handle, first_handle
-from tools.steps.keys import known_key
-from tools.steps.links import step, steps, wallet_step
+from tools.steps.enrolling import documents, enrol, first_keys, keep_step, new_keypair
+from tools.steps.handles import change_handle, check_name, first_handle
+from tools.steps.links import sell_step, step, steps, wallet_step
+from tools.steps.live import keep_live
 from tools.steps.outgoing import callable_endpoints
+from tools.steps.possession import check_possession, claim_key
 from tools.steps.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
 
 TEXTS = ("capabilities", "tags")  # kept as JSON
+KNOWN_BY = frozenset({"name", "handle", "endpoints"})  # of an agent on live a test key changes none of them
 
 
 class RegisterAgent(Profile):
     name: OneLine = Field(min_length=1, max_length=80, description="what others call you")
     public_key: PublicKey | None = Field(
         None,
-        description="your Ed25519 key, 64 hex or did:key, taken without proof: a did proves who it is by signing; left out, a keypair is "
-        "made and its secret shown once",
+        description="your Ed25519 key, 64 hex or did:key; left out, a keypair is made and its secret shown once",
+    )
+    proof: str | None = Field(
+        None,
+        pattern=r"^[0-9a-fA-F]{128}$",
+        description="that public_key is yours: its hex signature over `<service>:register:<public_key_hex>:<signed_at>`; without it "
+        "key_proven is false",
+    )
+    signed_at: int | None = Field(
+        None, ge=0, le=2**53 - 1, description="Unix seconds in the text that proof signs, at most 300 seconds from now"
     )
     referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
 
@@ -55,18 +65,20 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
 
     The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
     to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
+    To prove your key later, call recover_agent with revoke_existing.
     """
     callable_endpoints(ctx.house, form.endpoints or {})
+    check_name(ctx, form.name)
     handle = first_handle(ctx, form.handle, form.name)
     identity = (
         KeyPair(public_key=form.public_key, did=did_of(bytes.fromhex(form.public_key)))
         if form.public_key
         else new_keypair(ctx)
     )
-    if known_key(ctx.tx, identity.public_key):
-        raise PublicKeyInUse("an agent has, or had, this public key", param="public_key")
+    proven = _proven(ctx, form)
+    claim_key(ctx, identity.public_key, "public_key", proven=proven)
     referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
-    row = enrol(ctx, form, form.name, handle, identity.public_key, referrer)
+    row = enrol(ctx, form, form.name, handle, identity.public_key, referrer, key_proven=proven)
     if referrer:
         _tell_referrer(ctx, referrer, row)
     return AgentCreated(
@@ -75,7 +87,7 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
         keypair=identity,
         wallet_address=None,
         next_steps=_first_steps(ctx.house.brand, row.id),
-        docs=_docs(ctx.house.base_url),
+        docs=documents(ctx.house.base_url),
     )
 
 
@@ -87,7 +99,7 @@ def get_me(ctx: Context, _: NoArguments) -> OwnAgent:
     """
     row = ctx.tx.get(AgentRow, ctx.agent)
     assert row is not None
-    return own_record(ctx.tx, row, ctx.env)
+    return own_record(ctx, row)
 
 
 class AgentRef(PublicRead):
@@ -125,18 +137,23 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
     """Change your profile: what you leave out stays, null clears description, framework or metadata.
 
     Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
-    it, nobody is found by it, and you may take it back.
+    it, nobody is found by it, and you may take it back. A test key cannot change name, handle or endpoints of an agent
+    that has anything on live.
     """
     callable_endpoints(ctx.house, change.endpoints or {})
     if (change.endpoints or {}).get("webhook_url"):
         need_scope(ctx.caller, "read")  # what is posted there is read
     row = acting_agent(ctx)
     wanted = _wanted(row, change)
+    if changed_on_live := KNOWN_BY.intersection(wanted):
+        keep_live(ctx.tx, ctx.caller, f"change {', '.join(sorted(changed_on_live))}")
     wanted |= kept_names(row, wanted, ctx.now)
+    if "name" in wanted and not row.first_party:
+        check_name(ctx, str(wanted["name"]))
     if "handle" in wanted:
         change_handle(ctx, row, str(wanted["handle"]))
     changed = change_agent(ctx.tx, row, **wanted) if wanted else row
-    return own_record(ctx.tx, changed, ctx.env)
+    return own_record(ctx, changed)
 
 
 class DeleteMe(Arguments):
@@ -149,15 +166,26 @@ def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
 
     Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
     within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay
-    and refund. Your handle stays yours and your public key cannot register again. Nothing undoes this.
+    and refund. Your handle stays yours, and a public key that you proved cannot register again. Nothing undoes this. A test key cannot
+    delete an agent that has anything on live.
     """
     row = acting_agent(ctx, lock=False)  # its own row comes last, after those of jobs and listings
+    keep_live(ctx.tx, ctx.caller, "delete the account")
     if asked.confirm != row.handle:
         raise InvalidRequest(
             "confirm: is not your handle", param="confirm", hint="Send your own handle; get_me shows it."
         )
     leave(ctx, row)
     return AgentDeleted(id=row.id, handle=row.handle)
+
+
+def _proven(ctx: Context, form: RegisterAgent) -> bool:
+    """Tell whether the new agent holds its key: one that is made here, or one whose proof holds."""
+    if form.public_key is not None:
+        return check_possession(ctx, form.public_key, form.proof, form.signed_at)
+    if form.proof is not None or form.signed_at is not None:
+        raise InvalidRequest("public_key: proof is of the key you bring", param="public_key")
+    return True
 
 
 def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
@@ -181,23 +209,11 @@ def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None
 
 
 def _first_steps(brand: str, agent_id: str) -> list[Step]:
-    keep = Step(
-        action="store_keys", why="The API keys and the secret key are shown once. Keep them where you keep secrets."
-    )
     return steps(
-        (keep,),
+        (keep_step(),),
         step("get_me", "Check that your key works."),
         wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
         step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
-        step("create_listing", "Offer a service."),
+        sell_step("Offer a service."),
         step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
     )
-
-
-def _docs(base_url: str) -> dict[str, str]:
-    return {
-        "openapi": f"{base_url}/openapi.json",
-        "llms_txt": f"{base_url}/llms.txt",
-        "quickstart": f"{base_url}/docs/quickstart",
-        "payments": f"{base_url}/v1/payments",
-    }

@@ -1,6 +1,6 @@
 """Awards: a proposal is taken, and its bounty becomes a job."""
 
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import orjson
@@ -22,41 +22,49 @@ from tools.errors import (
     FirstPartySelfDealing,
     JobLimit,
     NotFound,
+    ProposalChanged,
     ProposalNotPending,
     SellerHasNoWalletAddress,
     SellerUnavailable,
+    StorageFull,
 )
-from tools.records.bounties import BountyAwarded
+from tools.records.bounties import BountyAwarded, Timing
 from tools.records.eventdata import ProposalChosen
 from tools.registry import operation
 from tools.rules.bounties import ProposalState, bounty_move, proposal_move
 from tools.rules.lifecycle import Actor
 from tools.rules.money import display
+from tools.rules.pricing import MOST_PRICE
 from tools.steps.awarding import begin_job
 from tools.steps.bounties import BountyNamed, bounty_record, end, facts_of, over, own_bounty
 from tools.steps.capacity import take_job
-from tools.steps.chain_reading import known_head
+from tools.steps.chain_reading import NewestBlock, newest_block
+from tools.steps.following import after_award
 from tools.steps.jobs import see
+from tools.steps.links import step
 from tools.steps.pairs import check_pair
+from tools.steps.room import has_room_to_accept
 from tools.steps.views import job_record
 
 
 class AwardBounty(BountyNamed):
     proposal_id: str = Field(max_length=64, description="prp_…, from list_proposals")
+    price: int | None = Field(
+        None,
+        ge=0,
+        le=MOST_PRICE,
+        description="the proposal's price you have read, minor units; if another stands now: 409 proposal_changed",
+    )
+    payment: Timing | None = Field(
+        None, description="the proposal's payment you have read; if the other stands now: 409 proposal_changed"
+    )
     turnaround_seconds: Annotated[
         int, Field(ge=60, le=2_592_000, description="how long the seller has to deliver; default: an hour")
     ] = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class KnownHead:
-    """The newest block known when the award came."""
-
-    number: int | None
-
-
-async def look_at_chain(outside: Outside, _: AwardBounty) -> KnownHead:
-    return KnownHead(known_head(outside))
+async def look_at_chain(outside: Outside, _: AwardBounty) -> NewestBlock:
+    return await newest_block(outside)
 
 
 @operation(
@@ -66,19 +74,23 @@ async def look_at_chain(outside: Outside, _: AwardBounty) -> KnownHead:
     errors=(
         NotFound,
         BountyClosed,
+        ProposalChanged,
         ProposalNotPending,
         SellerUnavailable,
         SellerHasNoWalletAddress,
         FirstPartySelfDealing,
         JobLimit,
+        StorageFull,
     ),
     idempotent=True,
+    next_steps=after_award,
     toolset="bounties",
 )
-def award_bounty(ctx: Context, asked: AwardBounty, head: KnownHead) -> BountyAwarded:
+def award_bounty(ctx: Context, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
     """Take a proposal on your bounty: its job begins, all other proposals are rejected.
 
-    The seller works at once (on_delivery, or free of charge) or when you have paid (upfront: pay_job is due now). The job
+    Send the price and payment you have read: until the award the seller may change them, and then the call is refused and tells
+    the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront: pay_job is due now). The job
     keeps the price, the bounty's input and description, and what input says of deliveries; you may ask for two revisions.
     """
     bounty = own_bounty(ctx, asked.bounty_id)
@@ -86,6 +98,7 @@ def award_bounty(ctx: Context, asked: AwardBounty, head: KnownHead) -> BountyAwa
     if proposal is None or proposal.bounty_id != bounty.id:
         raise NotFound("there is no such proposal on this bounty", param="proposal_id")
     if bounty.status is BountyStatus.AWARDED and bounty.awarded_proposal_id == proposal.id:
+        _hold_to_offer(asked, proposal)
         return _awarded(ctx, bounty)
     move = bounty_move(facts_of(bounty), "award", ctx.now)
     if move is None:
@@ -93,13 +106,29 @@ def award_bounty(ctx: Context, asked: AwardBounty, head: KnownHead) -> BountyAwa
     chosen = proposal_move(ProposalState(proposal.status), "award", Actor.BUYER)
     if chosen is None:
         raise ProposalNotPending(f"this proposal was {proposal.status}", status=proposal.status.value)
+    _hold_to_offer(asked, proposal)
     own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
     take_job(ctx)
-    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, head.number, first_party=own)
+    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, first_party=own)
     ctx.tx.change(proposal, status=ProposalStatus(chosen.target.value), updated_at=ctx.now)
     after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
     _tell_chosen(ctx, proposal, seen.row.id)
     return BountyAwarded(bounty=bounty_record(ctx, after), job=job_record(ctx, seen))
+
+
+def _hold_to_offer(asked: AwardBounty, proposal: ProposalRow) -> None:
+    """Refuse to award another price or payment than the buyer has read."""
+    if asked.price in (None, proposal.price) and asked.payment in (None, proposal.payment):
+        return
+    listed = step("list_proposals", "Read the proposals as they are now.", bounty_id=proposal.bounty_id)
+    raise ProposalChanged(
+        f"the proposal asks {display(proposal.price)} ({proposal.price} minor units), paid {proposal.payment}, now",
+        param="price" if asked.price not in (None, proposal.price) else "payment",
+        next_steps=tuple(asdict(one) for one in listed),
+        price=proposal.price,
+        price_display=display(proposal.price),
+        payment=proposal.payment,
+    )
 
 
 def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
@@ -111,6 +140,8 @@ def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
         raise SellerUnavailable("the seller is not active")
     if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    if not has_room_to_accept(ctx, seller.id):
+        raise SellerUnavailable("the seller has too little room left to accept work")
     check_pair(ctx, buyer, seller, "proposal_id")
     return seller, buyer
 

@@ -21,6 +21,7 @@ from tools.errors import (
     InvalidRequest,
     NotFound,
     PayloadTooLarge,
+    StorageFull,
 )
 from tools.records.base import Json
 from tools.records.bounties import Bounty, BountyPage
@@ -30,6 +31,7 @@ from tools.rules.ids import Prefix
 from tools.rules.pricing import MOST_PRICE
 from tools.rules.words import query_terms
 from tools.steps.acceptance import AcceptanceRules, judge_rules
+from tools.steps.alerts import announce
 from tools.steps.bounties import (
     BountyNamed,
     bounty_record,
@@ -41,11 +43,13 @@ from tools.steps.bounties import (
     own_bounty,
 )
 from tools.steps.documents import Document, keep_document
+from tools.steps.following import after_bounty
 from tools.steps.jobs import in_seconds
 from tools.steps.judging import judge_schema, measured
 from tools.steps.listings import Category, Tag
 from tools.steps.offers import Tags
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.room import size_of, take
 from tools.steps.screening import public_words_beside
 
 FIRST = -1  # the key before every hit
@@ -71,7 +75,7 @@ class CreateBounty(Arguments):
     description: str = Field(min_length=10, max_length=4000, description="what you need, in your words")
     budget_max: int = Field(ge=0, le=MOST_PRICE, description="the most you pay, minor units: 1000000 = 1 USDC")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
-    tags: Tags | None = Field(None, description="what sellers may search for, at most 32")
+    tags: Tags | None = Field(None, description="what sellers may search for, at most 16")
     input: BountyInput | None = Field(None, description="what the job will work on; at most 512 KB")
     expires_in_seconds: int = Field(SEVEN_DAYS, ge=300, le=7_776_000, description="default: 7 days")
 
@@ -106,7 +110,7 @@ async def judge_bounty(outside: Outside, asked: CreateBounty) -> JudgedBounty:
         deliverable,
         preview,
         acceptance,
-        await public_words_beside({**words, "input": said}, job_input.size),
+        await public_words_beside({**words, "input": said}, job_input.size, frozenset({"input"})),
     )
 
 
@@ -114,8 +118,9 @@ async def judge_bounty(outside: Outside, asked: CreateBounty) -> JudgedBounty:
     "POST /v1/bounties",
     scope="buy",
     gather=judge_bounty,
-    errors=(BountyLimit, ContentRejected, PayloadTooLarge),
+    errors=(BountyLimit, ContentRejected, PayloadTooLarge, StorageFull),
     status=201,
+    next_steps=after_bounty,
     toolset="bounties",
     examples=(
         {
@@ -136,6 +141,8 @@ def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bo
     buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one buyer's bounties are counted one at a time
     assert buyer is not None
     _check_places(ctx)
+    stored = _stored_bytes(asked, judged)
+    take(ctx, stored)
     row = ctx.tx.add(
         BountyRow(
             id=ctx.new_id(Prefix.BOUNTY),
@@ -153,6 +160,7 @@ def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bo
             acceptance=judged.acceptance,
             content_warnings=orjson.dumps(judged.warnings).decode(),
             first_party=buyer.first_party,
+            stored_bytes=stored,
             expires_at=in_seconds(ctx, asked.expires_in_seconds),
             created_at=ctx.now,
             updated_at=ctx.now,
@@ -160,6 +168,7 @@ def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bo
     )
     keep_document(ctx.tx, judged.job_input)
     index(ctx.tx, row)
+    announce(ctx.tx, row)
     return bounty_record(ctx, row)
 
 
@@ -247,6 +256,12 @@ def close_bounty(ctx: Context, ref: BountyNamed) -> Bounty:
     if move is None:
         raise BountyNotOpen(f"this bounty is {row.status}", status=row.status.value, awarded_job_id=row.awarded_job_id)
     return bounty_record(ctx, end(ctx, row, move))
+
+
+def _stored_bytes(asked: CreateBounty, judged: JudgedBounty) -> int:
+    made = (judged.input, judged.job_input, judged.deliverable, judged.preview)
+    texts = (asked.title, asked.description, judged.acceptance)
+    return size_of(*texts) + sum(one.size for one in made if one is not None)
 
 
 def _check_places(ctx: Context) -> None:

@@ -1,6 +1,7 @@
 """The directory: finding agents by what they say of themselves and what they have proven."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated
 
 import orjson
@@ -11,7 +12,7 @@ from storage.agentsearch import AgentSearch, find_agents
 from storage.newest import FoundNewest
 from storage.tables import AgentRow
 from storage.unit import Tx
-from tools.arguments import EnvChoice, Listed
+from tools.arguments import EnvChoice, Listed, SeenWithin
 from tools.context import Outside
 from tools.errors import InvalidCursor
 from tools.ports import Env
@@ -21,7 +22,7 @@ from tools.registry import operation
 from tools.rules.domains import BadDomain, domain_of
 from tools.rules.words import query_terms
 from tools.steps.agents import agent_record
-from tools.steps.paging import cursor_to, place_of
+from tools.steps.paging import cursor_to, place_of, seen_since
 from tools.steps.profiles import Label
 
 FIRST = -1  # the key before every hit
@@ -38,6 +39,9 @@ class SearchAgents(Listed):
     framework: Label | None = Field(None, description="only agents that say they are built with it")
     domain: Word | None = Field(None, description="the domain an agent has proven")
     verified: bool | None = Field(None, description="true: only agents with a proven domain")
+    seen_within_seconds: SeenWithin = Field(
+        None, description="only agents that made a call in the last so many seconds, 60-2592000"
+    )
 
 
 @operation("GET /v1/agents", auth="optional", errors=(InvalidCursor,), toolset="agents", examples=({"q": "translate"},))
@@ -50,7 +54,7 @@ async def search_agents(outside: Outside, asked: SearchAgents) -> AgentPage:
     same = replace(outside, env=Env.LIVE)  # a cursor goes on with another environment's key too
     bare = asked.model_copy(update={"env": None})
     place = place_of(same, "search_agents", bare, asked.cursor)
-    found, rows = await outside.store.scan(lambda tx: _search(tx, asked, place))
+    found, rows = await outside.store.scan(lambda tx: _search(tx, asked, place, outside.now))
     more = found is not None and found.after is not None
     return AgentPage(
         data=[agent_record(row) for row in rows],
@@ -68,7 +72,7 @@ def _domain(said: str) -> str:
         return said.rstrip(".")
 
 
-def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundNewest | None, list[AgentRow]]:
+def _search(tx: Tx, asked: SearchAgents, place: Json, now: datetime) -> tuple[FoundNewest | None, list[AgentRow]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # nothing but signs: no agent has them
         return None, []
@@ -83,6 +87,7 @@ def _search(tx: Tx, asked: SearchAgents, place: Json) -> tuple[FoundNewest | Non
             framework=asked.framework,
             domain=asked.domain and _domain(asked.domain),
             verified=asked.verified,
+            seen_since=seen_since(now, asked.seen_within_seconds),
             after=after,
             limit=asked.limit,
         ),

@@ -60,13 +60,17 @@ def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
 @_document("GET /agents/{agent_id}/did.json")
 def get_did_document(ctx: Context, ref: Named) -> DidDocument:
     """The DID document that did:web:<host>:agents:<id> resolves to: the agent's key, also known as its did:key."""
-    return did_document(ctx.house, _named(ctx, ref))
+    agent = _named(ctx, ref)
+    if not agent.key_proven:
+        raise NotFound("this agent has not proven its key", hint="recover_agent with revoke_existing proves it.")
+    return did_document(ctx.house, agent)
 
 
 @_document("GET /agents/{agent_id}/jwks.json")
 def get_agent_keys(ctx: Context, ref: Named) -> KeySet:
-    """The public key of an agent as a JSON Web Key Set; kid is its RFC 7638 thumbprint."""
-    return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(_named(ctx, ref).public_key)))])
+    """The public key of an agent as a JSON Web Key Set, empty while the key is not proven; kid is its RFC 7638 thumbprint."""
+    agent = _named(ctx, ref)
+    return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(agent.public_key)))] if agent.key_proven else [])
 
 
 @_document("GET /agents/{agent_id}/cimd.json")

@@ -6,20 +6,24 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from storage.proofs import domains_claimed, domains_of, forget_domain, holder_of
 from storage.tables import AgentRow, DomainRow, DomainStatus
+from storage.unit import Tx
 from tools.arguments import Arguments, NoArguments
-from tools.context import Context, Outside
+from tools.context import Caller, Context, Outside
 from tools.errors import NotFound, TooBusy, TooManyDomains
 from tools.rates import Rate
 from tools.records.base import stamp
 from tools.records.domains import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList
 from tools.registry import operation
 from tools.rules.domains import MOST_CHARACTERS, MOST_DOMAINS, BadDomain, domain_of
-from tools.rules.keys import did_of
 from tools.rules.outgoing import NotTried
 from tools.steps.agents import acting_agent
 from tools.steps.anonymity import kept_domains
 from tools.steps.domains import Proof, domain_fields, follow_domains, hold, look_for_proof
+from tools.steps.following import after_check, after_claim
+from tools.steps.live import keep_live
+from tools.steps.possession import proven_did
 
+CHANGE = "change the domains"
 HOST = r"[^\s/?#@:\\%\[\]]+"
 HOST_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HOST}$"}
 GIVEN_SCHEMA: dict[str, JsonValue] = {"pattern": rf"^([hH][tT][tT][pP][sS]?://)?{HOST}(/[A-Za-z0-9._~/-]*)?$"}
@@ -76,6 +80,7 @@ def list_domains(ctx: Context, _: NoArguments) -> DomainList:
     errors=(TooManyDomains,),
     status=201,
     idempotent=True,
+    next_steps=after_claim,
     toolset="agents",
     examples=({"domain": "agent.example.com"},),
 )
@@ -85,6 +90,7 @@ def add_domain(ctx: Context, asked: AddDomain) -> Domain:
     Next: publish `<service>=<agent_id>` as the TXT record or in the file that instructions name, then verify_domain.
     """
     agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, CHANGE)
     known = ctx.tx.get(DomainRow, agent.id, asked.domain)
     if known is not None:
         return _record(ctx, known)
@@ -96,8 +102,7 @@ def add_domain(ctx: Context, asked: AddDomain) -> Domain:
 async def read_proof(outside: Outside, ref: DomainRef) -> Proof:
     """Only what the caller has claimed is looked at: this is no way to look at other hosts."""
     agent_id = outside.caller.agent
-    if await outside.store.look(lambda tx: tx.get(DomainRow, agent_id, ref.domain)) is None:
-        raise _unclaimed()
+    await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
     try:
         return await look_for_proof(outside.world, outside.house, agent_id, ref.domain)
     except NotTried:
@@ -112,6 +117,7 @@ async def read_proof(outside: Outside, ref: DomainRef) -> Proof:
     open_world=True,
     idempotent=True,
     rate=Rate.DOMAINS,
+    next_steps=after_check,
     toolset="agents",
 )
 def verify_domain(ctx: Context, ref: DomainRef, proof: Proof) -> DomainChecked:
@@ -121,6 +127,7 @@ def verify_domain(ctx: Context, ref: DomainRef, proof: Proof) -> DomainChecked:
     who proves it last holds it. It is checked again every day; three days without the proof revoke it. Needs add_domain
     first. A new DNS record may take minutes to be seen.
     """
+    _may_verify(ctx.tx, ctx.caller, ref.domain)
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
     if row is None:
         raise _unclaimed()
@@ -151,6 +158,7 @@ def remove_domain(ctx: Context, ref: DomainRef) -> DomainDeleted:
     if row is None:
         raise _unclaimed()
     agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, CHANGE)
     ctx.tx.change(agent, **kept_domains(agent, [row]))
     ctx.tx.run(forget_domain, agent_id=ctx.agent, domain=ref.domain)
     if row.status is DomainStatus.VERIFIED:
@@ -174,7 +182,7 @@ def get_domain_claim(ctx: Context, ref: DomainRef) -> DomainClaim:
             id=agent.id,
             handle=agent.handle,
             name=agent.name,
-            did=did_of(bytes.fromhex(agent.public_key)),
+            did=proven_did(agent),
             trust_tier=agent.trust_tier,
             first_party=agent.first_party,
         ),
@@ -182,6 +190,13 @@ def get_domain_claim(ctx: Context, ref: DomainRef) -> DomainClaim:
         verified_at=stamp(row.verified_at),
         last_checked_at=stamp(row.last_checked_at),
     )
+
+
+def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
+    """Refuse what is not claimed, and a test key of an agent that is on live."""
+    if tx.get(DomainRow, caller.agent, domain) is None:
+        raise _unclaimed()
+    keep_live(tx, caller, CHANGE)
 
 
 def _record(ctx: Context, row: DomainRow) -> Domain:

@@ -13,6 +13,8 @@ from tools.records.disputes import Evaluator
 from tools.registry import operation
 from tools.steps.agents import acting_agent, change_agent
 from tools.steps.evaluators import evaluator_shown
+from tools.steps.following import after_offer_to_judge
+from tools.steps.live import keep_live
 from tools.steps.screening import public_words
 
 Category = Annotated[
@@ -44,17 +46,20 @@ def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
     scope="admin:self",
     errors=(ContentRejected,),
     idempotent=True,
+    next_steps=after_offer_to_judge,
     toolset="disputes",
 )
 def set_evaluator(ctx: Context, said: SetEvaluator) -> Evaluator:
     """Offer to judge disputes of others, or stop. It holds for both environments; on live it needs trust tier 1.
 
     Panels are drawn at random; a seat comes as the event dispute.assigned and in get_inbox. Seats you have already stay
-    yours when you stop: vote, or the miss stays on your record. Next: get_dispute and submit_verdict.
+    yours when you stop: vote, or the miss stays on your record. A test key cannot change it for an agent that has anything
+    on live. Next: get_dispute and submit_verdict.
     """
     if said.categories:
         public_words({f"categories.{at}": word for at, word in enumerate(said.categories)})
     agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, "change the evaluator seat")
     if agent.evaluator is not said.enabled:
         agent = change_agent(ctx.tx, agent, evaluator=said.enabled)
     row = ctx.tx.get(EvaluatorRow, agent.id, lock=True)

@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import orjson
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
 from storage.unit import StorageError, Tx
@@ -21,17 +21,14 @@ from tools.records.base import spliced, stamp
 from tools.records.events import EventPage, Frame, Told, written
 from tools.registry import operation
 from tools.rules.eventkinds import KINDS, BadKind, expand
-from tools.rules.ids import BadId, event_id, event_number
+from tools.rules.ids import event_id
+from tools.steps.events import EventId, number_of
 
 HEARTBEAT_SECONDS = 15.0
 AGAIN_SECONDS = 2.0  # between two looks while the database does not answer
 BACKLOG = 100
 LOOKED_AT = 2_000  # events of one agent in one read
 LAST = 2**63 - 1
-
-
-EVENT_ID: dict[str, JsonValue] = {"pattern": "^evt_0{13}[0-7][0-9A-HJKMNP-TV-Z]{12}$"}  # a number below 2^63
-EventId = Annotated[str, Field(max_length=64, json_schema_extra=EVENT_ID)]
 
 
 class ListEvents(Listed, Waiting):
@@ -53,7 +50,7 @@ def list_events(ctx: Context, asked: ListEvents) -> EventPage:
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):
         raise InvalidRequest("cursor means the same as since: send one", param="cursor")
-    after = _number(since)
+    after = number_of(since)
     rows, until = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit or until is not None
     last = since
@@ -86,7 +83,7 @@ async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator
 
     Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
     """
-    after = await _newest(outside) if asked.since is None else _number(asked.since)
+    after = await _newest(outside) if asked.since is None else number_of(asked.since)
     _kinds(asked.types)
     most = outside.house.limits
     key = outside.caller.key_id or outside.caller.agent
@@ -169,17 +166,6 @@ def _kinds(types: list[str] | None) -> frozenset[str] | None:
     except BadKind as bad:
         raise InvalidRequest(f"types: {bad}", param="types") from None
     return None if kinds == KINDS else kinds
-
-
-def _number(since: str | None) -> int:
-    if since is None:
-        return 0
-    try:
-        return event_number(since)
-    except BadId:
-        raise InvalidRequest(
-            "since is not an event id", param="since", hint="Use next_since or an event's id."
-        ) from None
 
 
 def _truncated(tx: Tx, after: int) -> bool:

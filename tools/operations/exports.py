@@ -33,8 +33,8 @@ log = structlog.get_logger("emporion.exports")
 async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, None]:
     """Take everything you have here with you: one JSON document, streamed, once a day in each environment.
 
-    It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, keys without
-    secrets, memory. Records are as the API shows them to you; sealed outputs stay sealed. Each section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
+    It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, and keys without
+    secrets (with a test key those of test). Records are as the API shows them to you; sealed outputs stay sealed. Each section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
     key is revoked or you take nothing for 20 seconds, the connection breaks before that, and the day's export is used up.
     `emporion verify FILE` checks its receipts and the attestation offline.
     """

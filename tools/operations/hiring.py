@@ -50,11 +50,11 @@ def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
     toolset="buying",
 )
 def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
-    """Order a listing and wait for your turn: create_job, get_job and the terms of payment in one call. Nothing is charged now.
+    """Order a listing and wait for your turn: the job and the terms of payment in one call. Nothing is charged now.
 
     Needs a listing_id of search_listings and an input that its input_schema takes; get_listing shows an example. It answers when
     payment is due (`terms` is then what to send, and pay_job proves it), when the work lies open, when the job has ended, or when
-    wait_seconds are over: then wait on with get_job. If the seller does not accept in time, the job expires and nothing is owed.
+    wait_seconds are over: then wait on with get_job. An order not accepted in time expires; nothing is owed.
     With an Idempotency-Key a repeated call answers the same job as it then stands.
     """
     return _hired(ctx, *place_order(ctx, order, judged))

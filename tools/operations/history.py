@@ -14,6 +14,8 @@ from tools.registry import operation
 from tools.steps.documents import text_of
 from tools.steps.jobs import JobRef, find_mine
 from tools.steps.paging import cursor_to, place_of
+from tools.steps.room import output_at
+from tools.steps.sealing import marks_of
 
 
 class ListJobEvents(Listed, JobRef):
@@ -43,7 +45,7 @@ class DeliveryOf(JobRef):
 
 @operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
 def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
-    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: the hash stands for it.
+    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: output_commitment stands for it.
 
     Use it to compare a revision with what stood before it; get_job has the newest one.
     """
@@ -54,11 +56,11 @@ def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
     sealed = seen.facts.is_sealed
     return Delivery(
         job_id=row.job_id,
+        role="seller" if ctx.agent == seen.row.seller_id else "buyer",
         revision=row.revision,
-        output=None if sealed else spliced(text_of(ctx.tx, row.output)),
+        output=None if sealed else spliced(output_at(ctx.tx, row.job_id, row.revision)),
         output_sealed=sealed,
-        output_hash=row.output,
-        output_bytes=row.output_bytes,
+        **marks_of(row, sealed=sealed, to_seller=ctx.agent == seen.row.seller_id),
         output_preview=spliced(text_of(ctx.tx, row.output_preview)),
         content_warnings=orjson.loads(row.content_warnings),
         delivered_at=stamp(row.delivered_at),

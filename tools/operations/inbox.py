@@ -3,42 +3,61 @@
 from typing import Any
 
 import orjson
+from pydantic import Field
 
 from storage.bounties import awaiting_decision
 from storage.disputes import awaiting_verdict
+from storage.events import newest_event
 from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
-from tools.arguments import Waiting
+from tools.arguments import MOST_WAITED, Waiting
 from tools.context import Context
 from tools.records.base import Step, stamp, stamp_or_none
 from tools.records.inbox import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.records.jobs import Party
 from tools.records.threads import Thread
 from tools.registry import CATALOGUE, operation
+from tools.rules.ids import event_id
 from tools.rules.jobfacts import refund_expected
 from tools.rules.lifecycle import clocked, waiting_on
 from tools.rules.money import display
+from tools.steps.events import EventId, number_of
 from tools.steps.jobs import SeenJob
 from tools.steps.links import step, steps
 from tools.steps.threads import thread_records
-from tools.steps.views import handles
+from tools.steps.views import handles, refund_step
 
 SHOWN, STEPS_EACH = 50, 5
+WAITED = 20  # seconds that the step to wait proposes
 AFTER_ALL = "8"  # no id begins so high
 
 
-def something_waits(_: Waiting, inbox: Inbox) -> bool:
-    return bool(inbox.next_steps or inbox.unread_total)
+class GetInbox(Waiting):
+    wait_seconds: int = Field(
+        0, ge=0, le=MOST_WAITED, description="with since: wait so long for something new before answering, 0-55"
+    )
+    since: EventId | None = Field(
+        None, description="next_since of the last answer; wait_seconds then waits until something happened after it"
+    )
 
 
-@operation("GET /v1/inbox", ready=something_waits, toolset="messages")
-def get_inbox(ctx: Context, _: Waiting) -> Inbox:
+def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
+    return asked.since is None or inbox.next_since != asked.since
+
+
+@operation("GET /v1/inbox", ready=something_happened, toolset="messages")
+def get_inbox(ctx: Context, asked: GetInbox) -> Inbox:
     """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
 
-    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. With
-    wait_seconds an empty inbox is answered only after that time.
+    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. To wait for
+    more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
     """
+    after = number_of(asked.since)
+    newest = (
+        ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
+    )  # first: what comes later ends the next wait
+    next_since = event_id(max(after, newest))
     mailbox = ctx.tx.get(MailboxRow, ctx.agent, ctx.env)
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
     waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
@@ -49,6 +68,7 @@ def get_inbox(ctx: Context, _: Waiting) -> Inbox:
     proposals = _proposals(ctx, proposed[:SHOWN])
     jobs = [job for one in seen.values() if (job := _waiting_job(ctx, one))]
     refunds = [refund for row in owing[:SHOWN] if (refund := _owed(seen[row.id]))]
+    sends = [refund_step(ctx, seen[one.id], seen[one.id].facts) for one in refunds[:STEPS_EACH]]
     verdicts = _verdicts(ctx)
     counts = {
         "unread_threads": len(unread),
@@ -66,8 +86,12 @@ def get_inbox(ctx: Context, _: Waiting) -> Inbox:
         refunds_due=refunds,
         truncated=[name for name, count in counts.items() if count > SHOWN],
         env=ctx.env.value,
+        next_since=next_since,
         hint=_hint(jobs, verdicts, threads, refunds, proposals),
-        next_steps=_next_steps(jobs, verdicts, threads, refunds, proposals),
+        next_steps=[
+            *_next_steps(jobs, verdicts, threads, proposals, sends),
+            *step("get_inbox", "Wait for what happens next.", since=next_since, wait_seconds=WAITED),
+        ],
     )
 
 
@@ -95,6 +119,7 @@ def _waiting_job(ctx: Context, seen: SeenJob) -> WaitingJob | None:
         counterparty_id=seen.other(ctx.agent),
         action_needed=waiting.action,
         deadline_at=stamp_or_none(waiting.until),
+        quoted_price=seen.row.quoted_price if waiting.action == "accept_quote" else None,
     )
 
 
@@ -171,27 +196,30 @@ def _hint(
         return f"Decide on bounty {first_due.bounty_id} by {first_due.deadline_at}: list_proposals compares what came."
     if threads:
         return "Nothing waits for an action of yours. Read the unread threads with list_messages."
-    return "Nothing waits for you. list_events tells what happens next; search_listings shows what is for sale."
+    return "Nothing waits for you. To wait, call get_inbox with since and wait_seconds; search_listings shows what is for sale."
+
+
+def _asked(one: WaitingJob) -> dict[str, Any]:
+    """The arguments of the call that a job waits for, with the price it would agree to."""
+    return {"job_id": one.id} | ({} if one.quoted_price is None else {"price": one.quoted_price})
 
 
 def _next_steps(
     jobs: list[WaitingJob],
     verdicts: list[AwaitedVerdict],
     threads: list[Thread],
-    refunds: list[OwedRefund],
     proposals: list[WaitingProposal],
+    sends: list[tuple[Step, ...]],
 ) -> list[Step]:
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     acts = [
-        step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, job_id=one.id)
-        for one in jobs[:STEPS_EACH]
+        step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, **_asked(one))
+        for one in [job for job in jobs if job.action_needed != "refund"][:STEPS_EACH]
     ]
     judges = [
         step("get_dispute", "A case waits for your vote.", deadline=one.verdict_by, dispute_id=one.id)
         for one in verdicts[:STEPS_EACH]
     ]
-    refund = by_action.get("refund", "")
-    sends = [step(refund, "You owe this back.", job_id=one.id) for one in refunds[:STEPS_EACH]]
     reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads[:STEPS_EACH]]
     deadlines = {one.bounty_id: one.deadline_at for one in proposals}
     decides = [

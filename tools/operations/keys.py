@@ -8,7 +8,7 @@ from typing import Annotated
 import orjson
 from pydantic import AfterValidator, Field
 
-from storage.keys import keys_of
+from storage.keys import keys_of, test_keys_of
 from storage.tables import KeyRow, KeyStatus
 from tools.arguments import Arguments, Listed, OneLine
 from tools.context import Context
@@ -19,7 +19,9 @@ from tools.records.keys import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.registry import operation
 from tools.rules.scopes import Scope, beyond
 from tools.steps.agents import acting_agent
-from tools.steps.keys import forget_oldest, issue_key, usable
+from tools.steps.following import after_key
+from tools.steps.keys import check_room, forget_oldest, issue_key, usable
+from tools.steps.live import holds_test_key, need_live_key
 from tools.steps.paging import cursor_to, place_of
 
 Scopes = Annotated[
@@ -29,12 +31,14 @@ Scopes = Annotated[
 
 @operation("GET /v1/agents/me/keys", scope="admin:self", errors=(InvalidCursor,), toolset="agents")
 def list_api_keys(ctx: Context, asked: Listed) -> ApiKeyPage:
-    """List your API keys of both environments, newest first: what each may do and when it was last used.
+    """List your API keys, newest first: what each may do and when it was last used.
 
-    revoke_api_key ends one by its id; a key's secret is never shown again.
+    A live key and a signed request list the keys of both environments, a test key those of test. revoke_api_key ends one by
+    its id; a key's secret is never shown again.
     """
     before = place_of(ctx, "list_api_keys", asked, asked.cursor, ctx.agent) or "key_~"
-    rows = ctx.tx.all(keys_of, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
+    query = test_keys_of if holds_test_key(ctx.caller) else keys_of
+    rows = ctx.tx.all(query, agent_id=ctx.agent, before=before, limit=asked.limit + 1)
     page, more = rows[: asked.limit], len(rows) > asked.limit
     return ApiKeyPage(
         data=[key_record(row) for row in page],
@@ -62,6 +66,7 @@ class CreateApiKey(Arguments):
     errors=(KeyLimit,),
     status=201,
     shows_secrets=True,
+    next_steps=after_key,
     toolset="agents",
     examples=({"env": "test", "name": "reader", "scopes": ["read"], "expires_in_days": 30},),
 )
@@ -69,7 +74,7 @@ def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
     """Make another API key, for one environment; `key` is shown this once.
 
     Give a key that leaves your hands only the scopes it needs (most need read too) and an end. No key gives scopes it lacks;
-    one with admin:self manages the keys of both environments. End it with revoke_api_key.
+    a test key makes test keys only. End it with revoke_api_key.
     """
     agent = acting_agent(ctx)
     own = ctx.caller.scopes
@@ -77,11 +82,11 @@ def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
     missing = beyond(own, scopes)
     if missing:
         raise Forbidden(f"this key lacks {', '.join(missing)} itself, so it cannot give it", scope=missing[0])
-    most, count = ctx.house.limits.usable_keys, len(usable(ctx, agent.id))
-    if count >= most:
-        raise KeyLimit(f"you have {count} usable keys, at most {most} are allowed", limit=most)
+    if asked.env is Env.LIVE and holds_test_key(ctx.caller):
+        raise need_live_key("make a live key")
+    check_room(ctx, agent.id, asked.env)
     row, secret = issue_key(ctx, agent.id, asked.env, asked.name, scopes, _end(ctx, asked.expires_in_days))
-    forget_oldest(ctx, agent.id)
+    forget_oldest(ctx, agent.id, asked.env)
     return ApiKeyCreated(**asdict(key_record(row)), key=secret)
 
 
@@ -108,15 +113,17 @@ class KeyRef(Arguments):
 def revoke_api_key(ctx: Context, ref: KeyRef) -> ApiKey:
     """End an API key at once, in every process; also the one you call with. Nothing brings it back.
 
-    Your only usable key cannot be revoked: make another with create_api_key first.
+    Your only usable key cannot be revoked: make another with create_api_key first. A test key revokes test keys only.
     """
     agent = acting_agent(ctx)
     row = ctx.tx.get(KeyRow, ref.key_id, lock=True)
     if row is None or row.agent_id != agent.id:
         raise NotFound("you have no such key", param="key_id", hint="list_api_keys shows yours.")
+    if row.env == Env.LIVE and holds_test_key(ctx.caller):
+        raise need_live_key("revoke a live key")
     if row.status is KeyStatus.REVOKED:
         return key_record(row)
-    if usable(ctx, agent.id) == [row.id]:
+    if list(usable(ctx, agent.id)) == [row.id]:
         raise LastKey("this is your only usable key")
     ctx.tx.forget(f"key:{row.hash}", f"holder:{agent.id}")
     return key_record(ctx.tx.change(row, status=KeyStatus.REVOKED))

@@ -20,6 +20,7 @@ from tools.errors import (
     NotFound,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
@@ -28,19 +29,23 @@ from tools.records.base import Json
 from tools.records.listings import Listing, ListingPage, ListingStats
 from tools.registry import operation
 from tools.steps.documents import keep_document
+from tools.steps.following import after_listing
 from tools.steps.judging import GatherAgain
 from tools.steps.listings import index, listing_record
 from tools.steps.offers import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.promises import keep_promise
-from tools.steps.standing import cards_of
+from tools.steps.room import size_of, take
+from tools.steps.standing import records_of
 
+WORDS_STORED = ("title", "description", "acceptance", "example_input", "example_output")
 NO_STATS = ListingStats().kept()
 OFFER_ERRORS = (
     ContentRejected,
     ListingLimit,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
@@ -64,6 +69,7 @@ def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object
     hurdles=_hurdles,
     errors=OFFER_ERRORS,
     status=201,
+    next_steps=after_listing,
     toolset="selling",
     examples=(
         {
@@ -80,8 +86,7 @@ def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object
 def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> Listing:
     """Offer a service at a price, so that other agents can find and order it.
 
-    Needs a bound wallet (set_wallet_address). Give input_schema and example_input: orders are checked against them,
-    so you never get an input you cannot work on. Orders arrive as job.created events; answer each with accept_job.
+    Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
     """
     seller = _seller(ctx)
     payment = offer.payment or "on_delivery"
@@ -89,6 +94,9 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     _check_basis(seller, judged.pricing["unit_basis"] is not None)
     _check_places(ctx)
     _check_kept(ctx)
+    stored = size_of(offer.title, offer.description, judged.acceptance, judged.example_input, judged.example_output)
+    stored += sum(one.size for one in (judged.input_schema, judged.output_schema) if one is not None)
+    take(ctx, stored)
     row = ctx.tx.add(
         ListingRow(
             id=ctx.new_id("lst_"),
@@ -111,6 +119,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
             content_warnings=orjson.dumps(judged.warnings).decode(),
             first_party=seller.first_party,
             stats=NO_STATS,
+            stored_bytes=stored,
             created_at=ctx.now,
             updated_at=ctx.now,
         )
@@ -124,6 +133,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     scope="sell",
     gather=judge_offer,
     errors=(*OFFER_ERRORS, NotFound, ListingArchived),
+    next_steps=after_listing,
     toolset="selling",
 )
 def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> Listing:
@@ -143,8 +153,10 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
         _check_places(ctx)
     _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
     _check_basis(seller, judged.pricing["unit_basis"] is not None)
+    if grown := _grown(row, wanted, judged):
+        wanted["stored_bytes"] = row.stored_bytes + grown
     changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
-    keep_promise(ctx.tx, row, changed, ctx.now)
+    take(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
     index(ctx.tx, changed)
     return _shown(ctx, changed, seller)
 
@@ -158,6 +170,7 @@ class ListingRef(Arguments):
     scope="sell",
     errors=(NotFound,),
     destructive=True,
+    next_steps=after_listing,
     toolset="selling",
 )
 def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
@@ -190,7 +203,7 @@ def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
     rows = ctx.tx.all(query, seller_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     seller = ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
-    cards = cards_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
+    cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
     page = filled(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
     more = len(rows) > len(page)
     return ListingPage(
@@ -202,7 +215,7 @@ def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
 
 
 def _shown(ctx: Context, row: ListingRow, seller: AgentRow) -> Listing:
-    return listing_record(ctx.tx, row, seller, cards_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
+    return listing_record(ctx.tx, row, seller, records_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
 
 
 def _mine(ctx: Context, listing_id: str) -> ListingRow:
@@ -247,6 +260,16 @@ def _check_kept(ctx: Context) -> None:
 def _check_basis(seller: AgentRow, has_basis: bool) -> None:
     if has_basis and not seller.first_party:
         raise InvalidRequest("unit_basis is for listings of the operator", param="unit_basis")
+
+
+def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
+    """The bytes that a change adds: what is replaced leaves, but a schema stays for the jobs ordered under it."""
+    words = [name for name in WORDS_STORED if name in wanted]
+    grown = sum(size_of(wanted[name]) - size_of(getattr(row, name)) for name in words)
+    for name, made in (("input_schema", judged.input_schema), ("output_schema", judged.output_schema)):
+        if made is not None and wanted.get(name, getattr(row, name)) != getattr(row, name):
+            grown += made.size
+    return grown
 
 
 def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Memory: what an agent keeps for itself under keys, durably, in both environments alike."""
+"""Memory: what an agent keeps for itself under keys, durably, in each environment apart."""
 
 from datetime import timedelta
 from typing import Annotated, ClassVar
@@ -9,12 +9,14 @@ from storage.memory import forget_key, keys_between, keys_kept
 from storage.tables import AgentRow, MemoryRow
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
-from tools.errors import InvalidCursor, MemoryLimit, NotFound, PayloadTooLarge, VersionConflict
+from tools.errors import InvalidCursor, MemoryLimit, NotFound, PayloadTooLarge, StorageFull, VersionConflict
 from tools.records.base import EPOCH, Json, spliced, stamp, stamp_or_none
 from tools.records.memory import Memory, MemoryDeleted, MemoryKey, MemoryPage
 from tools.registry import operation
+from tools.steps.following import after_memory
 from tools.steps.judging import json_text
 from tools.steps.paging import cursor_to, place_of
+from tools.steps.room import take
 
 MOST_VALUE, MOST_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there
@@ -54,17 +56,18 @@ async def value_text(outside: Outside, put: PutMemory) -> str:
     "PUT /v1/memory/{key}",
     scope=("buy", "sell", "message"),
     gather=value_text,
-    errors=(MemoryLimit, VersionConflict, PayloadTooLarge),
+    errors=(MemoryLimit, VersionConflict, PayloadTooLarge, StorageFull),
+    next_steps=after_memory,
     toolset="memory",
     examples=({"key": "notes/today", "value": {"done": ["invoices"]}},),
 )
 def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
-    """Keep any JSON under a key, for yourself alone and for both environments; what was there is replaced, its ttl too.
+    """Keep any JSON under a key, for yourself alone, in the environment of your key; what was there is replaced, its ttl too.
 
     With if_version only that version is replaced (compare-and-set), so several of your processes can share a key; over
-    HTTP the header If-Match says the same. At most 1000 keys.
+    HTTP the header If-Match says the same. At most 1000 keys in each environment.
     """
-    row = ctx.tx.get(MemoryRow, ctx.agent, put.key, lock=True)
+    row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, put.key, lock=True)
     alive = _alive(ctx, row)
     found = NONE if alive is None else alive.version
     if put.if_version is not None and put.if_version != found:
@@ -77,6 +80,7 @@ def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
     if alive is None:
         _check_room(ctx)
     fresh = _row(ctx, put, text, alive)
+    take(ctx, fresh.size - (row.size if row else 0))
     if row is None:
         return _record(ctx.tx.add(fresh))
     return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))
@@ -88,7 +92,7 @@ def get_memory(ctx: Context, ref: MemoryRef) -> Memory:
 
     Pass that version as if_version to put_memory, and nothing another process wrote is lost.
     """
-    row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ref.key))
+    row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key))
     if row is None:
         raise NotFound("you keep nothing under this key", param="key", hint="list_memory shows the keys you have.")
     return _record(row)
@@ -111,6 +115,7 @@ def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
     rows = ctx.tx.all(
         keys_between,
         agent_id=ctx.agent,
+        env=ctx.env,
         first=prefix if last is None else last + FIRST,
         end=prefix + END,
         now=ctx.now,
@@ -134,15 +139,19 @@ def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
     )
 
 
-@operation("DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, toolset="memory")
+@operation(
+    "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
+)
 def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
     """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false.
 
     It cannot be brought back.
     """
-    row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ref.key, lock=True))
-    ctx.tx.run(forget_key, agent_id=ctx.agent, key=ref.key)
-    return MemoryDeleted(key=ref.key, deleted=row is not None)
+    row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key, lock=True)
+    if row is not None:
+        ctx.tx.run(forget_key, agent_id=ctx.agent, env=ctx.env, key=ref.key)
+        ctx.tx.count_bytes(ctx.agent, ctx.env, -row.size)
+    return MemoryDeleted(key=ref.key, deleted=_alive(ctx, row) is not None)
 
 
 def _alive(ctx: Context, row: MemoryRow | None) -> MemoryRow | None:
@@ -155,6 +164,7 @@ def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> M
     """What is to be kept. A new key's version is later than any it had before it was deleted."""
     return MemoryRow(
         agent_id=ctx.agent,
+        env=ctx.env,
         key=put.key,
         version=(ctx.now - EPOCH) // timedelta(microseconds=1),
         size=len(text.encode()),
@@ -167,7 +177,7 @@ def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> M
 
 def _check_room(ctx: Context) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's keys are counted one write at a time
-    kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, now=ctx.now) or 0
+    kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
     if kept >= MOST_KEYS:
         raise MemoryLimit(f"you keep {kept} keys, at most {MOST_KEYS} are allowed", limit=MOST_KEYS)
 

@@ -11,6 +11,8 @@ from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.meta import Changelog, Health
 from tools.records.payments import PaymentsInfo
 from tools.registry import CATALOGUE, operation
+from tools.rules.draw import PANEL_SEATS
+from tools.steps.evaluators import evaluators_drawable
 from tools.steps.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.steps.meta import sanctions_state
 
@@ -56,6 +58,7 @@ async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
 async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
     """How to pay and be paid here: network, token, steps, confirmations. Read it before the first payment."""
     network, base = outside.network, outside.house.base_url
+    drawable = await outside.store.look(lambda tx: evaluators_drawable(tx, outside.house, outside.world.clock.now()))
     return PaymentsInfo(
         summary="Agents pay one another directly, wallet to wallet, in USDC. The market holds no money and moves none: "
         "the buyer sends the transfer and proves it with the transaction hash." + _unread(outside),
@@ -85,6 +88,11 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
             {"name": "viem", "how": "walletClient.writeContract({functionName: 'transfer', args: [payTo, amount]})"},
         ],
         wallet_address=_wallet(),
+        evaluators={
+            **drawable,
+            "panel_on_live": PANEL_SEATS,
+            "note": "With fewer than a panel needs, or none who are unrelated, the operator decides a dispute.",
+        },
         refunds="A seller who failed, or a transfer for a job that could not take it, owes the payer a refund, sent wallet "
         "to wallet. Open refunds count against the seller.",
         fees="The platform fee is 0 %.",
@@ -102,11 +110,11 @@ def _unread(outside: Outside) -> str:
 
 
 def _free_money(network: Network) -> str:
-    """On a sandbox, whose chain is its own faucet: how to get what is needed."""
-    if network.faucet is None or network.faucet != network.rpc_hint:
+    """Say, on a sandbox, how to get both for nothing from its own chain."""
+    if not network.own_chain:
         return ""
     return (
-        f" Here both are free, by JSON-RPC POST to {network.faucet}: "
+        f" Here both are free, by claim_test_funds or by JSON-RPC POST to {network.rpc_hint}: "
         'dev_gas ["<address>"] and dev_faucet ["<address>", <amount in minor units>].'
     )
 

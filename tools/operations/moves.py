@@ -1,5 +1,7 @@
 """Moves of a job beside the straight way: say no, quote, agree to a quote, ask for changes, stop, dispute."""
 
+from dataclasses import asdict
+
 import orjson
 from pydantic import Field
 
@@ -9,20 +11,25 @@ from tools.errors import (
     ContentRejected,
     InvalidTransition,
     NotFound,
+    QuoteChanged,
     SchemaTooExpensive,
     SellerHasNoWalletAddress,
+    StorageFull,
     TooBusy,
 )
 from tools.errors.base import Json
 from tools.records.jobs import Job
 from tools.registry import operation
 from tools.rules.lifecycle import already
+from tools.rules.money import display_or_none
 from tools.rules.pricing import MOST_PRICE
 from tools.steps.agreeing import agreed
 from tools.steps.documents import text_of
 from tools.steps.jobs import JobRef, SeenJob, advance, allow, find_mine, in_seconds, mine, post_note, standing
 from tools.steps.judging import violations
+from tools.steps.links import step
 from tools.steps.panels import open_case
+from tools.steps.room import output_of, take
 from tools.steps.screening import private_text
 from tools.steps.views import job_record
 
@@ -40,6 +47,7 @@ class Reasoned(JobRef):
     scope="sell",
     errors=WRITTEN_ERRORS,
     idempotent=True,
+    ends_work=True,
     toolset="selling",
 )
 def decline_job(ctx: Context, said: Reasoned) -> Job:
@@ -47,8 +55,8 @@ def decline_job(ctx: Context, said: Reasoned) -> Job:
 
     Nothing is owed afterwards; a payment that was under way has to be sent back.
     """
-    private_text(said.reason, "reason")
     seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
     if already(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "decline")
@@ -66,17 +74,17 @@ class QuoteJob(JobRef):
     "POST /v1/jobs/{job_id}/quote",
     action="quote",
     scope="sell",
-    errors=WRITTEN_ERRORS,
+    errors=(*WRITTEN_ERRORS, StorageFull),
     idempotent=True,
     toolset="selling",
 )
 def quote_job(ctx: Context, offer: QuoteJob) -> Job:
     """Name your price for a job ordered from a quote listing; again to change it while the buyer has not agreed.
 
-    The buyer has the accept window, counted from the first quote, to call accept_quote; else the job expires.
+    The buyer has the accept window, counted from the first quote, to accept it; else the job expires.
     """
-    private_text(offer.message, "message")
     seen = mine(ctx, offer.job_id)
+    private_text(offer.message, "message")
     move = allow(ctx, seen, "quote")
     row = seen.row
     if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
@@ -87,6 +95,7 @@ def quote_job(ctx: Context, offer: QuoteJob) -> Job:
         ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
     )
     post_note(ctx, done, offer.message, "quote")
+    take(ctx, 0)  # a quote may be changed again and again: its notes are refused where there is no room
     return job_record(ctx, done)
 
 
@@ -95,7 +104,7 @@ class AcceptQuote(JobRef):
         None,
         ge=0,
         le=MOST_PRICE,
-        description="the quoted_price you agree to, minor units; refused if another stands now",
+        description="the quoted_price you have read and agree to, minor units; if another stands now: 409 quote_changed",
     )
 
 
@@ -103,28 +112,38 @@ class AcceptQuote(JobRef):
     "POST /v1/jobs/{job_id}/accept_quote",
     action="accept_quote",
     scope="buy",
-    errors=(*MOVE_ERRORS, SellerHasNoWalletAddress),
+    errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress),
     idempotent=True,
     toolset="buying",
 )
 def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
     """Agree to the quoted price: the work begins (on_delivery, or free), or you pay first (upfront).
 
-    Send the price you have read: the seller may quote anew until you agree, not after. Next: wait for the delivery, or pay_job.
+    Send the price you have read: until you agree the seller may change it, and then the call is refused and tells the new one.
+    Next: wait for the delivery, or pay_job.
     """
     seen = mine(ctx, said.job_id)
     if already(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
+        _hold_to_price(ctx, seen, said.price)
         return job_record(ctx, seen)
     move = allow(ctx, seen, "accept_quote")
-    quoted = seen.row.quoted_price
-    if said.price not in (None, quoted):
-        raise InvalidTransition(
-            f"the quoted price is {quoted} now, not {said.price}",
-            hint="Read quoted_price and quote_message again; accept_quote agrees, cancel_job says no.",
-            quoted_price=quoted,
-            **standing(ctx, seen),
-        )
+    _hold_to_price(ctx, seen, said.price)
     return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
+
+
+def _hold_to_price(ctx: Context, seen: SeenJob, read: int | None) -> None:
+    """Refuse to agree to another price than the one the buyer has read."""
+    quoted = seen.row.quoted_price
+    if read in (None, quoted):
+        return
+    raise QuoteChanged(
+        f"the quoted price is {quoted} now, not {read}",
+        param="price",
+        next_steps=tuple(asdict(one) for one in step("get_job", "Read the present quote.", job_id=seen.row.id)),
+        quoted_price=quoted,
+        quoted_price_display=display_or_none(quoted),
+        **standing(ctx, seen),
+    )
 
 
 class RequestRevision(JobRef):
@@ -144,8 +163,8 @@ def request_revision(ctx: Context, asked: RequestRevision) -> Job:
 
     The seller has turnaround_seconds again; the delivery you have stays readable.
     """
-    private_text(asked.message, "message")
     seen = mine(ctx, asked.job_id)
+    private_text(asked.message, "message")
     if already(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "request_revision")
@@ -171,6 +190,7 @@ def request_revision(ctx: Context, asked: RequestRevision) -> Job:
     errors=WRITTEN_ERRORS,
     destructive=True,
     idempotent=True,
+    ends_work=True,
     toolset="jobs",
 )
 def cancel_job(ctx: Context, said: Reasoned) -> Job:
@@ -180,8 +200,8 @@ def cancel_job(ctx: Context, said: Reasoned) -> Job:
     back what was paid. Seller: before the work it declines; during the work it counts as a failed job, and what was
     paid is owed back.
     """
-    private_text(said.reason, "reason")
     seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
     if already(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "cancel")
@@ -217,7 +237,7 @@ async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | N
 
 def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | None]:
     row = find_mine(tx, job_id, outside.caller.agent, outside.env).row
-    return text_of(tx, row.output_schema), text_of(tx, row.output)
+    return text_of(tx, row.output_schema), output_of(tx, row)
 
 
 @operation(
@@ -228,17 +248,19 @@ def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | 
     errors=WRITTEN_ERRORS,
     destructive=True,
     idempotent=True,
+    ends_work=True,
     toolset="buying",
 )
 def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> Job:
     """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
 
     Ask for a revision first where one is left. Three evaluators are drawn, read the case without your names, and vote by
-    majority; a verdict for you, or a split, obliges the seller to send money back. Next: get_dispute; withdraw_dispute
-    while it is undecided.
+    majority; a verdict for you, or a split, obliges the seller to send money back. Both sides add evidence by post_message
+    in the job's thread until the first vote that counts: on live not before a tenth of the time to vote, unless both
+    post with evidence_done true; on test at once. Next: get_dispute; withdraw_dispute while it is undecided.
     """
-    private_text(said.reason, "reason")
     seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
     if _disputed(ctx, seen):
         return job_record(ctx, seen)
     move = allow(ctx, seen, "dispute")

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from storage.tables import IdentityRow
 from storage.unit import Tx
 from tools.arguments import Arguments, NoArguments
-from tools.context import Context, Outside
+from tools.context import Caller, Context, Outside
 from tools.errors import ChainUnavailable, Erc8004LiveLinkExists, Erc8004UriMismatch, NotFound
 from tools.ports import Env
 from tools.rates import Rate
@@ -17,6 +17,7 @@ from tools.rules.erc8004 import LARGEST, Identity, NoIdentity, registration_url
 from tools.rules.transfers import ChainDown
 from tools.steps.agents import acting_agent, own_record
 from tools.steps.identities import link, names, read_identity, unlink
+from tools.steps.live import keep_live
 
 DIGITS = r"^(0|[1-9][0-9]{0,77})$"
 
@@ -44,7 +45,7 @@ class LinkErc8004(Arguments):
 async def read_token(outside: Outside, asked: LinkErc8004) -> Identity:
     """The token as the registry tells it, if it names the caller."""
     agent_id, network = outside.caller.agent, outside.network
-    await outside.store.look(lambda tx: _keep_live(tx, agent_id, outside.env))
+    await outside.store.look(lambda tx: _may_link(tx, outside.caller, outside.env))
     chain = outside.world.chains.get(outside.env)
     try:
         if chain is None:
@@ -94,8 +95,8 @@ def link_erc8004(ctx: Context, _: LinkErc8004, found: Identity) -> OwnAgent:
     linking again reads it again, and so does the market every day: a token that names you no longer is unlinked.
     """
     agent = acting_agent(ctx)
-    _keep_live(ctx.tx, agent.id, ctx.env)
-    return own_record(ctx.tx, link(ctx, agent, found), ctx.env)
+    _may_link(ctx.tx, ctx.caller, ctx.env)
+    return own_record(ctx, link(ctx, agent, found))
 
 
 @operation(
@@ -108,13 +109,14 @@ def link_erc8004(ctx: Context, _: LinkErc8004, found: Identity) -> OwnAgent:
 def unlink_erc8004(ctx: Context, _: NoArguments) -> OwnAgent:
     """End the link to your ERC-8004 identity; the token itself stays as it is. Nothing changes where none is linked."""
     agent = acting_agent(ctx)
-    _keep_live(ctx.tx, agent.id, ctx.env)
+    _may_link(ctx.tx, ctx.caller, ctx.env)
     unlink(ctx.tx, agent.id)
-    return own_record(ctx.tx, acting_agent(ctx), ctx.env)
+    return own_record(ctx, acting_agent(ctx))
 
 
-def _keep_live(tx: Tx, agent_id: str, env: Env) -> None:
-    """A test key touches no live link."""
-    row = tx.get(IdentityRow, agent_id)
+def _may_link(tx: Tx, caller: Caller, env: Env) -> None:
+    """Refuse a test key of an agent that is on live, and a call of test where a live identity is linked."""
+    keep_live(tx, caller, "change the ERC-8004 link")
+    row = tx.get(IdentityRow, caller.agent)
     if row is not None and row.env == Env.LIVE and env is Env.TEST:
         raise Erc8004LiveLinkExists("your profile is linked to a live identity", agent_id=row.token)

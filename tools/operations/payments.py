@@ -113,6 +113,7 @@ def _hurdles(ctx: Context, claim: PayJob) -> Iterator[Callable[[], object]]:
     open_world=True,
     idempotent=True,
     rate=Rate.PAY,
+    ends_work=True,
     toolset="buying",
 )
 def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | MarketError:

@@ -26,6 +26,7 @@ from tools.errors import (
     NotFound,
     ProposalFinal,
     ProposalLimit,
+    StorageFull,
     UpfrontRequiresTrust,
     WalletAddressRequired,
 )
@@ -52,11 +53,13 @@ from tools.steps.bounties import (
     withdraw,
 )
 from tools.steps.comparing import comparisons
+from tools.steps.following import after_withdrawal
 from tools.steps.links import step, steps
 from tools.steps.listings import PaymentTiming
 from tools.steps.messages import new_thread
 from tools.steps.paging import cursor_to, filled, place_of
 from tools.steps.pairs import check_pair
+from tools.steps.room import size_of, take
 from tools.steps.screening import public_words
 
 FIRST = (-1, "")  # before every price
@@ -85,19 +88,20 @@ class ProposeOnBounty(BountyNamed):
         UpfrontRequiresTrust,
         FirstPartySelfDealing,
         ContentRejected,
+        StorageFull,
     ),
     status=201,
     toolset="bounties",
 )
 def propose_on_bounty(ctx: Context, asked: ProposeOnBounty) -> ProposalMade:
-    """Offer to do a bounty at a price. Proposing again replaces what you proposed; withdraw_proposal takes it back for good.
+    """Offer to do a bounty at a price. Proposing again replaces it; withdraw_proposal takes it back for good.
 
     Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer has
     paid (upfront): wait for bounty.awarded, then deliver_job. If not, bounty.closed or bounty.expired says so. Questions
     before the award: post_message in thread_id.
     """
-    warned = public_words({"message": asked.message}) if asked.message else []
     bounty = held_bounty(ctx, asked.bounty_id)
+    warned = public_words({"message": asked.message}) if asked.message else []
     known = ctx.tx.one(proposal_of, bounty_id=bounty.id, seller_id=ctx.agent)
     seller = _proposer(ctx, bounty, asked)
     said = {
@@ -107,6 +111,7 @@ def propose_on_bounty(ctx: Context, asked: ProposeOnBounty) -> ProposalMade:
         "content_warnings": orjson.dumps(warned).decode(),
         "updated_at": ctx.now,
     }
+    take(ctx, size_of(asked.message) - (0 if known is None else size_of(known.message)))
     row = _first_proposal(ctx, bounty, said) if known is None else _again(ctx, known, said)
     _tell_buyer(ctx, row, seller, warned, updated=known is not None)
     fields = proposal_fields(row, trader(seller), bounty, ctx.now)
@@ -146,11 +151,12 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
 
 
 def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
-    """What the owner of an open bounty can do. No one of several proposals is put forward."""
-    pending = [one.id for one in page if one.status == "pending"]
-    whole = asked.cursor is None and not more
-    named = {"bounty_id": asked.bounty_id, **({"proposal_id": pending[0]} if whole and len(pending) == 1 else {})}
-    award = step("award_bounty", "Take the proposal you choose: its job begins.", **named)
+    """The calls that the owner of an open bounty can make. Of several proposals the owner chooses."""
+    pending = [one for one in page if one.status == "pending"]
+    chosen: dict[str, Json] = {"price": "<the price of that proposal>", "payment": "<the payment of that proposal>"}
+    if asked.cursor is None and not more and len(pending) == 1:
+        chosen = {"proposal_id": pending[0].id, "price": pending[0].price, "payment": pending[0].payment}
+    award = step("award_bounty", "Take the proposal you choose: its job begins.", bounty_id=asked.bounty_id, **chosen)
     return steps(
         award if pending or more else (),
         step("close_bounty", "Take none, and no more of them.", bounty_id=asked.bounty_id),
@@ -162,6 +168,7 @@ def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[S
     scope="sell",
     errors=(NotFound, ProposalFinal),
     destructive=True,
+    next_steps=after_withdrawal,
     toolset="bounties",
 )
 def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:

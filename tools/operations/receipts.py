@@ -17,17 +17,23 @@ from tools.registry import operation
 from tools.rules.jobfacts import refund_expected
 from tools.rules.keys import did_of, jwk_of, verify_ed25519
 from tools.rules.lifecycle import clocked
+from tools.rules.money import display_or_none
 from tools.steps.jobs import JobRef, SeenJob, find_mine
 from tools.steps.judging import measured
+from tools.steps.possession import proven_did
+from tools.steps.sealing import marks_of
 from tools.steps.settlements import settlement_record
 from tools.steps.signing import how_to_verify, platform, sign, signer_in_force
+from tools.steps.views import GONE
 
 MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
 
 @operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
 def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
-    """Fetch the signed receipt of a job: parties, price, output hash and on-chain settlements, at any stage.
+    """Fetch the signed receipt of a job: parties, price, output and on-chain settlements, at any stage.
+
+    It names the output by output_commitment, and once it is revealed by output_hash and output_salt too.
 
     Check it with verify_receipt, or offline with the keys at /.well-known/jwks.json.
     """
@@ -182,10 +188,10 @@ def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
         "status": facts.status.value,
         "payment": row.payment,
         "price": row.price,
+        "price_display": display_or_none(row.price),
         "currency": "USDC",
         "units": row.units,
-        "output_hash": row.output,
-        "output_bytes": row.output_bytes,
+        **marks_of(row, sealed=facts.is_sealed),
         "created_at": stamp(row.created_at),
         "accepted_at": stamp_or_none(row.accepted_at),
         "delivered_at": stamp_or_none(row.delivered_at),
@@ -200,11 +206,12 @@ def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
 
 def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
     agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
-    assert agent is not None
+    if agent is None:  # a purchase made it, and nothing was ever paid
+        return {"id": agent_id, "handle": GONE, "did": None, "wallet_address": frozen, "first_party": False}
     return {
         "id": agent.id,
         "handle": agent.handle,
-        "did": did_of(bytes.fromhex(agent.public_key)),
+        "did": proven_did(agent),
         "wallet_address": frozen or (wallet.address if wallet else None),
         "first_party": agent.first_party,
     }

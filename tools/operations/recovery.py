@@ -14,8 +14,9 @@ from tools.records.base import Step
 from tools.registry import operation
 from tools.rules.keys import did_of, rotation_message, verify_ed25519
 from tools.steps.agents import acting_agent, agent_record, change_agent
-from tools.steps.keys import forget_oldest, issue_key, known_key, revoke_all, usable
+from tools.steps.keys import check_room, forget_oldest, issue_key, revoke_all
 from tools.steps.links import step, steps
+from tools.steps.possession import claim_key
 from tools.steps.profiles import PublicKey
 
 ONLY_SIGNED = "only a signature over the HTTP request itself (RFC 9421) admits it"
@@ -39,16 +40,18 @@ def recover_agent(ctx: Context, asked: RecoverAgent) -> AgentRecovered:
     """Get new API keys for live and test when yours are lost or leaked; they are shown this once.
 
     Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every key
-    from before ends at once; webhooks made with a leaked key stay: look through them, and at endpoints.webhook_url. At most 5 an hour.
+    from before ends at once, and a public key that you brought counts as proven; webhooks made with a leaked key stay: look through them, and at endpoints.webhook_url. At most 5 an hour.
     Next: store the keys, and call get_me with one.
     """
     agent = acting_agent(ctx)
     if asked.revoke_existing:
         revoke_all(ctx.tx, agent.id)
-        agent = change_agent(ctx.tx, agent, auth_epoch=agent.auth_epoch + 1)
-    _check_room(ctx, agent.id)
+        agent = change_agent(ctx.tx, agent, auth_epoch=agent.auth_epoch + 1, key_proven=True)
+    for env in Env:
+        check_room(ctx, agent.id, env, "Send revoke_existing: true, which ends them all.")
     keys = {env: issue_key(ctx, agent.id, env, "recovered")[1] for env in Env}
-    forget_oldest(ctx, agent.id)
+    for env in Env:
+        forget_oldest(ctx, agent.id, env)
     hint = "If this was not you, your root key has leaked: rotate it, then recover with revoke_existing."
     _tell(ctx, "agent.keys_recovered", revoked_previous=asked.revoke_existing, hint=hint)
     return AgentRecovered(
@@ -92,27 +95,21 @@ def rotate_key(ctx: Context, asked: RotateKey) -> Agent:
 
     Takes a request signed with the old key and a proof by the new one, so neither alone does it; a refusal of the proof holds
     the text to sign in details.text. From then on the old key signs nothing: if the answer was lost, repeat the call signed with the
-    new key. A key that any agent has or had is refused.
+    new key. A key that an agent proved, or had, is refused.
     """
     agent = acting_agent(ctx)
     if asked.new_public_key == agent.public_key:
         return agent_record(agent)
     _check_proof(ctx, agent, asked)
-    if known_key(ctx.tx, asked.new_public_key):
-        raise PublicKeyInUse("an agent has, or had, this public key", param="new_public_key")
+    claim_key(ctx, asked.new_public_key, "new_public_key", proven=True)
     ctx.tx.add(FormerKeyRow(public_key=agent.public_key, agent_id=agent.id, retired_at=ctx.now))
-    changed = change_agent(ctx.tx, agent, public_key=asked.new_public_key, auth_epoch=agent.auth_epoch + 1)
+    changed = change_agent(
+        ctx.tx, agent, public_key=asked.new_public_key, key_proven=True, auth_epoch=agent.auth_epoch + 1
+    )
     old_did, new_did = [did_of(bytes.fromhex(row.public_key)) for row in (agent, changed)]
     hint = "If this was not you, your root key has leaked: report it to the operator."
     _tell(ctx, "agent.key_rotated", old_did=old_did, new_did=new_did, hint=hint)
     return agent_record(changed)
-
-
-def _check_room(ctx: Context, agent_id: str) -> None:
-    most, count = ctx.house.limits.usable_keys, len(usable(ctx, agent_id))
-    if count + len(Env) > most:
-        hint = "Send revoke_existing: true, which ends them all."
-        raise KeyLimit(f"you have {count} usable keys, at most {most} are allowed", hint=hint, limit=most)
 
 
 def _check_proof(ctx: Context, agent: AgentRow, asked: RotateKey) -> None:

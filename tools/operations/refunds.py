@@ -1,6 +1,6 @@
 """Money back, and the list of what was paid: refunds are transfers between wallets too, proven by their hash."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -18,7 +18,7 @@ from tools.errors import (
     InvalidTransition,
     MarketError,
     NotFound,
-    NothingToRefund,
+    NotPaid,
     PaymentInvalid,
     TransactionAlreadyUsed,
     TransactionNotFound,
@@ -29,15 +29,17 @@ from tools.rates import Rate
 from tools.records.jobs import Job
 from tools.records.payments import SettlementPage
 from tools.registry import operation
-from tools.rules.jobfacts import refund_expected
+from tools.rules.jobfacts import refund_expected, refund_left, was_paid
 from tools.rules.lifecycle import Actor, clocked
 from tools.rules.transfers import Terms, Verdict
 from tools.steps.figures import recount
 from tools.steps.jobs import JobRef, SeenJob, find_mine, foretold, post_note, record_event, refusal, see, standing
+from tools.steps.judging import GatherAgain
 from tools.steps.paging import cursor_to, place_of
 from tools.steps.panels import mine_settled
 from tools.steps.proving import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.steps.reputation import count_job
+from tools.steps.room import count_as_paid
 from tools.steps.screening import private_text
 from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import refuse_sanctioned
@@ -61,11 +63,11 @@ class RefundProof:
 
 async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
     """Everything that can be refused without the chain, then what the chain shows."""
-    private_text(claim.note, "note")
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
+    private_text(claim.note, "note")
     transaction = read_hash(claim.transaction)
     known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
-    if known is not None or seen.role_of(outside.caller.agent) is not Actor.SELLER or not _owed(seen, outside):
+    if known is not None or seen.role_of(outside.caller.agent) is not Actor.SELLER or not _paid(seen, outside):
         return RefundProof(transaction, None)
     terms = await outside.store.look(lambda tx: _refund_terms(tx, outside, seen))
     refuse_sanctioned(outside.world.sanctions, {*terms.payers, *terms.payees})
@@ -85,7 +87,7 @@ async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
         ContentRejected,
         InvalidTransition,
         NotFound,
-        NothingToRefund,
+        NotPaid,
         PaymentInvalid,
         TransactionAlreadyUsed,
         TransactionNotFound,
@@ -95,13 +97,15 @@ async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
     open_world=True,
     idempotent=True,
     rate=Rate.PAY,
+    ends_work=True,
     toolset="selling",
 )
 def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
-    """Prove that you have sent back what you owe the buyer: refund_expected minor units, from your bound wallet.
+    """Prove that you have sent money back to the buyer: refund_expected minor units, from your bound wallet.
 
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
-    owed is recorded, and the rest stays due. An open refund counts against your reputation.
+    owed is recorded, and the rest stays due. An open refund counts against your reputation. Where nothing is owed, what you send back
+    is recorded as voluntary, up to what was paid: it lowers the volume of the job and is no mark against you.
     """
     seen = mine_settled(ctx, claim.job_id)
     if seen.role_of(ctx.agent) is not Actor.SELLER:
@@ -109,19 +113,25 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
     known = known_settlement(ctx.tx, ctx, proof.transaction)
     if known is not None:
         return _again(ctx, seen, known)
+    if not was_paid(seen.facts):
+        raise NotPaid("nothing was paid for this job, so nothing can be refunded", **standing(ctx, seen))
+    if proof.verdict is None:
+        raise GatherAgain
     owed = refund_expected(seen.facts)
-    if proof.verdict is None or owed == 0:
-        raise NothingToRefund("nothing is owed back for this job", **standing(ctx, seen))
+    if owed == 0:
+        _hold_to_what_was_paid(seen, proof.verdict)
     row = record_transfer(
         ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
     )
     after = see(ctx.tx, seen.row)
+    after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
     told = {
         "settlement_id": row.id,
         "transaction": row.tx_hash,
         "network": row.network,
         "amount": row.amount,
         "remaining": refund_expected(after.facts),
+        "voluntary": row.voluntary,
     }
     record_event(ctx, after, "job.refunded", ctx.agent, told)
     recount(ctx.tx, after.row, after.settlements)
@@ -174,8 +184,23 @@ def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError
     )
 
 
-def _owed(seen: SeenJob, outside: Outside) -> int:
-    return refund_expected(clocked(foretold(seen, outside.now).facts, outside.now))
+def _paid(seen: SeenJob, outside: Outside) -> bool:
+    return was_paid(clocked(foretold(seen, outside.now).facts, outside.now))
+
+
+def _hold_to_what_was_paid(seen: SeenJob, verdict: Verdict) -> None:
+    """Refuse a voluntary refund of more than the seller still has of the buyer's money."""
+    left = refund_left(seen.facts)
+    if verdict.amount_minor > left:
+        raise PaymentInvalid(
+            f"{verdict.amount_minor} minor units were sent back and {left} are left of what was paid; nothing was recorded",
+            param="transaction",
+            hint="A voluntary refund is at most what was paid and not sent back yet.",
+            reason="amount_too_high",
+            transferred=verdict.amount_minor,
+            required=left,
+            recorded=False,
+        )
 
 
 def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:

@@ -27,11 +27,11 @@ from tools.records.reputation import (
 from tools.registry import operation
 from tools.rules.counterparty import check
 from tools.rules.jsontext import integral
-from tools.rules.keys import did_of
 from tools.rules.lifecycle import Actor
 from tools.rules.money import display
 from tools.rules.reputation import rating_avg
 from tools.steps.agents import find_agent
+from tools.steps.possession import proven_did
 from tools.steps.reputation import figures_in
 from tools.steps.signing import how_to_verify, platform, sign
 from tools.steps.standing import sides_of, standing_of
@@ -90,12 +90,12 @@ def get_attestation(ctx: Context, asked: WhoseRecordHere) -> SignedAttestation:
 def check_counterparty(ctx: Context, asked: WhoseRecordHere) -> CounterpartyCheck:
     """Ask whether to trade with an agent: does it pay, answer, and send back what it owes. Needs no key.
 
-    verdict is unknown below 3 jobs; caution with a reason for each: suspended, a refund open, paid_rate below 0.8,
+    verdict is unknown below 3 jobs, and on live where no wallet has paid; caution with a reason for each: suspended, a refund open, paid_rate below 0.8,
     dispute_rate above 0.2, response_rate below 0.5, more than 30 % of its sales failed; else ok. Advice, no guarantee.
     """
     agent = _found(ctx, asked.agent_id)
     seller, buyer = sides_of(ctx.tx, agent.id, ctx.env)
-    found = check(seller, buyer, active=agent.status is AgentStatus.ACTIVE)
+    found = check(seller, buyer, active=agent.status is AgentStatus.ACTIVE, live=ctx.env is Env.LIVE)
     return CounterpartyCheck(
         agent_id=agent.id,
         env=ctx.env,
@@ -184,8 +184,8 @@ def _attested(ctx: Context, agent: AgentRow) -> dict[str, Json]:
     return {
         "id": agent.id,
         "handle": agent.handle,
-        "did": did_of(bytes.fromhex(agent.public_key)),
-        "public_key": agent.public_key,
+        "did": proven_did(agent),
+        "public_key": agent.public_key if agent.key_proven else None,
         "wallet_address": wallet.address if wallet else None,
         "trust_tier": agent.trust_tier,
         "first_party": agent.first_party,

@@ -11,7 +11,15 @@ from storage.schedules import active_schedules, forget_schedule, schedules_of
 from storage.tables import AgentRow, ScheduleRow, ScheduleStatus
 from tools.arguments import Arguments, Listed, OneLine
 from tools.context import Context, Outside
-from tools.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, ScheduleDone, ScheduleLimit
+from tools.errors import (
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    ScheduleDone,
+    ScheduleLimit,
+    StorageFull,
+)
 from tools.ports import Env
 from tools.records.base import Json, spliced, stamp, stamp_or_none
 from tools.records.schedules import Schedule, ScheduleDeleted, SchedulePage
@@ -19,8 +27,10 @@ from tools.registry import operation
 from tools.rules.counted import counted
 from tools.rules.ids import Prefix
 from tools.rules.wakeups import resumed
+from tools.steps.following import after_schedule
 from tools.steps.judging import json_text
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.room import size_of, take
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
@@ -77,8 +87,9 @@ async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
     "POST /v1/schedules",
     scope=("buy", "sell", "message"),
     gather=plan,
-    errors=(ScheduleLimit, PayloadTooLarge),
+    errors=(ScheduleLimit, PayloadTooLarge, StorageFull),
     status=201,
+    next_steps=after_schedule,
     toolset="schedules",
     examples=({"in_seconds": 3600, "interval_seconds": 3600, "payload": {"check": "orders"}},),
 )
@@ -89,6 +100,7 @@ def create_schedule(ctx: Context, asked: CreateSchedule, planned: Planned) -> Sc
     each due time; times that were missed are skipped. At most 100 are active in one environment.
     """
     _check_room(ctx)
+    take(ctx, size_of(asked.name, planned.payload))
     return _record(
         ctx.tx.add(
             ScheduleRow(
@@ -153,6 +165,7 @@ class UpdateSchedule(ScheduleRef):
     scope=("buy", "sell", "message"),
     errors=(NotFound, ScheduleDone, ScheduleLimit),
     idempotent=True,
+    next_steps=after_schedule,
     toolset="schedules",
 )
 def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
@@ -177,6 +190,7 @@ def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
     scope=("buy", "sell", "message"),
     errors=(NotFound,),
     destructive=True,
+    ends_work=True,
     toolset="schedules",
 )
 def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
@@ -186,6 +200,7 @@ def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
     """
     row = _mine(ctx, ref.schedule_id, lock=True)
     ctx.tx.run(forget_schedule, id=row.id)
+    ctx.tx.count_bytes(ctx.agent, ctx.env, -size_of(row.name, row.payload))
     return ScheduleDeleted(id=row.id)
 
 

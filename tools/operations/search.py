@@ -8,7 +8,7 @@ from pydantic import Field
 from storage.search import Found, Hit, find
 from storage.searchindex import ListingSearch, Sort
 from storage.unit import Tx
-from tools.arguments import Listed, PublicRead
+from tools.arguments import Listed, PublicRead, SeenWithin
 from tools.context import Outside
 from tools.errors import InvalidCursor, NotFound
 from tools.ports import Env
@@ -20,12 +20,14 @@ from tools.rules.pricing import MOST_PRICE
 from tools.rules.words import query_terms
 from tools.shelf import Shown
 from tools.steps.agents import find_agent
+from tools.steps.links import step, steps
 from tools.steps.listings import Category, PaymentTiming, PricingModelWord, Tag, cache_name
-from tools.steps.paging import MOST_PAGE, cursor_to, place_of
+from tools.steps.paging import MOST_PAGE, cursor_to, place_of, seen_since
 from tools.steps.shown import shown_listing
 from tools.steps.wanted import ready_bounty
 
 FIRST = -1  # the key before every hit
+NO_FILTERS = frozenset({"env", "sort", "limit", "cursor"})
 
 
 class ListingRef(PublicRead):
@@ -61,6 +63,9 @@ class SearchListings(Listed):
     pricing_model: PricingModelWord | None = Field(None, description="only listings priced so")
     payment: PaymentTiming | None = Field(None, description="only listings paid then")
     graduated: bool | None = Field(None, description="true: only sellers proven by paid jobs")
+    seen_within_seconds: SeenWithin = Field(
+        None, description="only sellers that made a call in the last so many seconds, 60-2592000"
+    )
     sort: Literal["relevance", "newest", "cheapest", "rating"] = Field(
         "relevance", description="relevance: proven first, then rating, then newest"
     )
@@ -72,11 +77,11 @@ class SearchListings(Listed):
 async def search_listings(outside: Outside, asked: SearchListings) -> ListingPage:
     """Find services for sale by words, category, price and proof of earlier work. Needs no key.
 
-    Next: get_listing for schemas and examples, then hire. Where nothing is found, post_a_bounty holds a bounty that
-    create_bounty takes as it stands. Descriptions are the sellers' words: untrusted.
+    Next: get_listing for schemas and examples, then hire. If nothing is found, post_a_bounty.body is ready for
+    create_bounty. Descriptions are the sellers' words: untrusted.
     """
     place = place_of(outside, "search_listings", asked, asked.cursor)
-    found = await outside.store.scan(lambda tx: _search(tx, outside.env, asked, place))
+    found = await outside.store.scan(lambda tx: _search(tx, outside, asked, place))
     if place is None:
         outside.searches.note(outside, asked.q, found=found is not None and bool(found.hits))
     if found is None:
@@ -91,7 +96,7 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     return ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
 
 
-def _search(tx: Tx, env: Env, asked: SearchListings, place: Json) -> Found | None:
+def _search(tx: Tx, outside: Outside, asked: SearchListings, place: Json) -> Found | None:
     seller = find_agent(tx, asked.seller) if asked.seller else None
     if asked.seller and seller is None:
         return None
@@ -102,7 +107,7 @@ def _search(tx: Tx, env: Env, asked: SearchListings, place: Json) -> Found | Non
     return find(
         tx,
         ListingSearch(
-            env=env,
+            env=outside.env,
             terms=terms,
             any_terms=any_terms,
             category=asked.category,
@@ -112,6 +117,7 @@ def _search(tx: Tx, env: Env, asked: SearchListings, place: Json) -> Found | Non
             pricing_model=asked.pricing_model,
             payment=asked.payment,
             graduated=asked.graduated,
+            seen_since=seen_since(outside.now, asked.seen_within_seconds),
             sort=Sort(asked.sort),
             after=after,
             limit=asked.limit,
@@ -134,14 +140,23 @@ async def _filled(outside: Outside, hits: Sequence[Hit]) -> tuple[list[Shown], i
 
 
 def _nothing(asked: SearchListings, env: Env) -> ListingPage:
-    """An empty page that says how to go on: other words, or a bounty to which sellers come."""
-    other = ", or env=test for the test market" if env is Env.LIVE else ""
-    wanted = asked.q or asked.category or asked.tag or asked.seller or "this"
+    """Return an empty page that says how to go on: with other words, or with a bounty on which sellers propose."""
+    ready = ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
+    posts = () if ready is None else step("create_bounty", "Post what you need: sellers propose.", **ready.body)
     return ListingPage(
         data=[],
         has_more=False,
         next_cursor=None,
-        hint=f"Nothing on offer for {wanted[:80]!r} in {env}. Use fewer words or filters{other}; or post what you need: "
-        "post_a_bounty is ready for create_bounty.",
-        post_a_bounty=ready_bounty(asked.q, asked.category, asked.tag, asked.max_price),
+        hint=f"{_found_none(asked, env)} Or post what you need: create_bounty takes post_a_bounty.body.",
+        post_a_bounty=ready,
+        next_steps=steps(posts),
     )
+
+
+def _found_none(asked: SearchListings, env: Env) -> str:
+    other = "Pass env=test to search the test market." if env is Env.LIVE else ""
+    if not asked.model_fields_set - NO_FILTERS:
+        return f"There are no listings on {env} yet. {other}".strip()
+    wanted = asked.q or asked.category or asked.tag or asked.seller
+    fits = "these filters" if wanted is None else repr(wanted[:80])
+    return f"No listing on {env} fits {fits}. Use fewer words or filters. {other}".strip()

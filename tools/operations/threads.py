@@ -9,15 +9,26 @@ from storage.messages import message_numbered, messages_of, page_of_threads, thr
 from storage.tables import AgentRow, AgentStatus, MessageRow, ThreadKind, ThreadRow
 from tools.arguments import Arguments, Listed
 from tools.context import Context, Outside
-from tools.errors import AwaitingReply, ContentRejected, InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge
+from tools.errors import (
+    AwaitingReply,
+    ContentRejected,
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    StorageFull,
+)
 from tools.errors.base import Json
 from tools.rates import Rate
 from tools.records.threads import Message, MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
 from tools.registry import operation
 from tools.steps.agents import find_agent
+from tools.steps.following import after_words
+from tools.steps.jobs import SeenJob
 from tools.steps.judging import json_text
 from tools.steps.messages import Words, new_thread, other_in, read_up_to, sides, write
 from tools.steps.paging import cursor_to, filled, place_of
+from tools.steps.panels import held, rest
 from tools.steps.screening import LONG, private_json, private_text
 from tools.steps.threads import find_thread, message_records, thread_records
 
@@ -58,9 +69,10 @@ class StartThread(Said):
     "POST /v1/threads",
     scope="message",
     gather=screen,
-    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge),
+    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
     status=201,
     rate=Rate.MESSAGES,
+    next_steps=after_words,
     toolset="messages",
     examples=({"to": "ada", "body": "Do you also translate from Dutch?"},),
 )
@@ -149,27 +161,42 @@ def list_messages(ctx: Context, asked: ListMessages) -> MessagePage:
 
 class PostMessage(Said):
     thread_id: str = Field(max_length=64, description="thr_…")
+    evidence_done: bool = Field(
+        False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be taken back"
+    )
+
+
+async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
+    """Screen the words of an agent that is in the thread; NotFound for any other."""
+    await outside.store.look(lambda tx: find_thread(tx, said.thread_id, outside.caller.agent, outside.env))
+    return await screen(outside, said)
 
 
 @operation(
     "POST /v1/threads/{thread_id}/messages",
     action="message",
     scope="message",
-    gather=screen,
-    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge),
+    gather=screen_in_thread,
+    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
     status=201,
     rate=Rate.MESSAGES,
+    ends_work=True,
+    next_steps=after_words,
     toolset="messages",
 )
 def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
     """Write in a thread you are in, also about a job that is over. The other agent hears message.received.
 
     After 10 messages in a row without an answer one a day is taken; in a job's thread any step the other party takes
-    on the job is an answer too. Notes given with an action, such as deliver_job's message, are always taken.
+    on the job is an answer too. Notes given with an action, such as deliver_job's message, are always taken. In a
+    dispute what you post here is evidence until the first vote that counts.
     """
+    case = _disputed(ctx, said.thread_id) if said.evidence_done else None
     thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)
     _check_reachable(ctx, thread)
     posted = write(ctx, thread, words)
+    if case is not None:
+        rest(ctx, case)
     (record,) = message_records(ctx, posted.thread, [posted.message])
     return record
 
@@ -192,6 +219,28 @@ def mark_thread_read(ctx: Context, done: MarkThreadRead) -> ThreadRead:
     thread = find_thread(ctx.tx, done.thread_id, ctx.agent, ctx.env, lock=True)
     message = None if done.up_to_message_id is None else _message_in(ctx, thread, done.up_to_message_id)
     return _how_far(ctx, read_up_to(ctx, thread, message))
+
+
+def _disputed(ctx: Context, thread_id: str) -> SeenJob:
+    """Return the disputed job of the thread, locked before the thread, as votes lock it.
+
+    Raises InvalidRequest if the job has no panel that still takes evidence.
+    """
+    thread = find_thread(ctx.tx, thread_id, ctx.agent, ctx.env)
+    seen = held(ctx, thread.job_id) if thread.job_id else None
+    if seen is None or seen.panel is None or not seen.panel.is_open:
+        raise InvalidRequest(
+            "evidence_done: evaluators wait for evidence only in the thread of a job whose dispute they judge",
+            param="evidence_done",
+            hint="Leave it out: post_message alone posts the message.",
+        )
+    if seen.panel.case.evidence_ends is not None:
+        raise InvalidRequest(
+            "evidence_done: the evidence closed with the first vote that counted; evaluators read no more",
+            param="evidence_done",
+            hint="Leave it out: the other party still reads the message.",
+        )
+    return seen
 
 
 def _warnings(said: Said) -> list[str]:

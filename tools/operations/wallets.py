@@ -10,29 +10,22 @@ from storage.tables import AgentRow, WalletRow
 from tools.arguments import Arguments
 from tools.context import Context, Outside
 from tools.errors import AddressSanctioned, ChainUnavailable, InvalidRequest, WalletSignatureInvalid
+from tools.rates import Rate
 from tools.records.agents import OwnAgent
 from tools.registry import operation
 from tools.rules.keys import verify_ed25519
-from tools.rules.wallet import (
-    SIGNATURE_LENGTH,
-    address_of,
-    binding_message,
-    eip191_hash,
-    recover,
-)
+from tools.rules.wallet import address_of, binding_message, eip191_hash, recover
 from tools.steps.agents import own_record
+from tools.steps.following import after_wallet
 from tools.steps.identities import follow_wallet
-from tools.steps.wallets import bind, contract_agrees
+from tools.steps.wallets import WalletSignature, bind, contract_agrees
 
 
 class SetWalletAddress(Arguments):
     address: Annotated[str, AfterValidator(address_of)] = Field(
         description="0x and 40 hex; EIP-55 where mixed case", json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"}
     )
-    signature: str = Field(
-        pattern=r"^0x[0-9a-fA-F]+$",
-        min_length=SIGNATURE_LENGTH,
-        max_length=SIGNATURE_LENGTH,
+    signature: WalletSignature = Field(
         description="personal_sign (EIP-191) by that wallet over `<service>:wallet:<agent_id>:<address_lowercase>`",
     )
     proof: str | None = Field(
@@ -72,6 +65,8 @@ async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
     errors=(WalletSignatureInvalid, AddressSanctioned, ChainUnavailable),
     open_world=True,
     idempotent=True,
+    rate=Rate.BINDINGS,
+    next_steps=after_wallet,
     toolset="agents",
 )
 def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
@@ -85,12 +80,12 @@ def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) ->
     assert agent is not None
     bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)
     if bound is not None and bound.address == claim.address:
-        return own_record(ctx.tx, agent, ctx.env)
+        return own_record(ctx, agent)
     if bound is not None:
         _check_proof(agent, claim, proven)
     bind(ctx, agent.id, bound, claim.address)
     _tell(ctx, bound.address if bound else None, claim.address)
-    return own_record(ctx.tx, follow_wallet(ctx, agent), ctx.env)
+    return own_record(ctx, follow_wallet(ctx, agent))
 
 
 def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> None:

@@ -28,6 +28,7 @@ from tools.registry import operation
 from tools.rules.eventkinds import expand
 from tools.rules.outgoing import MOST_URL_CHARACTERS, BadTarget, parse_target
 from tools.rules.webhooks import SECRET_ENTROPY_BYTES, new_secret
+from tools.steps.following import after_redelivery, after_webhook
 from tools.steps.links import step, steps
 from tools.steps.outgoing import callable_url
 from tools.steps.paging import cursor_to, place_of
@@ -153,7 +154,9 @@ class UpdateWebhook(WebhookRef):
     status: Literal["active", "disabled"] | None = Field(None, description="active also forgets the failures so far")
 
 
-@operation("PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), toolset="webhooks")
+@operation(
+    "PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), next_steps=after_webhook, toolset="webhooks"
+)  # fmt: skip
 def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
     """Change where a webhook leads, what it gets or what signs it; switch it off, or on again.
 
@@ -248,6 +251,7 @@ class DeliveryRef(WebhookRef):
     "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
     scope="admin:self",
     errors=(NotFound, WebhookDisabled),
+    next_steps=after_redelivery,
     toolset="webhooks",
 )
 def redeliver_webhook(ctx: Context, ref: DeliveryRef) -> WebhookDelivery:

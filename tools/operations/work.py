@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import orjson
 from pydantic import Field
@@ -20,6 +20,7 @@ from tools.errors import (
     OutputSchemaMismatch,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
     WalletAddressRequired,
 )
 from tools.records.base import Json
@@ -27,10 +28,11 @@ from tools.records.jobs import Job, Review
 from tools.registry import operation
 from tools.rules.lifecycle import Actor, allowed, already
 from tools.rules.schemas import Violation
+from tools.rules.sealing import SALT_BYTES, commitment, rounded_size
 from tools.steps.acceptance import unkept
 from tools.steps.agreeing import agreed, payment_falls_due
 from tools.steps.documents import Document, keep_document, text_of
-from tools.steps.figures import count_rating
+from tools.steps.figures import recount
 from tools.steps.jobs import (
     FINISHED,
     JobRef,
@@ -47,7 +49,9 @@ from tools.steps.judging import MOST_PREVIEW, GatherAgain, measured, mismatch, n
 from tools.steps.panels import mine_settled
 from tools.steps.reputation import count_job
 from tools.steps.reviews import review_record
+from tools.steps.room import keep_text, need_room_to_accept, output_part
 from tools.steps.screening import private_json_beside, private_text
+from tools.steps.sealing import marks_of
 from tools.steps.views import handles, job_record
 
 
@@ -55,7 +59,7 @@ from tools.steps.views import handles, job_record
     "POST /v1/jobs/{job_id}/accept",
     action="accept",
     scope=("buy", "sell"),
-    errors=(NotFound, InvalidTransition, WalletAddressRequired),
+    errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull),
     idempotent=True,
     toolset="jobs",
 )
@@ -72,6 +76,7 @@ def accept_job(ctx: Context, ref: JobRef) -> Job:
     move = allow(ctx, seen, "accept")
     if role is Actor.BUYER:
         return job_record(ctx, advance(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
+    need_room_to_accept(ctx)
     return job_record(ctx, agreed(ctx, seen, move))
 
 
@@ -133,13 +138,14 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery |
         ContentRejected,
         WalletAddressRequired,
     ),
+    ends_work=True,
     toolset="selling",
 )
 def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
-    On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees its hash, size and
-    preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
+    On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
+    rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
     """
     seen = mine(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
@@ -149,44 +155,46 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
     move = allow(ctx, seen, "deliver")
     if not isinstance(judged, JudgedDelivery):
         raise GatherAgain
-    keep_document(ctx.tx, judged.output)
+    keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
+    if seen.row.counted:
+        ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
     preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
-    ctx.tx.add(
+    made = _committed(ctx, judged.output) | {"output_preview": preview, "delivered_at": ctx.now}
+    row = ctx.tx.add(
         JobDeliveryRow(
             job_id=seen.row.id,
             revision=seen.row.revision_count,
-            output=judged.output.hash,
-            output_bytes=judged.output.size,
-            output_preview=preview,
             content_warnings=orjson.dumps(judged.warnings).decode(),
-            delivered_at=ctx.now,
             deliver_by=seen.row.deliver_by,
+            **made,
         )
     )
     sealed = bool(seen.row.price) and not seen.facts.is_paid
     window = ctx.windows.review_seconds
     deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    marks = marks_of(row, sealed=sealed)
     told = {
         "sealed": sealed,
-        "output_hash": judged.output.hash,
+        "output_hash": marks["output_hash"],
+        "output_commitment": marks["output_commitment"],
+        "output_salt": marks["output_salt"],
         "payment_due": sealed,
         "content_warnings": judged.warnings,
     }
-    done = advance(
-        ctx,
-        seen,
-        move,
-        ctx.agent,
-        told=told,
-        output=judged.output.hash,
-        output_bytes=judged.output.size,
-        output_preview=preview,
-        content_warnings=warned,
-        delivered_at=ctx.now,
-        **deadline,
-    )
+    done = advance(ctx, seen, move, ctx.agent, told=told, content_warnings=warned, **made, **deadline)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)
+
+
+def _committed(ctx: Context, output: Document) -> dict[str, Any]:
+    """Make the columns of a new output, with a salt of its own."""
+    salt = ctx.world.dice.roll(SALT_BYTES).hex()
+    return {
+        "output": output.hash,
+        "output_bytes": output.size,
+        "output_salt": salt,
+        "output_commitment": commitment(salt, output.text),
+    }
 
 
 class ReviewJob(JobRef):
@@ -206,10 +214,10 @@ class ReviewJob(JobRef):
 def review_job(ctx: Context, said: ReviewJob) -> Review:
     """Rate the other party of a completed or resolved job. A review is permanent; each party gives one.
 
-    Each counterparty is one vote, weighted by what it paid. Everybody reads it with list_reviews.
+    Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
     """
-    warned = private_text(said.comment, "comment")
     seen = mine_settled(ctx, said.job_id)
+    warned = private_text(said.comment, "comment")
     if seen.facts.status not in FINISHED:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
     if ctx.agent in seen.reviewers:
@@ -235,7 +243,7 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
     _tell_reviewed(ctx, row, warned)
     count_job(ctx.tx, seen, ctx.now)
     if role is Actor.BUYER:
-        count_rating(ctx.tx, row.listing_id, row.rating)
+        recount(ctx.tx, seen.row, seen.settlements)
     return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
 
 

@@ -1,6 +1,6 @@
 """The operator's listings, bought with one x402 payment and no account: what is sold so, what it costs, the purchase."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -8,7 +8,8 @@ from pydantic import Field
 from storage.purchases import sold_at_once
 from storage.tables import PurchaseRow, PurchaseStatus
 from tools.arguments import Arguments, EnvChoice, PublicRead
-from tools.context import Caller, Context, Outside
+from tools.checking import check, release
+from tools.context import Caller, Context, Outside, Surface
 from tools.errors import (
     AddressSanctioned,
     BuyerNotActive,
@@ -38,16 +39,19 @@ from tools.registry import operation
 from tools.rules.canonical import canonical, sha256_hex
 from tools.rules.money import display
 from tools.rules.purchases import End
+from tools.rules.wallet import address_of
 from tools.rules.x402 import settle_body
-from tools.rules.x402payments import BadPayment, Fault, Payment, fault_of, read_payment
-from tools.steps.documents import text_of
+from tools.rules.x402payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
+from tools.steps.checking import Entry
 from tools.steps.gasless import x402_info
 from tools.steps.jobs import SeenJob, find_mine
 from tools.steps.judging import GatherAgain
 from tools.steps.ordering import ORDER_ERRORS
 from tools.steps.purchases import begin, find_purchase
-from tools.steps.selling import UNPAID, account_of, any_listing, is_open, offered, service_record, signed_by_payer
+from tools.steps.room import output_of
+from tools.steps.selling import UNPAID, any_listing, is_open, offered, service_record, signed_by_payer
 from tools.steps.terms import refuse_sanctioned
+from tools.steps.x402_accounts import account_of
 
 ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"
 SIGN_ANEW = (
@@ -55,6 +59,7 @@ SIGN_ANEW = (
 )
 ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
 MOST_SERVICES = 100
+MCP_RESOURCE = "mcp://tool/buy_with_x402"
 TRIES = 3
 WHAT = (
     "The operator's own services, each bought with one signed USDC payment and no account. The work is done first; the payment is "
@@ -81,11 +86,16 @@ def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
             "network_caip2": ctx.network.id,
             "asset_name": ctx.network.asset_name,
         },
-        what_this_is=WHAT if services else f"{WHAT} Nothing is sold so in {ctx.env.value} now; ?env= names the other.",
+        what_this_is=WHAT if services else f"{WHAT} {_nothing_on(ctx.env)}",
         limit=LIMIT,
         services=services,
         generated_at=stamp(ctx.now),
     )
+
+
+def _nothing_on(env: Env) -> str:
+    other = Env.LIVE if env is Env.TEST else Env.TEST
+    return f"Nothing is for sale this way on {env} now. Use ?env={other} to see {other}."
 
 
 class BuyWithX402(Arguments):
@@ -99,15 +109,7 @@ class BuyWithX402(Arguments):
     env: EnvChoice = Field(None, description="only a listing of this environment; the id names it anyway")
 
 
-@dataclass(frozen=True, slots=True)
-class Bought:
-    """A purchase that has ended; `began`: this very call ordered it."""
-
-    row: PurchaseRow
-    began: bool
-
-
-async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | Bought:
+async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
     """Whatever can be said without charging anybody; else the purchase, brought to its end."""
     header = outside.caller.approach.payment
     listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
@@ -120,20 +122,27 @@ async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | Bought:
         await offered(place, listing.id, wanted.input, wanted.units, meant=True)
         raise InvalidRequest(f"the payment {bad}", param="PAYMENT-SIGNATURE", hint=SIGN_ANEW) from None
     known = await place.store.look(lambda tx: find_purchase(tx, place.env, payment.authorization))
-    if known is None:
-        return await _first(place, wanted, payment)
-    if not await signed_by_payer(place, payment):
-        return (await offered(place, listing.id, wanted.input, wanted.units, meant=True)).refused(Fault.SIGNATURE)
-    return await _gone_on(place, wanted, known, began=False)
+    if known is None or known.status is PurchaseStatus.CHECKING:
+        return await _first(place, wanted, listing.id, payment)
+    fault = await _fault(place, payment)
+    if fault is not None:
+        return (await offered(place, listing.id, wanted.input, wanted.units, meant=True)).refused(fault)
+    return await _gone_on(place, wanted, known)
 
 
-async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Quote | Bought:
+async def _fault(place: Outside, payment: Payment) -> Fault | None:
+    """Find out why a payment is not one that its payer signed for this market."""
+    over_mcp = place.caller.approach.surface is Surface.MCP
+    if not (is_for(payment.resource, place.house.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
+        return Fault.RESOURCE
+    return None if await signed_by_payer(place, payment) else Fault.SIGNATURE
+
+
+async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
     """A payment that was not seen before: judged, signer first, before any account is looked at; then the order."""
     for _ in range(TRIES):
-        offer = await offered(place, wanted.listing_id, wanted.input, wanted.units, meant=True)
-        fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp())
-        if fault is None and not await signed_by_payer(place, payment):
-            fault = Fault.SIGNATURE
+        offer = await offered(place, listing_id, wanted.input, wanted.units, meant=True)
+        fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp()) or await _fault(place, payment)
         if fault is not None:
             return offer.refused(fault)
         assert offer.judged is not None
@@ -141,25 +150,36 @@ async def _first(place: Outside, wanted: BuyWithX402, payment: Payment) -> X402Q
         refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
         body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
         head = await head_of(place)
-        judged = replace(offer.judged, head=head)  # asked for, not remembered: no earlier transfer pays this order
+        newest = replace(
+            offer.judged.newest, number=head
+        )  # asked for, not remembered: no earlier transfer pays this order
+        judged = replace(offer.judged, newest=newest)
+        entered, why = await check(place, Entry(listing_id, _fingerprint(wanted), payment, body, head))
+        if entered.status is not PurchaseStatus.CHECKING:
+            return await _gone_on(place, wanted, entered)
+        row = None
         try:
-            row, began = await place.store.write(
-                lambda tx: begin(place, tx, offer.order, judged, payment, _fingerprint(wanted), body, head),  # noqa: B023
-                "begin_purchase",
-            )
+            if why is None:
+                row = await place.store.write(
+                    lambda tx: begin(place, tx, offer.order, judged, entered),  # noqa: B023
+                    "begin_purchase",
+                )
         except GatherAgain:  # the listing was changed in between: what it asks now is judged
             continue
-        return await _gone_on(place, wanted, row, began=began)
+        finally:
+            if row is None:
+                await release(place, entered)
+        return offer.refused(why or "") if row is None else await _gone_on(place, wanted, row)
     raise TooBusy("the listing keeps changing", retry_after_seconds=1)
 
 
-async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow, *, began: bool) -> Bought:
+async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
     if row.fingerprint != _fingerprint(wanted):
         paid = "that order was paid with it: send its own input to get the result again"
         closed = "it came to nothing and nothing was charged"
         became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
         raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
-    return Bought(await drive(place, row.id), began=began)
+    return await drive(place, row.id)
 
 
 def _fingerprint(wanted: BuyWithX402) -> str:
@@ -189,7 +209,6 @@ def _fingerprint(wanted: BuyWithX402) -> str:
         X402Timeout,
         X402UpfrontNotSupported,
     ),
-    shows_secrets=True,
     open_world=True,
     rate=Rate.QUOTES,
     paid_rate=Rate.PURCHASES,
@@ -197,16 +216,16 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     toolset="market",
     only_rest=ONLY_HTTP,
 )
-def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | Bought) -> X402Result | X402Quote | MarketError:
+def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) -> X402Result | X402Quote | MarketError:
     """Buy one of the operator's services with one signed USDC payment, without an account. The body is the service's input.
 
     Without a payment it answers 402 with the terms, which any x402 client (version 1 or 2) reads, signs and sends back in
     PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it is there. The same payment sent again gets the
-    same result and pays nothing more. The wallet's first purchase makes an agent for it; its keys are in that answer alone.
+    same result and pays nothing more. A wallet without an agent gets one that it can claim by a signature (claim_x402_account).
     """
     if isinstance(found, X402Quote):
         return found
-    row = found.row
+    row = found
     env = Env(row.env)
     here = replace(ctx, env=env, caller=Caller(row.agent_id, None, env, ("*",), ctx.caller.approach))
     seen = find_mine(ctx.tx, row.job_id, row.agent_id, env)
@@ -216,24 +235,18 @@ def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | Bought) -> X4
     return X402Result(
         job_id=row.job_id,
         listing_id=row.listing_id,
-        output=spliced(text_of(ctx.tx, seen.row.output)),
+        output=spliced(output_of(ctx.tx, seen.row)),
         paid=X402Payment(
             amount=row.amount,
             display=display(row.amount),
             transaction=row.tx_hash or "",
             network=here.network.id,
-            payer=seen.row.pay_from or row.payer,
+            payer=address_of(row.payer),
             pay_to=row.pay_to,
         ),
         receipt_url=f"{ctx.house.base_url}/v1/jobs/{row.job_id}/receipt",
-        account=account_of(here, may_be_told=found.began and not has_gone(ctx)),
+        account=account_of(ctx.tx, ctx.house, row.agent_id),
     )
-
-
-def has_gone(ctx: Context) -> bool:
-    """Whether nobody would read the answer: what is told once is not told then."""
-    gone = ctx.caller.approach.gone
-    return gone is not None and gone()
 
 
 def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:

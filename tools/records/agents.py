@@ -6,12 +6,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tools.records.base import SHOWN_ONCE, Json, Stamp, Step
-from tools.records.words import Ours, Own, Theirs
+from tools.records.words import Ours, Own, Theirs, written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent as everybody sees it."""
+
+    author: ClassVar = written_by("id")
 
     object: Literal["agent"] = "agent"
     id: str
@@ -22,6 +24,10 @@ class Agent:
     tags: Theirs[list[str]]
     did: Annotated[str, Field(description="did:key of the agent's Ed25519 key")]
     public_key: Annotated[str, Field(description="Ed25519 public key, hex")]
+    key_proven: Annotated[
+        bool,
+        Field(description="false: brought without proof of possession, so the market's documents name no did of it"),
+    ]
     endpoints: Annotated[
         Theirs[dict[str, str]], Field(description="a2a_card_url, mcp_url, api_url, webhook_url, homepage")
     ]
@@ -37,6 +43,21 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnyStatusAgent(Agent):
+    """An agent as the operator sees it: also one that a purchase made and nobody has claimed."""
+
+    status: Literal["active", "suspended", "deleted", "unclaimed"]  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """The room an agent uses in one environment, in bytes: what it stores and no payment stands for."""
+
+    used: int
+    limit: Annotated[int | None, Field(description="null: the operator's own agent, which has none")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAgent(Agent):
     """An agent as it sees itself."""
 
@@ -46,6 +67,7 @@ class OwnAgent(Agent):
     referred_by: str | None
     wallet_address: Annotated[str | None, Field(description="EIP-55, of this key's environment; null until bound")]
     env: Annotated[Literal["live", "test"], Field(description="the environment of the key used")]
+    storage: Annotated[Storage, Field(description="beyond limit calls that store more answer storage_full")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ A record is a frozen dataclass: `object` names its kind, money is an integer in 
 a time is ISO-8601 UTC text with milliseconds.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
@@ -23,6 +23,7 @@ Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it
 MONEY: Final = "money"  # marks an amount in minor units
 Minor = Annotated[int, MONEY, Field(description="USDC minor units: 1000000 = 1 USDC")]
 SHOWN_ONCE = "shown once"  # marks a field that holds a secret
+REVEALED = "revealed"  # marks a field that a call can reveal, and that a dry run of the call must not
 Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
 
 
@@ -66,6 +67,20 @@ class Step:
     path: str | None = None
     deadline: Stamp | None = None
     body: Ours[dict[str, Json] | None] = None
+
+
+@cache
+def with_steps(kind: Any) -> Any:
+    """The same record with the calls that are worth making after what it tells."""
+    names = {"__annotations__": {"next_steps": list[Step]}, "__doc__": kind.__doc__, "__module__": __name__}
+    return dataclass(frozen=True, slots=True, kw_only=True)(type(f"{kind.__name__}Changed", (kind,), names))
+
+
+def and_steps(record: Any, found: list[Step]) -> Any:
+    """A record as `with_steps` of its type, with these steps."""
+    kind: Any = type(record)
+    values = {one.name: getattr(record, one.name) for one in fields(record)}
+    return with_steps(kind)(**values, next_steps=found)
 
 
 @cache

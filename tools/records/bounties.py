@@ -1,7 +1,7 @@
 """Bounties and proposals as records."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from tools.ports import Env
 from tools.records.base import Json, Minor, Stamp, Step
 from tools.records.bulk import Bulky
 from tools.records.jobs import Job
-from tools.records.words import Ours, Theirs
+from tools.records.words import Ours, Own, Theirs, written_by
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
 ProposalWord = Literal["pending", "accepted", "rejected", "withdrawn"]
@@ -37,6 +37,8 @@ class HowToPropose:
 class Bounty:
     """A need and a budget; sellers propose."""
 
+    author: ClassVar = written_by("buyer/id")
+
     object: Literal["bounty"] = "bounty"
     id: str
     title: Theirs[str]
@@ -58,7 +60,7 @@ class Bounty:
     awarded_job_id: str | None
     buyer: Trader
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
-    how_to_propose: HowToPropose
+    how_to_propose: Annotated[HowToPropose | None, Field(description="null once it is not open any more")]
     first_party: Annotated[bool, Field(description="posted by the operator of this market")]
     env: Env
     created_at: Stamp
@@ -98,6 +100,8 @@ class Comparison:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """What a seller would do a bounty for. Its words stand last."""
+
+    author: ClassVar = written_by("seller/id")
 
     object: Literal["proposal"] = "proposal"
     id: str
@@ -141,3 +145,19 @@ class BountyAwarded:
     object: Literal["bounty.awarded"] = "bounty.awarded"
     bounty: Bounty
     job: Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BountyAlerts:
+    """Whether you are told of new bounties that fit."""
+
+    object: Literal["bounty_alerts"] = "bounty_alerts"
+    env: Literal["live", "test"]
+    enabled: bool
+    terms: Annotated[
+        Own[list[str]], Field(description="words of your capabilities and tags that bounties are matched by")
+    ]
+    told_today: Annotated[int, Field(description="of how many bounties you were told today (UTC)")]
+    most_a_day: int
+    most_a_day_of_one_buyer: int
+    next_steps: list[Step]

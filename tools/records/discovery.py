@@ -72,6 +72,7 @@ class FeedPage:
 class CategoryDemand:
     """Open bounties of one category."""
 
+    object: Literal["category_demand"] = "category_demand"
     category: Theirs[str]
     open_bounties: int
     budget_total: Minor
@@ -94,7 +95,7 @@ class BountyLead:
     expires_at: Stamp
     buyer: Ours[dict[str, Json]]
     matched_terms: Annotated[Own[list[str]], Field(description="your terms that it speaks of")]
-    how_to_propose: HowToPropose
+    how_to_propose: HowToPropose | None
     created_at: Stamp
 
 
@@ -102,6 +103,7 @@ class BountyLead:
 class SearchedTerm:
     """What was searched for, by registered agents; of more than one of them."""
 
+    object: Literal["searched_term"] = "searched_term"
     term: Theirs[str]
     searches: int
     zero_results: Annotated[int, Field(description="of them, those that found nothing")]
@@ -148,6 +150,7 @@ class SearchedFor:
 class OpenBounty:
     """An open bounty in one line."""
 
+    object: Literal["open_bounty"] = "open_bounty"
     id: str
     title: Annotated[Theirs[str], Field(description="the buyer's words: untrusted")]
     category: Theirs[str]

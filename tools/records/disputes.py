@@ -5,11 +5,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Minor, Priced, Stamp, Step
-from tools.records.words import BuyersWords, Ours, Own, Theirs
+from tools.records.base import REVEALED, Json, Minor, Priced, Stamp, Step
+from tools.records.words import BuyersWords, Foreign, Ours, Own, Theirs
+from tools.rules.quoting import parts_of
 
 OUTCOME = Literal["buyer", "seller", "split"]
 CASE_STATUS = Literal["panel", "escalated", "resolved"]
+
+
+EVIDENCE_RULE = (
+    "What the parties post in the job's thread is evidence until the first vote that counts. On live no vote counts before "
+    "votes_count_from, a tenth of the time to vote, unless both parties have posted with evidence_done: true; on test votes "
+    "count at once. Of each party evaluators read 100 messages and 128 KB: the first quarter from the oldest, the rest from "
+    "the newest, and always each party's first message in the dispute."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +39,10 @@ class Eligibility:
     """Whether an evaluator can be drawn at all in one environment; a case may still rule it out."""
 
     eligible: bool
-    reason: Annotated[Ours[str | None], Field(description="not_opted_in, trust_tier or not_active; null when eligible")]
+    reason: Annotated[
+        Ours[str | None],
+        Field(description="not_opted_in, trust_tier, too_new (on live) or not_active; null when eligible"),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +65,7 @@ class Checks(Priced):
     output_schema: Annotated[
         Literal["pass", "fail", "none"], Field(description="none: the job has none, or it took too long to check")
     ]
-    output_schema_errors: Theirs[list[str]]
+    output_schema_errors: Annotated[list[str], Foreign(parts=parts_of)]
     delivered_on_time: bool
     delivered_after_deadline_seconds: Annotated[int, Field(description="0 when it was on time")]
     revisions_used: int
@@ -94,9 +106,27 @@ class PanelDraw:
     """A draw, for whoever wants to make it again: `emporion draw --record` does, with the list of ids."""
 
     round: int
-    seats: Annotated[int, Field(description="how many were drawn; 0: too few were eligible")]
+    version: Annotated[
+        int,
+        Field(
+            description="3: no payment by a party lets another evaluator sit; 2: no two of a panel are related; 1: before"
+        ),
+    ]
+    wanted: Annotated[int | None, Field(description="how many seats were to be filled; null in version 1")]
+    seats: Annotated[
+        int, Field(description="how many were drawn; 0: too few were eligible, or unrelated, or a party had paid one")
+    ]
     eligible_count: int
     eligible_hash: Annotated[str, Field(description="sha256 of the JSON array of the sorted ids drawn from")]
+    related_count: Annotated[
+        int,
+        Field(
+            description="related pairs that the draw met; an id paired with itself is an evaluator that a party had paid"
+        ),
+    ]
+    related_hash: Annotated[
+        str | None, Field(description="sha256 of the JSON array of those pairs of ids, sorted; null in version 1")
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +140,24 @@ class CaseFile:
         Theirs[list[dict[str, Json]]],
         Field(description="from buyer, seller or system, body, data, content_warnings, created_at; oldest first"),
     ]
-    messages_truncated: Annotated[
-        bool, Field(description="earlier messages are left out: over 200, or 256 K characters")
+    messages_truncated: Annotated[bool, Field(description="messages are left out: over 100, or 128 KB, of one party")]
+    messages_left_out: Annotated[
+        dict[str, int], Field(description="how many, by buyer and seller: that party wrote too much")
     ]
     redactions: Annotated[dict[str, int], Field(description="how many places were changed, by part of the case")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Until when the parties can add to the case."""
+
+    open: Annotated[bool, Field(description="what a party posts in the job's thread now is read by the evaluators")]
+    votes_count_from: Annotated[Stamp | None, Field(description="null while nobody is drawn")]
+    done: Annotated[
+        list[Literal["buyer", "seller"]],
+        Field(description="of buyer and seller, those that have posted with evidence_done: true"),
+    ]
+    rule: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,20 +172,21 @@ class Dispute:
     role: Annotated[Literal["evaluator", "buyer", "seller", "operator"], Field(description="yours")]
     outcome: Annotated[OUTCOME | None, Field(description="null until decided, and when the buyer withdrew")]
     resolved_by: Literal["panel", "operator", "buyer"] | None
-    escalation_reason: Literal["no_eligible_evaluators", "no_votes", "no_plurality"] | None
+    escalation_reason: Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"] | None
     round: Annotated[int, Field(description="2: missed seats were drawn again")]
     seats: int
     required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
     votes_received: int
     verdict_by: Annotated[Stamp | None, Field(description="null when no vote is waited for")]
+    evidence: Evidence
     reason: Annotated[BuyersWords[str], Field(description="the buyer's words; evaluators read them anonymised")]
     checks: Checks
     my_vote: Annotated[Vote | None, Field(description="evaluators only")]
-    tally: Annotated[dict[str, int] | None, Field(description="votes by outcome, once closed")]
-    verdicts: Annotated[list[Verdict] | None, Field(description="once closed")]
+    tally: Annotated[dict[str, int] | None, REVEALED, Field(description="votes by outcome, once closed")]
+    verdicts: Annotated[list[Verdict] | None, REVEALED, Field(description="once closed")]
     panel_seed_hash: Annotated[str, Field(description="on the job since its creation")]
-    panel_seed: Annotated[str | None, Field(description="hex, once closed; its sha256 is panel_seed_hash")]
-    draws: Annotated[list[PanelDraw] | None, Field(description="once closed")]
+    panel_seed: Annotated[str | None, REVEALED, Field(description="hex, once closed; its sha256 is panel_seed_hash")]
+    draws: Annotated[list[PanelDraw] | None, REVEALED, Field(description="once closed")]
     case: Annotated[CaseFile | None, Field(description="evaluators only, from get_dispute")] = None
     thread_id: Annotated[str | None, Field(description="parties only")]
     created_at: Stamp

@@ -102,7 +102,7 @@ class Claimant:
     id: str
     handle: str
     name: Theirs[str]
-    did: str
+    did: Annotated[str | None, Field(description="null: the agent has not proven its key")]
     trust_tier: Annotated[int, Field(ge=0, le=3)]
     first_party: bool
 

@@ -14,12 +14,14 @@ from tools.records.identitydata import (
     Erc8004Linked,
     KeyRotated,
     KeysRecovered,
+    KeyUnproven,
     WalletChanged,
 )
 from tools.records.webhooks import WebhookDisabledData, WebhookTestData
-from tools.records.words import Ours, Own, Theirs
+from tools.records.words import CALLER, Foreign, Ours, Own, Theirs, beside, written_by
 
 Minor = Annotated[int, MONEY, Field(description="USDC minor units")]
+NOT_THEIRS = beside({"by": "platform"}, {"by": "buyer", "buyer_id": CALLER}, {"by": "seller", "seller_id": CALLER})
 Warnings = Annotated[list[str], Field(description="attacks found in the text")]
 
 
@@ -59,7 +61,7 @@ class JobDeclined(JobEvent):
     """The seller does not want the job."""
 
     by: Literal["seller"]
-    reason: Theirs[str | None]
+    reason: Annotated[str | None, Foreign(written_by("seller_id"))]
 
 
 class JobQuoted(JobEvent):
@@ -107,6 +109,7 @@ class JobRefunded(Transferred):
 
     remaining: Annotated[Minor, Field(description="USDC minor units still owed to the buyer")]
     remaining_display: str
+    voluntary: Annotated[bool, Field(description="true: nothing was owed")]
 
 
 class RefundDue(JobEvent):
@@ -120,7 +123,9 @@ class JobDelivered(JobEvent):
     """The work was delivered."""
 
     sealed: Annotated[bool, Field(description="true: it can be read once the price is paid")]
-    output_hash: Annotated[str, Field(description="sha256 of the output's RFC 8785 form")]
+    output_hash: Annotated[str | None, Field(description="sha256 of the output's RFC 8785 form; null: sealed then")]
+    output_commitment: Annotated[str, Field(description="sha256: and the hex of SHA-256(salt ‖ RFC 8785 form)")]
+    output_salt: Annotated[str | None, Field(description="hex of the salt; null: sealed then")]
     payment_due: bool
     content_warnings: Warnings
 
@@ -142,7 +147,7 @@ class JobDisputed(JobEvent):
     """The buyer disputes a delivery it can read."""
 
     dispute_id: str
-    reason: Theirs[str]
+    reason: Annotated[str, Foreign(written_by("buyer_id"))]
 
 
 class JobResolved(JobEvent):
@@ -158,13 +163,15 @@ class JobCancelled(JobEvent):
     """The job was given up, or nothing was delivered in time."""
 
     by: Literal["buyer", "seller", "clock", "platform"]
-    reason: NotRequired[Theirs[str | None]]
+    walk_away: Annotated[bool, Field(description="true: the buyer left a sealed delivery, unpaid")]
+    reason: NotRequired[Annotated[str | None, Foreign(NOT_THEIRS)]]
 
 
 class JobExpired(JobEvent):
     """A deadline passed and nobody had acted."""
 
     by: Literal["clock"]
+    unpaid: Annotated[bool, Field(description="true: the price was due and the buyer never paid")]
 
 
 class DeadlineSoon(JobEvent):
@@ -190,7 +197,7 @@ MessageReceived = TypedDict(
         "kind": Literal["direct", "job", "bounty"],
         "job_id": str | None,
         "bounty_id": str | None,
-        "preview": Annotated[Theirs[str], Field(description="the first 200 characters")],
+        "preview": Annotated[str, Foreign(beside({"from": "system"})), Field(description="the first 200 characters")],
         "content_warnings": Warnings,
     },
 )
@@ -224,6 +231,19 @@ class ProposalReceived(TypedDict):
     message: Annotated[Theirs[str | None], Field(description="the seller's words: untrusted")]
     content_warnings: Warnings
     updated: Annotated[bool, Field(description="true: it replaces what this seller proposed before")]
+
+
+class BountyMatch(TypedDict):
+    """A new bounty speaks of what you can do: get_bounty shows it whole, propose_on_bounty answers it."""
+
+    bounty_id: str
+    title: Theirs[str]
+    category: Theirs[str]
+    budget_max: Minor
+    budget_display: str
+    matched_terms: Annotated[Own[list[str]], Field(description="words of your capabilities and tags that it has")]
+    buyer_id: str
+    expires_at: str
 
 
 class ProposalChosen(TypedDict):
@@ -265,6 +285,16 @@ class ScheduleFired(TypedDict):
     payload: Own[Json]
 
 
+class SchedulePaused(TypedDict):
+    """A schedule was paused because its events no longer fit in your storage: make room, then update_schedule."""
+
+    schedule_id: str
+    name: Own[str | None]
+    reason: Literal["storage_full"]
+    used: Annotated[int, Field(description="bytes")]
+    limit: Annotated[int, Field(description="bytes")]
+
+
 class DisputeAssigned(TypedDict):
     """You were drawn for a panel: get_dispute has the case, submit_verdict takes your vote until verdict_by."""
 
@@ -289,6 +319,8 @@ class DisputePanel(TypedDict):
     required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
     round: Annotated[int, Field(description="2: missed seats were drawn again")]
     verdict_by: str
+    votes_count_from: Annotated[str | None, Field(description="no vote counts before: post your evidence by then")]
+    evidence: Annotated[Ours[str], Field(description="the rule of evidence, in words")]
     status_url: str
 
 
@@ -297,7 +329,7 @@ class DisputeEscalated(TypedDict):
 
     dispute_id: str
     job_id: str
-    reason: Literal["no_eligible_evaluators", "no_votes", "no_plurality"]
+    reason: Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"]
     status_url: str
 
 
@@ -336,6 +368,7 @@ PAYLOADS: Mapping[str, type] = {
     "message.received": MessageReceived,
     "review.received": ReviewReceived,
     "bounty.proposal_received": ProposalReceived,
+    "bounty.match": BountyMatch,
     "bounty.awarded": ProposalChosen,
     "bounty.closed": ProposalRejected,
     "bounty.expired": BountyExpired,
@@ -344,9 +377,11 @@ PAYLOADS: Mapping[str, type] = {
     "dispute.escalated": DisputeEscalated,
     "dispute.decided": DisputeDecided,
     "schedule.fired": ScheduleFired,
+    "schedule.paused": SchedulePaused,
     "agent.referred": AgentReferred,
     "agent.keys_recovered": KeysRecovered,
     "agent.key_rotated": KeyRotated,
+    "agent.key_unproven": KeyUnproven,
     "agent.wallet_address_changed": WalletChanged,
     "agent.domain_verified": DomainVerified,
     "agent.domain_revoked": DomainRevoked,

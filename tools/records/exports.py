@@ -62,6 +62,15 @@ class HeldWallet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDomain:
+    """A domain you have proven, now or before."""
+
+    object: Literal["held_domain"] = "held_domain"
+    domain: str
+    held_at: Annotated[Stamp, Field(description="when it was first proven")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetiredKey:
     """A public key you were known by before you changed it."""
 
@@ -131,6 +140,7 @@ class Export:
     profile: ExportedOne[OwnAgent]
     handles: ExportedList[HeldHandle]
     wallets: ExportedList[HeldWallet]
+    proven_domains: ExportedList[HeldDomain]
     public_keys: Annotated[ExportedList[RetiredKey], Field(description="former ones; the one in force is in profile")]
     api_keys: ExportedList[ApiKey]
     domains: ExportedList[Domain]

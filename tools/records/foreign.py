@@ -1,7 +1,7 @@
-"""Where in a record text of other agents stands: read once from the marks of its type, then asked of each record."""
+"""Find other agents' text in records: the places are read once from the types' marks and then used for each record."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -11,77 +11,107 @@ from typing_extensions import is_typeddict
 from tools.records.base import Json
 from tools.records.eventdata import PAYLOADS
 from tools.records.receipts import Signature
-from tools.records.words import OURS, OWN, Foreign, Payload
+from tools.records.words import CALLER, OURS, OWN, Beside, Foreign, Payload
 
 Places = tuple["Place", ...]
-WORDY: frozenset[Any] = frozenset({str, list, dict})  # what JSON is read as and can hold words
-Change: TypeAlias = Callable[[Json, tuple[str, ...]], Json]  # what to put for a value; JSON Pointers of the text in it
+WORDY: frozenset[Any] = frozenset({str, list, dict})  # the types of parsed JSON that can contain text
+Change: TypeAlias = Callable[[Json, tuple[str, ...]], Json]  # a value and JSON Pointers to its text → new value
+Parts: TypeAlias = Callable[[str], list[str]]  # a sentence → the market's words, others' words, the market's, …
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A member of an object that is text of others, or holds such text further in: in one object, or in each of many.
+    """A member of an object that is other agents' text, or that contains objects with such text.
 
-    `signed`: it is the object itself, which is changed whole or not at all, for it is signed as it stands.
+    With `unless`, it is not if one of these conditions is met. With `parts`, only parts of its sentences are.
+    With `each`, it contains many such objects. With `signed`, the place is the object itself: it is signed, so it is
+    changed as a whole or not at all.
     """
 
     name: str
     inner: Places = ()
     each: bool = False
-    unless: tuple[str, Json] | None = None
+    unless: tuple[Beside, ...] = ()
+    parts: Parts | None = None
     payload: Payload | None = None
     signed: bool = False
 
 
 def foreign_places(kind: Any) -> Places:
-    """The places of text of others in a record of this type; none in most."""
+    """Return the places of other agents' text in a record type; most have none."""
     return _places(kind, ())
 
 
-def changed(record: dict[str, Json], places: Places, change: Change, at: str = "") -> Json:
-    """A copy of the record, as JSON, with `change` made at each of these places. What holds no text stays as it is."""
+def changed(record: dict[str, Json], places: Places, change: Change, caller: str | None = None, at: str = "") -> Json:
+    """Return a copy of a record with `change` applied to the text at each place.
+
+    Values without text stay unchanged, and so does what the agent `caller` wrote itself.
+    """
     if places and places[0].signed:
-        return _whole(record, places[0].inner, change, at)
+        return _whole(record, places[0].inner, change, caller, at)
     found = record.copy()
     for place in places:
         name = place.name
         value = found.get(name)
-        if not value or value.__class__ not in WORDY:
+        if not value or value.__class__ not in WORDY or any(_stands(one, record, caller) for one in place.unless):
             continue
-        inner, unless = place.inner, place.unless
         if place.payload is not None:
-            found[name] = _event(value, place.payload, record, change, f"{at}/{name}")
-        elif inner:
-            found[name] = _within(value, place.each, inner, change, f"{at}/{name}")
-        elif unless is None or record.get(unless[0]) != unless[1]:
+            found[name] = _event(value, place.payload, record, change, caller, f"{at}/{name}")
+        elif place.inner:
+            found[name] = _within(value, place.each, place.inner, change, caller, f"{at}/{name}")
+        elif place.parts is not None:
+            found[name] = _in_parts(value, place.parts, change, f"{at}/{name}")
+        else:
             found[name] = change(value, (f"{at}/{name}",))
     return found
 
 
-def _whole(record: dict[str, Json], inner: Places, change: Change, at: str) -> Json:
-    """A signed record, changed from outside where text of others stands in it."""
+def _stands(beside: Beside, record: dict[str, Json], caller: str | None) -> bool:
+    """Check one condition on a record. A caller without an agent has written nothing."""
+    return all(
+        _at(record, place) == (caller if wanted is CALLER else wanted) and (wanted is not CALLER or caller is not None)
+        for place, wanted in beside
+    )
+
+
+def _at(record: Json, place: str) -> Json:
+    for name in place.split("/"):
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
+
+
+def _in_parts(value: Json, parts: Parts, change: Change, at: str) -> Json:
+    """Change the quoted parts of a sentence, or of each sentence in a list."""
+    if isinstance(value, list):
+        return [_in_parts(one, parts, change, f"{at}/{number}") for number, one in enumerate(value)]
+    told = enumerate(parts(value))
+    return "".join(change(part, (at,)) if number % 2 and part else part for number, part in told)
+
+
+def _whole(record: dict[str, Json], inner: Places, change: Change, caller: str | None, at: str) -> Json:
+    """Change a signed record as a whole if it contains other agents' text."""
     named: list[str] = []
 
     def note(value: Json, pointers: tuple[str, ...]) -> Json:
         named.extend(pointers)
         return value
 
-    changed(record, inner, note, at)
+    changed(record, inner, note, caller, at)
     return change(record, tuple(named)) if named else record
 
 
-def _event(value: Json, payload: Payload, record: dict[str, Json], change: Change, at: str) -> Json:
-    """The data of an event. Of a kind nobody knows all of it may be anybody's words."""
+def _event(value: Json, payload: Payload, record: dict[str, Json], change: Change, caller: str | None, at: str) -> Json:
+    """Change an event's data; for an unknown event type, all of it may be other agents' text."""
     kind = PAYLOADS.get(f"{payload.prefix}{record.get('type')}")
-    return change(value, (at,)) if kind is None else changed(value, foreign_places(kind), change, at)
+    return change(value, (at,)) if kind is None else changed(value, foreign_places(kind), change, caller, at)
 
 
-def _within(value: Json, each: bool, inner: Places, change: Change, at: str) -> Json:
+def _within(value: Json, each: bool, inner: Places, change: Change, caller: str | None, at: str) -> Json:
     if not each:
-        return changed(value, inner, change, at)
+        return changed(value, inner, change, caller, at)
     if isinstance(value, list):
-        return [changed(one, inner, change, f"{at}/{number}") for number, one in enumerate(value)]
-    return {name: changed(one, inner, change, f"{at}/{_escaped(name)}") for name, one in value.items()}
+        return [changed(one, inner, change, caller, f"{at}/{number}") for number, one in enumerate(value)]
+    return {name: changed(one, inner, change, caller, f"{at}/{_escaped(name)}") for name, one in value.items()}
 
 
 def _escaped(name: str) -> str:
@@ -90,7 +120,7 @@ def _escaped(name: str) -> str:
 
 @cache
 def _places(kind: Any, within: tuple[Any, ...]) -> Places:
-    """The places in a record that stands inside the records `within`."""
+    """Return the places in a record type that is nested in the types `within`."""
     if getattr(kind, "own", None) is True:
         return ()
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
@@ -100,7 +130,10 @@ def _places(kind: Any, within: tuple[Any, ...]) -> Places:
     )
     if found and any(record is kind for hint in hints.values() for record, _ in held_in(hint)):
         raise TypeError(f"{kind} holds itself, so the places of others' text in it have no end")
-    return (Place("", found, signed=True),) if found and Signature in hints.values() else found
+    if found and Signature in hints.values():
+        return (Place("", found, signed=True),)
+    author = getattr(kind, "author", ())
+    return tuple(replace(place, unless=(*place.unless, *author)) for place in found) if author else found
 
 
 def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
@@ -112,7 +145,7 @@ def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
             return Place(name, payload=mark)
         if isinstance(mark, Foreign):
             inner = tuple(map(place_at, mark.members))
-            return Place(name, inner, each=bool(inner) and _many(hint), unless=mark.unless)
+            return Place(name, inner, each=bool(inner) and _many(hint), unless=mark.unless, parts=mark.parts)
     held = [(record, many) for record, many in held_in(hint) if record not in within]
     inner = tuple(dict.fromkeys(place for record, _ in held for place in _places(record, within)))
     if len(inner) > 1 and any(place.signed for place in inner):
@@ -121,13 +154,13 @@ def _place(name: str, hint: Any, within: tuple[Any, ...]) -> Place | None:
 
 
 def place_at(path: str) -> Place:
-    """The place at "job/title" of an untyped object."""
+    """Return the place of a path such as "job/title" in an untyped object."""
     name, _, rest = path.partition("/")
     return Place(name, (place_at(rest),) if rest else ())
 
 
 def kind_of(record: Any) -> str:
-    """What `object` says of a record of this type."""
+    """Return the value of `object` in records of this type."""
     kind: str = get_args(get_type_hints(record)["object"])[0]
     return kind
 
@@ -137,7 +170,7 @@ def _many(hint: Any) -> bool:
 
 
 def marks_of(hint: Any) -> tuple[Any, ...]:
-    """What a field is marked with, itself or one of its alternatives."""
+    """Return the marks of a field and of its alternatives."""
     if _is_annotated(hint):
         return (*hint.__metadata__, *marks_of(hint.__origin__))
     if get_origin(hint) in (Union, UnionType, NotRequired):
@@ -146,7 +179,7 @@ def marks_of(hint: Any) -> tuple[Any, ...]:
 
 
 def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
-    """The record types a field holds, and whether it may hold many of them."""
+    """Yield the record types a field contains, and whether it may contain many of them."""
     origin = get_origin(hint)
     if _is_record(origin or hint):
         yield hint, many
@@ -158,7 +191,7 @@ def held_in(hint: Any, many: bool = False) -> Iterator[tuple[Any, bool]]:
 
 
 def filled(hint: Any, kind: Any) -> Any:
-    """The hint of a generic record's field with its parameter filled in."""
+    """Return the type hint of a generic record's field with its parameter filled in."""
     names = getattr(get_origin(kind), "__parameters__", ())
     filled: Any = hint
     if names and getattr(hint, "__parameters__", ()):

@@ -38,6 +38,13 @@ class KeyRotated(TypedDict):
     hint: Ours[str]
 
 
+class KeyUnproven(TypedDict):
+    """You were never seen to use your root key: until you prove it, documents of the market name no did of yours."""
+
+    public_key: str
+    hint: Ours[str]
+
+
 class DomainVerified(TypedDict):
     """A domain is proven to be yours."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.records.base import Minor, Stamp, Step
+from tools.records.base import Minor, Priced, Stamp, Step
 from tools.records.bounties import Timing
 from tools.records.jobs import STATUSES, Party
 from tools.records.threads import Thread
@@ -13,7 +13,7 @@ from tools.records.words import Ours, Own, Theirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingJob:
+class WaitingJob(Priced):
     """A job that goes on only when you act."""
 
     id: str
@@ -23,6 +23,10 @@ class WaitingJob:
     counterparty_id: str
     action_needed: Annotated[str, Field(description="the action the job waits for, e.g. accept, deliver, pay")]
     deadline_at: Annotated[Stamp | None, Field(description="null: nothing happens by itself")]
+    quoted_price: Annotated[
+        Minor | None, Field(description="the price accept_quote would agree to, while it waits for you")
+    ]
+    quoted_price_display: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,5 +82,6 @@ class Inbox:
     refunds_due: list[OwedRefund]
     truncated: Annotated[list[str], Field(description="names of the lists here that hold more than is shown")]
     env: Literal["live", "test"]
+    next_since: Annotated[str, Field(description="pass it as since, with wait_seconds, to wait for what happens next")]
     hint: Ours[str]
     next_steps: list[Step]

@@ -1,19 +1,34 @@
 """Jobs as records, seen by one of their parties."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.records.base import Json, Minor, Priced, Stamp, Step
+from tools.records.base import REVEALED, Json, Minor, Priced, Stamp, Step
 from tools.records.bulk import Alone, Bulk, Bulky
 from tools.records.payments import PaymentTerms, Settlement
-from tools.records.words import BuyersWords, Foreign, Ours, Payload, SellersWords, Theirs
+from tools.records.words import (
+    OFFERED,
+    BuyersWords,
+    Foreign,
+    OfferersWords,
+    Ours,
+    Payload,
+    SellersWords,
+    Theirs,
+    beside,
+    written_by,
+)
 
 STATUSES = Literal[
     "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
     "completed", "declined", "cancelled", "expired", "disputed", "resolved",
 ]  # fmt: skip
+
+
+OutputHash = Annotated[str | None, REVEALED, Field(description="sha256 of the RFC 8785 form; null while sealed")]
+OutputCommitment = Annotated[str | None, Field(description="sha256:SHA-256(salt + RFC 8785 form)")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +84,10 @@ class DeliveryRef:
     """One delivery of a job: 0 the first, then one for each revision."""
 
     revision: int
-    output_hash: str
-    output_bytes: int
+    output_hash: OutputHash
+    output_commitment: OutputCommitment
+    output_salt: Annotated[str | None, REVEALED]
+    output_bytes: Annotated[int | None, REVEALED]
     delivered_at: Stamp
 
 
@@ -80,17 +97,20 @@ class Delivery(DeliveryRef):
 
     object: Literal["delivery"] = "delivery"
     job_id: str
+    role: Annotated[Literal["buyer", "seller"], Field(description="yours in the job")]
     output: Annotated[
-        Theirs[Json], Bulk("job://{job_id}/deliveries/{revision}"), Field(description="null while sealed")
+        SellersWords[Json], Bulk("job://{job_id}/deliveries/{revision}"), Field(description="null while sealed")
     ]
     output_sealed: bool
-    output_preview: Bulky[Theirs[Json]]
+    output_preview: Bulky[SellersWords[Json]]
     content_warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """One line of a job's audit trail."""
+    """One line of a job's audit trail: its data is all that was said by the agent that did it."""
+
+    author: ClassVar = written_by("actor_id")
 
     object: Literal["job_event"] = "job_event"
     id: str
@@ -124,21 +144,27 @@ class Job(Priced):
     bounty_id: str | None
     buyer: Party
     seller: Party
-    title: Theirs[str]
-    input: Annotated[BuyersWords[dict[str, Json]], Bulk("job://{id}/input")]
+    title: Annotated[str, Foreign(beside({"role": "buyer", "listing_id": None}))]
+    input: Annotated[
+        BuyersWords[dict[str, Json] | None],
+        Bulk("job://{id}/input"),
+        Field(description="null once deleted: 30 days after an order that never began"),
+    ]
     output: Annotated[
-        SellersWords[Json], Bulk("job://{id}/output"), Field(description="null while sealed or undelivered")
+        SellersWords[Json], REVEALED, Bulk("job://{id}/output"), Field(description="null while sealed or undelivered")
     ]
     output_sealed: Annotated[bool, Field(description="delivered, hidden until paid")]
-    output_hash: Annotated[str | None, Field(description="sha256 hex of the output's RFC 8785 form")]
-    output_bytes: int | None
+    output_hash: OutputHash
+    output_commitment: Alone[OutputCommitment]
+    output_salt: Annotated[Alone[str | None], REVEALED]
+    output_bytes: Annotated[int | None, REVEALED]
     output_preview: Bulky[SellersWords[Json]]
     acceptance: Bulky[
-        Annotated[Theirs[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
+        Annotated[OfferersWords[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
     ]
     checks: Annotated[
         Alone[list[dict[str, Json]] | None],
-        Foreign(members=("name",)),
+        Foreign(OFFERED, members=("name",)),
         Field(description="name, kind, passed of each rule, also while sealed"),
     ]
     deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="every delivery, also before a revision")]
@@ -157,7 +183,10 @@ class Job(Priced):
     quoted_price_display: str | None = None
     quote_message: SellersWords[str | None]
     deadlines: Alone[Deadlines]
-    cancel_reason: Theirs[str | None]
+    cancel_reason: Annotated[
+        str | None,
+        Foreign(beside({"status": "declined", "role": "seller"})),
+    ]
     dispute_reason: BuyersWords[str | None]
     dispute_id: str | None
     panel_seed_hash: Annotated[Alone[str], Field(description="sha256 of the secret a panel is drawn with")]
@@ -203,6 +232,8 @@ class JobPage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review(Priced):
     """A permanent rating of one party by the other."""
+
+    author: ClassVar = written_by("reviewer/id")
 
     object: Literal["review"] = "review"
     id: str

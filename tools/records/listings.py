@@ -1,15 +1,15 @@
 """Listings as records."""
 
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
 from pydantic import Field
 
 from tools.ports import Env
-from tools.records.base import Json, Minor, Priced, Stamp, amounts_in_words
+from tools.records.base import Json, Minor, Priced, Stamp, Step, amounts_in_words
 from tools.records.bulk import Bulky
-from tools.records.words import Foreign, Ours, Own, Theirs
+from tools.records.words import Foreign, Ours, Own, Theirs, beside, written_by
 from tools.rules.jobfacts import PricingModel, Timing
 
 
@@ -24,7 +24,7 @@ class Pricing:
     ]
     unit_basis_note: Theirs[str | None]
     currency: Literal["USDC"] = "USDC"
-    display: Annotated[str, Foreign(unless=("unit_name", None))]
+    display: Annotated[str, Foreign(beside({"unit_name": None}))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,12 @@ class ListingStats(Priced):
     volume_usdc: Annotated[Minor, Field(description="minor units paid on chain, net of refunds")] = 0
     volume_usdc_display: str = ""
     jobs_paid: int = 0
+    unpaid_reviews: Annotated[
+        int,
+        Field(
+            description="of live jobs completed for less than 10000 net; they count in no rating. Ratings of 1 to 3 of refunded jobs are not here: they count"
+        ),
+    ] = 0
 
     def kept(self) -> str:
         """As the listing's row keeps it: without what is made anew whenever it is shown."""
@@ -73,6 +79,8 @@ class ReputationCard:
 class SellerCard:
     """The seller as a listing shows it."""
 
+    author: ClassVar = written_by("id")
+
     id: str
     handle: str
     name: Theirs[str]
@@ -80,19 +88,24 @@ class SellerCard:
     first_party: bool
     verified_domain: str | None
     reputation: Annotated[ReputationCard | None, Field(description="null until a job was finished here")]
+    response_rate: Annotated[float | None, Field(description="of orders, those it answered in time; null without any")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HowToOrder:
     method: Literal["POST"] = "POST"
     path: Literal["/v1/jobs"] = "/v1/jobs"
-    tool: Annotated[Literal["hire"], Field(description="the same order, and a wait for your turn")] = "hire"
+    tool: Annotated[
+        Literal["hire"], Field(description="it takes the same body at POST /v1/hire, and waits for your turn")
+    ] = "hire"
     body_example: Theirs[dict[str, Json]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """A priced service an agent offers."""
+
+    author: ClassVar = written_by("seller/id")
 
     object: Literal["listing"] = "listing"
     id: str
@@ -125,6 +138,7 @@ class Listing:
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
     first_party: bool
     seller: SellerCard
+    seller_last_seen_at: Annotated[Stamp | None, Field(description="the seller's last call, to the minute")]
     how_to_order: Bulky[HowToOrder]
     env: Env
     created_at: Stamp
@@ -151,5 +165,6 @@ class ListingPage:
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
     hint: Annotated[Ours[str | None], Field(description="what to do with an empty result")] = None
     post_a_bounty: Annotated[
-        ReadyBounty | None, Field(description="where a search finds nothing: say what you need, and sellers propose")
+        ReadyBounty | None, Field(description="if a search finds nothing: its body is ready for create_bounty")
     ] = None
+    next_steps: list[Step] = field(default_factory=list)

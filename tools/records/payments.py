@@ -38,6 +38,7 @@ class Settlement(Priced):
     explorer_url: str | None
     block_number: int
     block_time: Stamp
+    voluntary: Annotated[bool, Field(description="a refund of what was not owed")]
     settled_at: Stamp | None
     created_at: Stamp
 
@@ -102,4 +103,10 @@ class PaymentsInfo:
     fees: Ours[str]
     gasless: Ours[dict[str, Json]]
     x402: Ours[dict[str, Json]]
+    evaluators: Annotated[
+        Ours[dict[str, Json]],
+        Field(
+            description="how many can be drawn to judge a dispute on live and on test, and how many a panel on live needs"
+        ),
+    ]
     links: Ours[dict[str, str]]

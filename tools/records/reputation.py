@@ -1,14 +1,14 @@
 """Reputation as records: both sides of an agent in each environment, the leaderboard, a check of a counterparty."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from tools.ports import Env
 from tools.records.base import Json, Minor, Priced, Stamp
 from tools.records.receipts import Signature
-from tools.records.words import Foreign, Ours, Theirs
+from tools.records.words import Foreign, Ours, Theirs, written_by
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
 Average = Annotated[float | None, Field(description="all ratings, 1-5, with five votes of 3.5; null without any")]
@@ -25,7 +25,7 @@ EXPLAIN = {
     "rating_avg": "(sum + 3.5*5)/(n + 5)",
     "rating_weighted": (
         "(sum of avg*w + 17.5)/(sum of w + 5): a counterparty is one vote, its ratings averaged, w = 1 + log10(1 + net"
-        " minor units/10000)"
+        " minor units/10000); of jobs rated 1 to 3, refunds are not taken off"
     ),
     "volume_usdc": "USDC minor units of completed jobs, verified on chain, net of refunds",
     "distinct_counterparties": "wallets on the other side of at least 10000 net; a job is its main payer's; free jobs are counted by agent, apart",
@@ -33,8 +33,21 @@ EXPLAIN = {
     "jobs_failed": "given up, never delivered, or decided for the buyer; no mark on the buyer. split and seller: completed",
     "jobs_disputed": "decided by a panel or the operator; a dispute that is open or was withdrawn counts nowhere",
     "refunds_due": "as seller; not where all that is owed are stray transfers of less than 10000 together",
-    "jobs_cancelled": "by this side: as seller also failed, as buyer before any work; leaving a sealed delivery is no mark",
-    "on_time_rate": "of finished jobs, those of which no delivery, revisions included, came after its deadline",
+    "jobs_cancelled": (
+        "by this side: as seller during the work, also counted in jobs_failed and as not on time; as buyer before any work."
+        " Leaving a sealed delivery is no mark"
+    ),
+    "on_time_rate": (
+        "of finished jobs (completed or failed), those of which no delivery, revisions included, came after its deadline; a job"
+        " the seller cancelled or never delivered was not on time"
+    ),
+    "nothing_for_nothing": (
+        "on live a completed job with less than 10000 minor units paid, net of refunds, adds nothing favourable: it is no"
+        " completion in jobs_completed or score, adds no volume or wallet, is not on time, answered or paid, and its reviews are in"
+        " no rating, sort or graduation, but in unpaid_reviews. It counts as before where it was late, disputed or owes a refund. If at least 10000 were paid"
+        " before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
+        " and unpaid jobs count in full. On test every job counts"
+    ),
     "trust_tier": (
         "0: keypair. 1: at least 10 USDC third-party sales from at least 3 paying wallets on live, kept once reached."
         " 2: tier 1 and a verified domain. 3: not granted."
@@ -46,6 +59,7 @@ EXPLAIN = {
 class CategoryFigures(Priced):
     """One side of an agent in one category."""
 
+    object: Literal["category_figures"] = "category_figures"
     category: Theirs[str]
     jobs_completed: int
     jobs_failed: int
@@ -83,6 +97,16 @@ class Side(Priced):
     rating_weighted: Weighted
     rating_count: int
     on_time_rate: Rate
+    jobs_completed_unpaid: Annotated[
+        int, Field(description="on live: completed for less than 10000 net; they add nothing favourable")
+    ]
+    unpaid_reviews: Annotated[
+        int,
+        Field(
+            description="of jobs_completed_unpaid; they count in no rating. Ratings of 1 to 3 of refunded jobs are not here: they count"
+        ),
+    ]
+    unpaid_rating_avg: Annotated[float | None, Field(description="plain mean of unpaid_reviews, 1-5; null without any")]
     categories: Annotated[list[CategoryFigures], Field(description="the ten with most finished jobs")]
 
 
@@ -145,6 +169,8 @@ class SignedAttestation:
 class Leader:
     """An agent on the leaderboard."""
 
+    author: ClassVar = written_by("id")
+
     id: str
     handle: str
     name: Theirs[str]
@@ -156,6 +182,7 @@ class Leader:
 class LeaderboardEntry:
     """One place on the leaderboard."""
 
+    object: Literal["leaderboard_entry"] = "leaderboard_entry"
     rank: int
     agent: Leader
     jobs_completed: int

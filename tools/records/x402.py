@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tools.errors import MarketError, PaymentRequired
-from tools.records.agents import KeyPairs, MadeKeyPair
 from tools.records.base import Json, Minor, Priced, Stamp
 from tools.records.words import Ours, Theirs
 
@@ -15,6 +14,7 @@ from tools.records.words import Ours, Theirs
 class X402Service(Priced):
     """A listing of the operator's that is bought with one payment."""
 
+    object: Literal["x402_service"] = "x402_service"
     listing_id: str
     method: Literal["POST"] = "POST"
     content_type: Literal["application/json"] = "application/json"
@@ -81,14 +81,31 @@ class X402Payment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class X402Account:
-    """The agent that the paying wallet is bound to."""
+class X402Claim:
+    """The call that hands an account over to the wallet that signs for it."""
 
-    note: Ours[str]
+    method: Literal["POST"]
+    path: Ours[str]
+    message: Annotated[
+        Ours[str],
+        Field(
+            description="what the wallet signs with personal_sign, <public_key_hex or -> and <unix seconds> filled in"
+        ),
+    ]
+    body: Annotated[
+        Ours[dict[str, Json]], Field(description="the fields of the call; what is in <…> is to be filled in")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class X402Account:
+    """The agent a purchase was booked on. A payment is not a login: no key is shown with it."""
+
     agent_id: str
-    handle: Ours[str]
-    api_keys: Annotated[KeyPairs | None, Field(description="only in the answer of the first purchase")]
-    keypair: Annotated[MadeKeyPair | None, Field(description="only in the answer of the first purchase")]
+    claimed: Annotated[bool, Field(description="false: made by a purchase, and its wallet may claim it")]
+    claim: Annotated[
+        X402Claim | None, Field(description="how the paying wallet gets its keys; null once it is claimed")
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Acceptance rules: what an output must hold before it counts as delivered, checked by the market while nobody else can read it."""
+"""Acceptance rules: checks that the market makes on a sealed output before it counts as delivered."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,16 @@ from tools.rules.schemas import MAX_LIGHT_READING, compiled, is_heavy, reading
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
 MOST_RULES, MOST_BYTES = 16, 16_384
-MOST_HASHED = 32_768  # bytes: about 10 ms where every number is spelled the slow way
+MOST_HASHED = 32_768  # bytes; hashing takes about 10 ms if every number needs the slow canonical form
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `path` is a JSON Pointer (RFC 6901) into the output, "" for all of it; what `value` is depends on the kind."""
+    """One acceptance rule; `path` is a JSON Pointer (RFC 6901) into the output.
+
+    The pointer "" means the whole output. The meaning of `value` depends on the kind.
+    """
 
     name: str
     kind: Kind
@@ -28,14 +31,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule an output does not keep."""
+    """A rule that an output breaks, and how."""
 
     rule: Rule
     message: str
 
 
 def at(document: Json, pointer: str) -> Json:
-    """The value a JSON Pointer names; MISSING's identity is told by `is_missing`."""
+    """Return the value at a JSON Pointer, or a marker that only `is_missing` recognises."""
     value = document
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
@@ -59,12 +62,15 @@ def is_missing(value: Json) -> bool:
 
 
 def rules_in(text: str) -> list[Rule]:
-    """The rules of the JSON text they are kept as."""
+    """Parse rules from the JSON text in which they are stored."""
     return [Rule(**one) for one in orjson.loads(text)]
 
 
 def failures(rules: Sequence[Rule], output: Json) -> list[Failure]:
-    """Every rule the output does not keep, those of kind `schema` last; a rule about a value that is not there fails."""
+    """Return the rules that the output breaks, faults of schemas last.
+
+    A rule about a missing value is broken.
+    """
     hashes: dict[str, str] = {}
     found = []
     for rule in rules:
@@ -78,7 +84,10 @@ def failures(rules: Sequence[Rule], output: Json) -> list[Failure]:
 
 
 def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
-    """Whether `failures` may hold the interpreter for long: then it belongs in a process that can be stopped."""
+    """Check whether `failures` may hold the interpreter's lock for long.
+
+    If so, it belongs in a process that can be stopped.
+    """
     hashed = {rule.path for rule in rules if rule.kind == "sha256"}
     schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
     if len(hashed) * output_bytes > MOST_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:

@@ -1,4 +1,4 @@
-"""Assertions: the JWT an agent signs with its own key to log in (RFC 7523, 2.2; RFC 7515; EdDSA of RFC 8037 and RFC 9864)."""
+"""Client assertions: JWTs that agents sign to log in (RFC 7523, 2.2; RFC 7515; EdDSA of RFC 8037 and RFC 9864)."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Container
@@ -14,22 +14,22 @@ from tools.rules.keys import jwk_of
 from tools.rules.signatures import signed_by
 
 TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-ALGORITHMS = ("EdDSA", "Ed25519")  # two names of one algorithm: the older one is what most clients write
+ALGORITHMS = ("EdDSA", "Ed25519")  # two names of one algorithm; most clients send the older, EdDSA
 AHEAD_SECONDS = 300
 SKEW_SECONDS = 60  # by which the clocks of two machines may differ
 LONGEST = 4096  # characters
 LONGEST_ID = 255
-LONGEST_HEADER = 512  # bytes, as JOSE takes it
+LONGEST_HEADER = 512  # bytes; the limit of joserfc
 DEPTH = 4
 
 
 class BadAssertion(ValueError):
-    """The text is no assertion that opens anything; the message says why."""
+    """A client assertion that is malformed or not valid here; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What an assertion says of itself, before anybody has looked at its signature."""
+    """The claims of an assertion whose signature is not verified yet."""
 
     text: str
     client: str  # iss and sub, which are the same
@@ -41,7 +41,7 @@ class Assertion:
 
 
 class _Ed25519Only(JWSRegistry):
-    """No other algorithm, whatever a header names, and whatever the library will take up."""
+    """A registry of Ed25519 only, whatever a header names or the library adds later."""
 
     max_header_length = LONGEST_HEADER
     max_payload_length = LONGEST
@@ -54,7 +54,10 @@ REGISTRY = _Ed25519Only(algorithms=["Ed25519"], strict_check_header=False)
 
 
 def read_assertion(text: str) -> Assertion:
-    """The claims of an assertion in its form; BadAssertion says what is wrong. Keys named in the header are not looked at."""
+    """Parse the claims of an assertion, without verifying its signature.
+
+    Keys that the header names are ignored. Raises BadAssertion.
+    """
     parts = text.split(".")
     if len(text) > LONGEST or len(parts) != 3:
         raise BadAssertion(f"client_assertion is a compact JWS of at most {LONGEST} characters")
@@ -81,7 +84,7 @@ def read_assertion(text: str) -> Assertion:
 
 
 def check_assertion(assertion: Assertion, audiences: Container[str], now_seconds: float) -> None:
-    """BadAssertion for one made for somebody else, or for another time."""
+    """Raise BadAssertion if the assertion is for another audience or another time."""
     if assertion.audience not in audiences:
         raise BadAssertion("aud must be this server's issuer, with or without a final slash, or its token endpoint")
     if assertion.expires_at <= now_seconds:
@@ -96,7 +99,10 @@ def check_assertion(assertion: Assertion, audiences: Container[str], now_seconds
 
 
 def asserted_by(public: bytes, text: str) -> bool:
-    """Whether the key signed the assertion; what JOSE accepts libsodium must too, which takes one spelling of a signature."""
+    """Check whether the key signed the assertion.
+
+    libsodium verifies it too, because it accepts only one encoding of a signature.
+    """
     signing_input, _, signature = text.rpartition(".")
     jwk = jwk_of(public)
     key = OKPKey.import_key({"kty": jwk["kty"], "crv": jwk["crv"], "x": jwk["x"]})
@@ -118,7 +124,7 @@ def _object(part: str, name: str) -> dict[str, Any]:
 
 
 def _decoded(part: str, name: str) -> bytes:
-    """Base64url in its one spelling (RFC 7515, 2): without padding, and nothing in the spare bits."""
+    """Decode base64url in its only valid form: no padding, spare bits zero (RFC 7515, 2)."""
     try:
         raw = urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4))
     except ValueError:
@@ -129,7 +135,10 @@ def _decoded(part: str, name: str) -> bytes:
 
 
 def _audience(given: Any) -> str:
-    """One audience: an assertion made for several could be used by each of them against the others."""
+    """Return the only audience.
+
+    If an assertion had several, each of them could use it to log in at the others.
+    """
     only = given[0] if isinstance(given, list) and len(given) == 1 else given
     if not isinstance(only, str) or not only:
         raise BadAssertion("aud must be one text: this server's issuer")

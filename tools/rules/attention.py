@@ -1,4 +1,4 @@
-"""Whom a job waits for, by when, and when the clock next has something to say about it: what is written beside a move."""
+"""Deadlines of a job's parties: the party that must act, by when, and when the clock looks at the job again."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -7,26 +7,26 @@ from tools.rules.jobfacts import DELIVERY_GRACE, JobFacts, JobStatus, overdue_un
 from tools.rules.lifecycle import Actor, Waiter, waiting_on
 
 LEAD_SHARE = 10  # a deadline is announced when a tenth of its window is left,
-LEAST_LEAD, MOST_LEAD = timedelta(seconds=60), timedelta(hours=1)  # but not later or earlier than this
+LEAST_LEAD, MOST_LEAD = timedelta(seconds=60), timedelta(hours=1)  # but at least 60 seconds and at most an hour ahead
 _PARTIES = {Waiter.BUYER: Actor.BUYER, Waiter.SELLER: Actor.SELLER}
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """The party that must act by a deadline, and the moment to look at the job again; None where there is none."""
+    """The party that must act, its deadline, and when to look at the job again; or None."""
 
     party: Actor | None = None
     act_by: datetime | None = None
     notice_at: datetime | None = None
 
     def announces(self, now: datetime) -> bool:
-        """Whether the deadline is to be announced at `now`: its announcement is pending, and it has not passed."""
+        """Check whether to announce the deadline at `now`: it is pending and has not passed."""
         if self.act_by is None or self.notice_at is None:
             return False
         return self.notice_at <= now < self.act_by
 
     def told(self) -> "Attention":
-        """The same with its deadline announced."""
+        """Return a copy in which the deadline is announced."""
         return replace(self, notice_at=None)
 
 
@@ -34,15 +34,16 @@ NOBODY = Attention()
 
 
 def attention(facts: JobFacts, now: datetime, before: Attention = NOBODY) -> Attention:
-    """What the facts ask for at `now`. A deadline that stood `before` for the same party is not announced again.
+    """Return what the facts ask for at `now`.
 
-    The window of a deadline runs from the moment it was set, or from when it became this party's.
+    A deadline that was already set `before` for the same party is not announced again.
+    The window of a deadline runs from when it was set, or from when it became this party's.
     """
     waiting = waiting_on(facts, now)
     party = None if waiting is None else _PARTIES.get(waiting.who)
     if waiting is None or party is None or waiting.until is None:
         return NOBODY
-    if facts.status is JobStatus.EXPIRED:  # it can still be paid for a while: only its end is to be noticed
+    if facts.status is JobStatus.EXPIRED:  # still payable during the grace, so only the end of the grace matters
         return Attention(party, waiting.until, waiting.until)
     if (before.party, before.act_by) == (party, waiting.until):
         soon = before.notice_at if before.notice_at is not None and before.notice_at < waiting.until else None
@@ -52,7 +53,7 @@ def attention(facts: JobFacts, now: datetime, before: Attention = NOBODY) -> Att
 
 
 def announced_at(now: datetime, deadline: datetime) -> datetime | None:
-    """When a deadline set at `now` is announced; None where its window is too short for that."""
+    """Return when to announce a deadline set at `now`; None if its window is too short."""
     lead = min(max((deadline - now) / LEAD_SHARE, LEAST_LEAD), MOST_LEAD)
     at = deadline - lead
     return at if at > now else None

@@ -1,6 +1,6 @@
-"""The lifecycle of bounties and of proposals: the tables of their moves, and every question that is asked of them.
+"""The lifecycles of bounties and of proposals: tables of moves, and functions that read them.
 
-As with jobs the clock is an actor: a bounty past expires_at is expired whether or not a sweep has run.
+The clock is an actor, as for jobs: a bounty past expires_at has expired even before a sweep runs.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ProposalState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BountyFacts:
-    """What decides which moves a bounty has."""
+    """The facts that decide which moves a bounty has."""
 
     state: BountyState
     expires_at: datetime
@@ -54,39 +54,42 @@ PROPOSAL_MOVES: tuple[ProposalMove, ...] = (
     Move("propose", _P.PENDING, SELLER, _P.PENDING, "bounty.proposal_received"),
     Move("withdraw", _P.PENDING, SELLER, _P.WITHDRAWN),
     Move("award", _P.PENDING, BUYER, _P.ACCEPTED, "bounty.awarded"),
-    Move("award", _P.PENDING, BUYER, _P.REJECTED, "bounty.closed"),  # the others
+    Move("award", _P.PENDING, BUYER, _P.REJECTED, "bounty.closed"),  # the proposals that were not chosen
     Move("close", _P.PENDING, BUYER, _P.REJECTED, "bounty.closed"),
     Move("expire", _P.PENDING, CLOCK, _P.REJECTED, "bounty.expired"),
 )
 
 
 def due_move(facts: BountyFacts, now: datetime) -> BountyMove | None:
-    """The clock's move that is due at `now`; a caller writes it before anything else."""
+    """Return the clock's move that is due at `now`; the caller writes it before anything else."""
     found = (move for move in BOUNTY_MOVES if move.actor is CLOCK and move.source is facts.state)
     return next((move for move in found if move.is_open(facts, now)), None)
 
 
 def state_now(facts: BountyFacts, now: datetime) -> BountyState:
-    """The state as it stands once the clock's due move is made."""
+    """Return the state after the clock's due move."""
     move = due_move(facts, now)
     return facts.state if move is None else move.target
 
 
 def bounty_move(facts: BountyFacts, action: str, now: datetime) -> BountyMove | None:
-    """The move of the buyer's `action` at `now`; None where there is none."""
+    """Return the move of the buyer's `action` at `now`, or None."""
     state = state_now(facts, now)
     found = (move for move in BOUNTY_MOVES if (move.action, move.source, move.actor) == (action, state, BUYER))
     return next(found, None)
 
 
 def proposal_move(state: ProposalState | None, action: str, actor: Actor) -> ProposalMove | None:
-    """The move of an action on a proposal in this state (None: not yet made); None where there is none."""
+    """Return the move of an action on a proposal in this state, or None.
+
+    A state of None means that the proposal does not exist yet.
+    """
     found = (move for move in PROPOSAL_MOVES if (move.action, move.source, move.actor) == (action, state, actor))
     return next(found, None)
 
 
 def tables() -> str:
-    """Both tables as markdown, for the docs."""
+    """Return both tables as markdown, for the docs."""
     head = "| of | from | who | action | to | event |\n|---|---|---|---|---|---|"
     named: list[tuple[str, BountyMove | ProposalMove]] = [("bounty", move) for move in BOUNTY_MOVES]
     named += [("proposal", move) for move in PROPOSAL_MOVES]

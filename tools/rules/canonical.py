@@ -1,7 +1,8 @@
-"""Canonical JSON (RFC 8785) and SHA-256: the one spelling of a document that is hashed and signed.
+"""Canonical JSON (RFC 8785) and SHA-256, for documents that are hashed or signed.
 
-RFC 8785 is "keys sorted recursively, no whitespace, UTF-8" with one spelling per number. orjson writes the same bytes a hundred
-times faster except for some floats and for keys beyond the Basic Multilingual Plane; those documents take the exact path.
+RFC 8785 is UTF-8 with keys sorted recursively, no whitespace, and one form for each number. orjson writes the same
+bytes a hundred times faster, except for some floats and for keys beyond the Basic Multilingual Plane. The library
+rfc8785 writes those documents.
 """
 
 from hashlib import sha256
@@ -14,18 +15,22 @@ import rfc8785
 
 from tools.rules.jsontext import KINDS, MAX_INTEGER, Json, integral, next_level
 
-_BELOW_F0 = bytes(range(0xF0))  # UTF-8 begins a character beyond U+FFFF with F0-F4
-_PLAIN_FROM = (
-    1e-5  # from here up to 2^53 both write a float with a fraction as its shortest digits, without an exponent
-)
+_BELOW_F0 = bytes(range(0xF0))  # in UTF-8 a character beyond U+FFFF begins with a byte from F0 to F4
+_PLAIN_FROM = 1e-5  # from here up to 2^53 both libraries write a fraction in its shortest digits, without exponent
 
 
 class NotCanonical(ValueError):
-    """A value that has no RFC 8785 form: NaN, an infinity, an integer beyond ±(2^53-1), a lone surrogate, not JSON at all."""
+    """A value without an RFC 8785 form.
+
+    That is NaN, an infinity, an integer beyond ±(2^53-1), a lone surrogate, or a value that is not JSON.
+    """
 
 
 def canonical(value: Json) -> bytes:
-    """The RFC 8785 form of `value`; raises NotCanonical for what has none (`jsontext.check_tree` has refused such a value before)."""
+    """Return the RFC 8785 form of `value`; raises NotCanonical if it has none.
+
+    Every value that passes `jsontext.check_tree` has one.
+    """
     try:
         plain = _plain(value)
         return rfc8785.dumps(value) if plain is None else plain
@@ -34,12 +39,12 @@ def canonical(value: Json) -> bytes:
 
 
 def sha256_hex(raw: bytes) -> str:
-    """SHA-256 of `raw` in lower-case hex, 64 characters."""
+    """Return the SHA-256 of `raw` as 64 lower-case hex digits."""
     return sha256(raw).hexdigest()
 
 
 def _plain(value: Json) -> bytes | None:
-    """The canonical form as orjson writes it, None where its bytes might differ."""
+    """Return the canonical form as orjson writes it; None if its bytes might differ."""
     whole_floats = False
     level: list[Any] = [value]
     while level:
@@ -66,7 +71,7 @@ def _spelled_alike(floats: list[float]) -> bool:
 
 
 def _holds_astral(written: bytes) -> bool:
-    """Whether a character beyond the Basic Multilingual Plane occurs."""
+    """Check whether the text has a character beyond the Basic Multilingual Plane."""
     return not written.isascii() and bool(written.translate(None, _BELOW_F0))
 
 

@@ -1,7 +1,7 @@
-"""Clauses: which words of a text mean something to screening, and which of them stand together as an attack puts them.
+"""Screening by clauses: finds words near one another in a text that together are typical of an attack.
 
-A text becomes a list of plain words; a word or a row of words of the vocabulary leaves a mark; a rule looks for marks near to one
-another. Word order and endings therefore matter little, and every step is bounded: linear time.
+A text becomes a list of plain words. A word or a phrase of the vocabulary leaves a mark. A rule looks for marks near
+one another, so word order and endings matter little. Every step is bounded, so the time is linear.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,15 +11,16 @@ from functools import lru_cache
 
 from tools.rules.plaintext import FIRST_WIDE, known_word, read, words
 
-Vocabulary = Mapping[str, Mapping[str, str]]  # what is meant: language: its words, with bars between them
-_CLITICS = frozenset("وفبلكالושמהלבכ")  # letters Arabic and Hebrew write before a word
+Vocabulary = Mapping[str, Mapping[str, str]]  # kind of mark: language: words, separated by bars
+_CLITICS = frozenset("وفبلكالושמהלבכ")  # prefixes that Arabic and Hebrew write together with a word
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """One of `kinds` (a list with bars) at most `before` words ahead of a place or `after` words behind it; -1: not even in it.
+    """One of `kinds` (separated by bars), at most `before` words ahead or `after` behind.
 
-    `alone`: also one that is a clause by itself, as the heading "Instructions:" is.
+    If `after` is -1, only marks that begin ahead count. `alone` also accepts a mark that is a clause by itself, as in
+    the heading "Instructions:".
     """
 
     kinds: str
@@ -30,25 +31,28 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A text earns `code` where `anchor` is said and, in its sentence, all of `near`; `unless` looks around all of that."""
+    """A screening rule: `anchor` with all of `near` in its sentence earns the text `code`.
+
+    A mark of `unless` around all of these prevents it.
+    """
 
     code: str
     anchor: str
     near: tuple[Near, ...] = ()
     unless: tuple[Near, ...] = ()
-    across: bool = False  # sentences
+    across: bool = False  # `near` may be in another sentence
 
 
 @dataclass(slots=True)
 class _Step:
-    """A place in the tree of known words: what it means to come here, and the words that lead on."""
+    """A node in the tree of known words: the kinds it completes, and the words that follow."""
 
     kinds: list[str] = field(default_factory=list)
     words: dict[str, "_Step"] = field(default_factory=dict)
-    opened: dict[str, list[tuple[str, "_Step"]]] = field(default_factory=dict)  # "word*", by its first three letters
+    opened: dict[str, list[tuple[str, "_Step"]]] = field(default_factory=dict)  # "word*", by the first three letters
 
     def towards(self, word: str) -> "_Step":
-        """The step after a word of the vocabulary, made where there is none."""
+        """Return the node after a word of the vocabulary; create it if it is missing."""
         if not word.endswith("*"):
             return self.words.setdefault(word, _Step())
         bare = word[:-1]
@@ -60,7 +64,7 @@ class _Step:
         return listed[-1][1]
 
     def after(self, word: str) -> list["_Step"]:
-        """The steps a word of a text leads to."""
+        """Return the nodes to which a word of a text leads."""
         found = [step for bare, step in self.opened.get(word[:3], ()) if word.startswith(bare)]
         if word in self.words:
             found.append(self.words[word])
@@ -68,16 +72,16 @@ class _Step:
 
 
 @dataclass(slots=True)
-class _Said:
-    """The marks of a text: of each kind the first and last place, in order."""
+class Said:
+    """The marks of a text: for each kind the first and last word of each mark, in order."""
 
     marks: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    ends: list[int] = field(default_factory=list)  # places of words that begin a sentence
-    breaks: list[int] = field(default_factory=list)  # ... that follow a comma or a colon
+    ends: list[int] = field(default_factory=list)  # indexes of words that begin a sentence
+    breaks: list[int] = field(default_factory=list)  # indexes of words that follow a comma or a colon
 
 
 class Clauses:
-    """The rules with the words they are made of."""
+    """The rules with their vocabulary, ready to screen texts."""
 
     def __init__(self, vocabularies: Iterable[Vocabulary], rules: Iterable[Rule]) -> None:
         self._root = _Step()
@@ -99,8 +103,8 @@ class Clauses:
             step.kinds.append(kind)
 
     def codes(self, folded: str) -> set[str]:
-        """The codes of a text in its folded form."""
-        said = self._marked(read(folded, self._parts))
+        """Return the codes that a folded text earns."""
+        said = self.said(folded)
         found: set[str] = set()
         for rule, needed in self._rules:
             if rule.code in found or rule.anchor not in said.marks:
@@ -109,13 +113,17 @@ class Clauses:
                 found.add(rule.code)
         return found
 
-    def _marked(self, text: list[str]) -> _Said:
-        said = _Said()
+    def said(self, folded: str) -> Said:
+        """Return the marks of a folded text."""
+        return self._marked(read(folded, self._parts))
+
+    def _marked(self, text: list[str]) -> Said:
+        said = Said()
         spoken, said.ends, said.breaks = words(text)
         known, opened = self._root.words, self._root.opened
         for place, (word, following) in enumerate(zip(spoken, [*spoken[1:], " "], strict=False)):
             step = known.get(word)
-            if word >= FIRST_WIDE:  # a character, never the beginning of a longer word
+            if word >= FIRST_WIDE:  # one character of a script without spaces never begins a longer word
                 if step and (step.kinds or following in step.words):
                     _mark(said, step, spoken, place, place + 1)
                 continue
@@ -128,15 +136,15 @@ class Clauses:
                 self._mark_without_clitics(said, spoken, place)
         return said
 
-    def _mark_without_clitics(self, said: _Said, spoken: list[str], place: int) -> None:
+    def _mark_without_clitics(self, said: Said, spoken: list[str], place: int) -> None:
         for bare in _without_clitics(spoken[place]):
             if bare in self._root.words or bare[:3] in self._root.opened:
                 for step in self._root.after(bare):
                     _mark(said, step, spoken, place, place + 1)
 
 
-def _mark(said: _Said, step: _Step, spoken: list[str], place: int, end: int) -> None:
-    """Leave a mark for what is known to begin at `place` and reaches to `end`, and for what goes on from there."""
+def _mark(said: Said, step: _Step, spoken: list[str], place: int, end: int) -> None:
+    """Mark the known phrase from `place` to `end`, and every longer one that continues it."""
     for kind in step.kinds:
         said.marks.setdefault(kind, []).append((place, end - 1))
     if end == len(spoken) or not (step.words or step.opened):
@@ -164,11 +172,11 @@ def _without_clitics(word: str) -> list[str]:
     return found
 
 
-def _earned(rule: Rule, said: _Said) -> bool:
+def _earned(rule: Rule, said: Said) -> bool:
     return any(_holds(rule, anchor, said) for anchor in said.marks[rule.anchor])
 
 
-def _holds(rule: Rule, anchor: tuple[int, int], said: _Said) -> bool:
+def _holds(rule: Rule, anchor: tuple[int, int], said: Said) -> bool:
     used = [anchor]
     for near in rule.near:
         found = _nearest(near, anchor, said, rule.across)
@@ -178,8 +186,8 @@ def _holds(rule: Rule, anchor: tuple[int, int], said: _Said) -> bool:
     return not any(_vetoed(near, used, said) for near in rule.unless)
 
 
-def _nearest(near: Near, anchor: tuple[int, int], said: _Said, across: bool) -> tuple[int, int] | None:
-    """The mark closest to the anchor."""
+def _nearest(near: Near, anchor: tuple[int, int], said: Said, across: bool) -> tuple[int, int] | None:
+    """Return the mark closest to the anchor."""
     first, last = anchor
     closest, distance = None, near.before + near.after + 1
     for mark in _marks(said, near.kinds.split("|"), first - near.before - 5, last + near.after):
@@ -192,17 +200,19 @@ def _nearest(near: Near, anchor: tuple[int, int], said: _Said, across: bool) -> 
     return closest
 
 
-def _is_heading(mark: tuple[int, int], said: _Said) -> bool:
-    """Whether a mark is all that stands between the beginning of a sentence and a comma or a colon."""
+def _is_heading(mark: tuple[int, int], said: Said) -> bool:
+    """Check whether only this mark is between the start of a sentence and a comma or colon."""
     first, last = mark
     begins = not first or said.ends[bisect_left(said.ends, first) :][:1] == [first]
     return begins and said.breaks[bisect_left(said.breaks, last + 1) :][:1] == [last + 1]
 
 
-def _vetoed(near: Near, used: list[tuple[int, int]], said: _Said) -> bool:
-    """Whether a mark stands from `before` words ahead of all that is used to `after` behind it, in the anchor's sentence.
+def _vetoed(near: Near, used: list[tuple[int, int]], said: Said) -> bool:
+    """Check whether a mark of `near` is close enough to veto a rule, in the anchor's sentence.
 
-    Not counted: what is part of that, or of a refusal that is none; a "~kind" is cut off by a comma.
+    It may begin from `before` words ahead of all used marks to `after` words behind them. Parts of used marks do not
+    count. Neither do parts of a phrase that only looks like a refusal, such as "do not hesitate". A comma ends the
+    reach of a "~kind".
     """
     anchor = used[0][0]
     low, high = min(used)[0], max(last for _, last in used)
@@ -215,14 +225,14 @@ def _vetoed(near: Near, used: list[tuple[int, int]], said: _Said) -> bool:
     return False
 
 
-def _is_part(mark: tuple[int, int], used: list[tuple[int, int]], said: _Said) -> bool:
+def _is_part(mark: tuple[int, int], used: list[tuple[int, int]], said: Said) -> bool:
     anchor = used[0][0]
     none = [still for still in _marks(said, ["still"], mark[0] - 4, mark[0]) if not still[0] <= anchor <= still[1]]
     return any(first <= mark[0] and mark[1] <= last for first, last in [*used, *none])
 
 
-def _marks(said: _Said, kinds: list[str], low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The marks of some kinds that begin between two places."""
+def _marks(said: Said, kinds: list[str], low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Yield the marks of some kinds that begin between two places."""
     for kind in kinds:
         marks = said.marks.get(kind)
         if marks:

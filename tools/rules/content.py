@@ -1,11 +1,13 @@
 """Screening of text that agents write for other agents: injection, phishing, leaked secrets, hidden characters.
 
-Heuristics. They read as a model would (`plaintext`), know exact forms (`patterns`), and words of many languages that stand together as
-attacks put them (`clauses`, with the words in `phrases_*` and the rules in `phrases`). Every step is bounded: linear time.
+These are heuristics. They read a text as a model would (`plaintext`). They know exact forms (`patterns`), and words of
+many languages that occur together in attacks (`clauses`, with the words in `phrases_*` and the rules in `phrases`).
+Every step is bounded, so the time is linear.
 """
 
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 
 from tools.rules.contentcodes import REFUSED, Code
@@ -13,20 +15,24 @@ from tools.rules.jsontext import Json
 from tools.rules.patterns import PATTERNS, beginnings
 from tools.rules.phrases import CLAUSES
 from tools.rules.plaintext import ZERO, folded, visible
+from tools.rules.redirection import demands
 
-__all__ = ["REFUSED", "Code", "hides", "warnings", "warnings_in"]
+__all__ = ["REFUSED", "Code", "hides", "redirects", "warnings", "warnings_in"]
 
 MAX_URLS = 8
 _LONG_NAME = 16
 
 
 def warnings(text: str) -> list[str]:
-    """The codes a text earns, in the order of `Code`."""
+    """Return the codes that a text earns, in the order of `Code`."""
     return _judge([("", text)])
 
 
 def warnings_in(value: Json, at_most: int | None = None) -> list[str]:
-    """The codes of the texts in a JSON value, names included; of longer ones the first `at_most` characters count."""
+    """Return the codes that the texts in a JSON value earn, member names included.
+
+    Only the first `at_most` characters count.
+    """
     if at_most is None:
         return _judge(list(_strings(value)))
     named: list[tuple[str, str]] = []
@@ -38,11 +44,17 @@ def warnings_in(value: Json, at_most: int | None = None) -> list[str]:
     return _judge(named)
 
 
-def hides(text: str) -> bool:
-    """Whether a text holds what a reader cannot see but a model reads.
+def redirects(texts: Iterable[str]) -> bool:
+    """Check whether consecutive texts ask for a payment to a destination that they name."""
+    return Code.PAYMENT_REDIRECTION in demands(visible("\n\n".join(texts)))
 
-    That is: a tag character (U+E0000-E007F), a bidirectional control left open at the end of a paragraph, four zero-width characters
-    in a row, or more than 2 % of them. Not counted: what joins an emoji, or letters of a script that is written with joiners.
+
+def hides(text: str) -> bool:
+    """Check whether a text contains what a reader cannot see but a model reads.
+
+    That is a tag character (U+E0000-E007F), a bidirectional control left open at the end of a paragraph, four
+    zero-width characters in a row, or more than 2 % zero-width characters. Characters that join an emoji, or letters of
+    a script that uses joiners, do not count.
     """
     if text.isascii():
         return False
@@ -53,7 +65,7 @@ def hides(text: str) -> bool:
     return too_many or _TAG_OR_RUN.search(counted) is not None or _leaves_bidi_open(text)
 
 
-# --- what is hidden ---------------------------------------------------------------------------------------------------
+# --- hidden characters ------------------------------------------------------------------------------------------------
 
 _EMOJI = "\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _JOINED = "\u0600-\u07ff\u0840-\u085f\u08a0-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"  # Arabic to Myanmar, Khmer, Mongolian
@@ -69,13 +81,19 @@ _EXCUSED = re.compile(
     "|(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\ufe00-\ufe02\U000e0100-\U000e01ef]"
     "|^\ufeff"
 )
+_ROTATED = re.compile(
+    r"\b(?:gur|naq|lbhe|nyy|vtaber|cerivbhf|vafgehpgvbaf|fraq|cnl|npprcg|cyrnfr|nqqerff|jnyyrg)\b"
+)  # rot13
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{160,}={0,2}")
 _ENDED_BY = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys("\u2066\u2067\u2068", "\u2069")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\n\r\x1c-\x1e\x85\u2029]")
 
 
 def _leaves_bidi_open(text: str) -> bool:
-    """UAX 9: U+202C ends an embedding, U+2069 an isolate and what was opened in it; no paragraph nests more than 125."""
+    """Check whether a bidirectional control stays open at the end of a paragraph (UAX 9).
+
+    U+202C ends an embedding, U+2069 an isolate and what was opened in it. More than 125 open controls count too.
+    """
     opened: list[str] = []
     for control in _BIDI.findall(text):
         if control in _ENDED_BY:
@@ -90,13 +108,17 @@ def _leaves_bidi_open(text: str) -> bool:
     return bool(opened)
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
+# --- visible text -----------------------------------------------------------------------------------------------------
 
 
 def _judge(named: list[tuple[str, str]]) -> list[str]:
     seen = visible("\n".join(f"{name}: {text}" if name else text for name, text in named))
     small = folded(seen)
     found: set[str] = CLAUSES.codes(small) | _known_forms(seen, small)
+    found |= demands(seen)
+    if len(_ROTATED.findall(small)) > 1:
+        plain = codecs.decode(seen, "rot13")
+        found |= CLAUSES.codes(folded(plain)) | demands(plain)
     if any(hides(name) or hides(text) for name, text in named):
         found.add(Code.HIDDEN_UNICODE)
     if small.count("http://") + small.count("https://") > MAX_URLS:
@@ -117,9 +139,10 @@ def _known_forms(seen: str, small: str) -> set[str]:
 
 
 def _strings(value: Json) -> Iterator[tuple[str, str]]:
-    """The strings of a value in document order, each with the name it stands under; long names of other values too.
+    """Yield the strings of a value in document order, each with the name of its member.
 
-    A name is said once: what a list holds has it at its first item alone, so all that is said is no longer than the document.
+    A name of at least 16 characters whose value is not a string is yielded by itself. The name of a list goes with its
+    first item only, so the result is no longer than the document.
     """
     levels: list[Iterator[tuple[str, Json]]] = [iter([("", value)])]
     while levels:

@@ -1,4 +1,4 @@
-"""Numbers of things, in words that agree with them."""
+"""Counts with the singular or plural of a noun."""
 
 
 def counted(number: int, thing: str) -> str:

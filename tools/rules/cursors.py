@@ -1,4 +1,4 @@
-"""Cursors: opaque, signed, bound to the list, its filters and its environment; they never expire."""
+"""Cursors of lists: opaque, signed, bound to the list, its filters and its environment; they never expire."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -13,23 +13,26 @@ TAG_BYTES = 16
 
 
 class BadCursor(ValueError):
-    """The cursor was changed, or belongs to another list."""
+    """A cursor that was changed or belongs to another list."""
 
 
 @lru_cache(maxsize=8)
 def cursor_key(pepper: bytes) -> bytes:
-    """The signing key of cursors, derived from the pepper."""
+    """Return the signing key of cursors, derived from the pepper."""
     return hmac.digest(pepper, b"emporion:cursor", sha256)
 
 
 def write_cursor(key: bytes, scope: Json, place: Json) -> str:
-    """`place` in the list that `scope` (operation, caller, environment, filters) names."""
+    """Write a cursor for `place` in the list that `scope` names.
+
+    The scope is the operation, the caller, the environment and the filters.
+    """
     body = orjson.dumps(place)
     return urlsafe_b64encode(_tag(key, scope, body) + body).decode().rstrip("=")
 
 
 def read_cursor(key: bytes, scope: Json, cursor: str) -> Json:
-    """The place written; BadCursor for anything this key did not write for this scope."""
+    """Return the place in a cursor that this key wrote for this scope; raises BadCursor."""
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""Domains an agent may prove: the one spelling they are kept in, and what proves them."""
+"""Domains an agent may prove: their normalised form, and what proves them."""
 
 import re
 
@@ -12,17 +12,21 @@ RESERVED = frozenset(
     {"localhost", "local", "internal", "arpa", "test", "example", "invalid", "onion", "home", "lan", "corp"}
 )
 
-# A bare host, or an http(s) URL without user, port, query and fragment. One pass: no part can match what the next does.
+# A bare host, or an http(s) URL without user, port, query and fragment. No two neighbouring parts match the same
+# characters, so the time is linear.
 _GIVEN = re.compile(r"(?:https?://)?([^\s/?#@:\\%\[\]]{1,253})(?:/[A-Za-z0-9._~/-]*)?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class BadDomain(ValueError):
-    """The text names no domain that can be proven; the message says why."""
+    """Text that names no domain that can be proven; the message says why."""
 
 
 def domain_of(text: str) -> str:
-    """The domain a URL or bare host names, in lower-case ASCII (IDNA 2008 with UTS 46), without a final dot; BadDomain."""
+    """Return the domain that a URL or bare host names; raises BadDomain.
+
+    It is in lower-case ASCII (IDNA 2008 with UTS 46), without a final dot.
+    """
     given = _GIVEN.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
     if given is None:
         raise BadDomain("a domain name, such as agent.example.com; no port, user, query or fragment")
@@ -35,7 +39,7 @@ def domain_of(text: str) -> str:
 
 
 def claim_text(brand: str, agent_id: str) -> str:
-    """What the agent publishes."""
+    """Return the text that the agent publishes."""
     return f"{brand}={agent_id}"
 
 
@@ -48,12 +52,12 @@ def https_url(brand: str, domain: str) -> str:
 
 
 def in_records(records: list[bytes], wanted: str) -> bool:
-    """Whether a TXT record, its strings joined, holds exactly this word."""
+    """Check whether a TXT record, with its strings joined, contains exactly this word."""
     return any(wanted.encode() in record.split() for record in records)
 
 
 def in_file(body: bytes, wanted: str) -> bool:
-    """Whether a line of a file is exactly this, but for white space around it."""
+    """Check whether a line of a file equals this text, apart from white space around it."""
     lines = body.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return any(line.strip() == wanted.encode() for line in lines)
 
@@ -69,7 +73,7 @@ def _judge(domain: str) -> None:
 
 
 def _is_address(domain: str) -> bool:
-    """Whether a resolver could take this for an address, in whatever spelling (127.0.0.1, 127.1, 0x7f.1)."""
+    """Check whether a resolver could take this for an address in any form (127.1, 0x7f.1)."""
     try:
         return address_in(domain) is not None
     except BadTarget:

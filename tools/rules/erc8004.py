@@ -1,4 +1,4 @@
-"""ERC-8004 identities: what is asked of the registry, and what its answers mean. A node's answer is hostile until read here."""
+"""ERC-8004 identities: the calls to the registry, and the strict parsing of a node's answers, which are untrusted."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ _NOBODY = "0" * 40
 
 
 class NoIdentity(Exception):
-    """The registry knows no such token."""
+    """The registry does not have this token."""
 
 
 class Unreadable(ValueError):
-    """What the node answered is no answer of an identity registry."""
+    """An answer of the node that an identity registry cannot give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A token as the registry tells it."""
+    """A token as the registry describes it."""
 
     token: str  # decimal
     owner: str  # EIP-55
@@ -30,14 +30,15 @@ class Identity:
 
 
 def ask(selector: str, token: str) -> str:
-    """The call data of a function that takes the token's number."""
+    """Return the call data of a function that takes the token's number."""
     return f"{selector}{int(token):0{_WORD}x}"
 
 
 def identity(token: str, owner: str | None, uri: str | None) -> Identity:
-    """What both answers say; None is a call that failed. NoIdentity for a token nobody owns, Unreadable for nonsense.
+    """Build an identity from both answers; None is a call that failed.
 
-    A URI too long to be read within a call's gas names nobody here.
+    Raises NoIdentity for a token without owner, Unreadable for malformed answers. A URI that is too long to be read
+    within the gas of a call becomes "".
     """
     if owner is None:
         raise NoIdentity
@@ -45,12 +46,12 @@ def identity(token: str, owner: str | None, uri: str | None) -> Identity:
 
 
 def registration_url(base_url: str, agent_id: str) -> str:
-    """The registration file a token must name to be this agent's."""
+    """Return the URL of the registration file that a token must name to be this agent's."""
     return f"{base_url}/agents/{agent_id}/erc8004.json"
 
 
 def caip10(network_id: str, registry: str) -> str:
-    """The registry as CAIP-10: `eip155:8453:0x8004…`."""
+    """Return the registry as CAIP-10: `eip155:8453:0x8004…`."""
     return f"{network_id}:{registry}"
 
 
@@ -62,7 +63,10 @@ def _address(answer: str) -> str:
 
 
 def _text(answer: str) -> str:
-    """An ABI string: offset 32, its length, then so many bytes. Only what is shown is decoded."""
+    """Decode an ABI string: offset 32, its length in bytes, then the bytes.
+
+    At most MOST_SHOWN characters are decoded.
+    """
     digits = answer.removeprefix("0x")
     if len(digits) < 2 * _WORD or int(digits[:_WORD], 16) != 32:
         raise Unreadable("tokenURI answered no string")

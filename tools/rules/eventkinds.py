@@ -1,4 +1,4 @@
-"""The kinds of events, and what a filter over them means."""
+"""The kinds of events, and the filters over them."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -13,18 +13,19 @@ KINDS = frozenset(
                 "expired", "refund_due", "refunded", "delivery_overdue", "deadline_soon",
             )
         ),
-        *(f"bounty.{kind}" for kind in ("proposal_received", "awarded", "closed", "expired")),
+        *(f"bounty.{kind}" for kind in ("match", "proposal_received", "awarded", "closed", "expired")),
         *(f"dispute.{kind}" for kind in ("assigned", "panel", "decided", "escalated")),
         *(
             f"agent.{kind}"
             for kind in (
-                "referred", "keys_recovered", "key_rotated", "wallet_address_changed", "domain_verified",
-                "domain_revoked", "erc8004_linked",
+                "referred", "keys_recovered", "key_rotated", "key_unproven", "wallet_address_changed",
+                "domain_verified", "domain_revoked", "erc8004_linked",
             )
         ),
         "message.received",
         "review.received",
         "schedule.fired",
+        "schedule.paused",
         "webhook.test",
         "webhook.disabled",
     }
@@ -33,11 +34,14 @@ FAMILIES = frozenset(kind.split(".")[0] for kind in KINDS)
 
 
 class BadKind(ValueError):
-    """There is no such event kind."""
+    """A name that is not an event kind."""
 
 
 def expand(types: Iterable[str]) -> frozenset[str]:
-    """The kinds a filter names: exact ones, families (`job.*`), or `*` for all. BadKind for anything else."""
+    """Return the kinds that a filter names: exact ones, families (`job.*`), or `*` for all.
+
+    Raises BadKind for anything else.
+    """
     found: set[str] = set()
     for word in types:
         if word == "*":

@@ -1,4 +1,4 @@
-"""A fair page: one seller with many listings does not stand in a row while others wait."""
+"""Fair pages: keeps the listings of one seller apart if other sellers have listings on the page."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 
 class Offered(Protocol):
-    """Whatever somebody sells."""
+    """Anything that has a seller."""
 
     @property
     def seller_id(self) -> str: ...
@@ -16,9 +16,9 @@ T = TypeVar("T", bound=Offered)
 
 
 def interleave(page: Sequence[T]) -> list[T]:
-    """The page with no two neighbours of one seller while another seller's are left; else in the order given.
+    """Reorder a page so that neighbours have different sellers, as far as possible.
 
-    Where a page ends does not change: the next page's cursor is the last of the page as it was given.
+    Otherwise the order stays. The next page's cursor is still the last item of the page in its given order.
     """
     if all(one.seller_id != other.seller_id for one, other in pairwise(page)):
         return list(page)

@@ -1,7 +1,7 @@
-"""A text as a reader sees it: without case, compatibility forms, accents, letters that look alike, or what is not seen.
+"""Folding of texts for comparison: removes case, compatibility forms, accents, look-alikes and invisible characters.
 
-Which character of the text each one comes from is found again. Both go through the text without a loop of Python's: what
-a character folds to is looked up, and made once.
+Each folded character can be mapped back to its place in the original. What a character folds to is computed once and
+cached, so neither direction needs a Python loop over the text.
 """
 
 import unicodedata
@@ -12,14 +12,14 @@ _ALIKE = str.maketrans(
     "аеорсухіјѕһԁԛԝвкмнтгԍɑɡıłøđαοιρτυκνεβχγօսհոᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
     "aeopcyxijshdqwbkmhtrgagilodaoiptukvebxyouhnabcdefghijklmnoprstuvwyz",
 )
-_PICTURES = (0x1F150, 0x1F170, 0x1F1E6)  # A to Z in dark circles, in dark squares, of flags
+_PICTURES = (0x1F150, 0x1F170, 0x1F1E6)  # first of A to Z in dark circles, in dark squares, as flag letters
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-_VOICED = frozenset("\u3099\u309a")  # they make another letter of a kana
+_VOICED = frozenset("\u3099\u309a")  # voicing marks: they make another letter of a kana
 _MOST_KEPT = 65_536
 
 
 class _Folds(dict[int, str]):
-    """What each character folds to, by its number."""
+    """A cache of what each character folds to, by code point."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:
@@ -32,7 +32,7 @@ _FOLDS = _Folds()
 
 
 class Folded:
-    """The text to compare, and where in the original its characters stand."""
+    """A folded text, and the places of its characters in the original."""
 
     __slots__ = ("_ends", "_original", "text")
 
@@ -41,7 +41,10 @@ class Folded:
         self.text = original.lower() if original.isascii() else original.translate(_FOLDS)
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
-        """Where in the original stands what stands here in the text; a character counts whole."""
+        """Return the range of the original from which a range of the folded text comes.
+
+        A character of the original is never split.
+        """
         if self._original.isascii():
             return begin, end
         if not self._ends:
@@ -63,5 +66,5 @@ def _fold(one: str) -> str:
 
 
 def _is_mark(one: str) -> bool:
-    """An accent, a ring around a letter, a selector of how it looks."""
+    """Check whether this is an accent, an enclosing mark or a variation selector."""
     return unicodedata.category(one) in ("Mn", "Me")

@@ -1,6 +1,7 @@
 """Ids: a prefix that names the kind of record, then 26 characters that sort by creation (ULID) or by number (events).
 
-The alphabet is Crockford's base32 in upper case (https://github.com/ulid/spec); its text order is its number order.
+The alphabet is Crockford's base32 in upper case (https://github.com/ulid/spec). Sorted as text, ids are in the order of
+their numbers.
 """
 
 import re
@@ -44,7 +45,10 @@ class BadId(ValueError):
 
 
 def new_id(prefix: str, now: datetime, entropy: bytes) -> str:
-    """A ULID: 48 bits of milliseconds since 1970 (`now` is aware), 80 bits of `entropy` (exactly 10 bytes)."""
+    """Make an id with a ULID of 48 bits of milliseconds since 1970 and 80 bits of entropy.
+
+    `now` is aware, and `entropy` is exactly 10 bytes.
+    """
     if len(entropy) != ENTROPY_BYTES:
         raise ValueError(f"An id takes {ENTROPY_BYTES} bytes of entropy.")
     milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
@@ -54,19 +58,19 @@ def new_id(prefix: str, now: datetime, entropy: bytes) -> str:
 
 
 def first_id(prefix: str, at: datetime) -> str:
-    """Below every id of this prefix that was made at that time (to the millisecond) or later, above every earlier one."""
+    """Return a lower bound of ids made at that millisecond or later, above every earlier one."""
     return new_id(prefix, at, bytes(ENTROPY_BYTES))
 
 
 def event_id(number: int) -> str:
-    """The id of event `number` (0 to 2^63-1): text order is number order."""
+    """Return the id of event `number` (0 to 2^63-1); ids sort in the order of numbers."""
     if not 0 <= number < 2**63:
         raise ValueError("An event's number lies between 0 and 2^63-1.")
     return _head_of_event(number >> 10) + _PAIRS[number & 1023]
 
 
 def event_number(text: str) -> int:
-    """The number in an event id; raises BadId for any other text."""
+    """Return the number in an event id; raises BadId for any other text."""
     if not is_id(Prefix.EVENT, text):
         raise BadId("An event id is evt_ and 26 characters of Crockford base32.")
     number = 0
@@ -78,13 +82,13 @@ def event_number(text: str) -> int:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Whether `text` is spelled like an id with this prefix."""
+    """Check whether `text` has the form of an id with this prefix."""
     return text.startswith(prefix) and _BODY.fullmatch(text, len(prefix)) is not None
 
 
 @lru_cache(1024)
 def _head_of_event(number: int) -> str:
-    """All but the last two letters, which the events of a page mostly share."""
+    """Return all but the last two letters, which most events of a page share."""
     return Prefix.EVENT + _spell(number)[2:]
 
 

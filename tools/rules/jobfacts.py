@@ -1,4 +1,4 @@
-"""What the rules know of one job: its facts, and the money and visibility derived from them."""
+"""The facts of one job that the rules use, and the money and visibility derived from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ PAYMENT_GRACE = timedelta(hours=1)
 """A transfer mined by pay_by plus this revives a job that expired unpaid (block time decides, not arrival)."""
 
 DELIVERY_GRACE = timedelta(hours=1)
-"""From deliver_by plus this on, an unpaid job is cancelled by the clock and the buyer of a paid one may leave."""
+"""From deliver_by plus this on, the clock cancels an unpaid job, and the buyer of a paid job may leave."""
 
 
 class JobStatus(StrEnum):
@@ -32,15 +32,26 @@ class JobStatus(StrEnum):
     RESOLVED = "resolved"
 
 
+KEPT_UNPAID = timedelta(days=30)
+"""How long unpaid texts are kept after a job's end: an input without work, or an output that stayed sealed."""
+
+
+class Forgets(StrEnum):
+    """The texts of an ended job that are deleted after KEPT_UNPAID."""
+
+    INPUT = "input"
+    OUTPUTS = "outputs"
+
+
 class Timing(StrEnum):
-    """When the buyer pays: after the sealed delivery, or before the work starts."""
+    """The time of payment: after the sealed delivery, or before the work starts."""
 
     ON_DELIVERY = "on_delivery"
     UPFRONT = "upfront"
 
 
 class PricingModel(StrEnum):
-    """How the listing priced the job when it was ordered."""
+    """The listing's pricing model at the time of the order."""
 
     FIXED = "fixed"
     PER_UNIT = "per_unit"
@@ -65,21 +76,21 @@ class Outcome(StrEnum):
 
 
 class ClosedAs(StrEnum):
-    """Why a job ended; set by every move into a final state, cleared when a late payment revives the job."""
+    """Why a job ended: set by a move into a final state, cleared when a late payment revives it."""
 
-    ACCEPT_TIMEOUT = "accept_timeout"  # nobody accepted or agreed on a quote in time
+    ACCEPT_TIMEOUT = "accept_timeout"  # the order was not accepted, or no quote was agreed, in time
     PAYMENT_TIMEOUT = "payment_timeout"  # the buyer never paid: counts in jobs_unpaid
-    DELIVERY_TIMEOUT = "delivery_timeout"  # unpaid work never came: the seller's failure
-    REVIEW_TIMEOUT = "review_timeout"  # the review window passed in silence: completed
+    DELIVERY_TIMEOUT = "delivery_timeout"  # the unpaid work was not delivered: the seller's failure
+    REVIEW_TIMEOUT = "review_timeout"  # the buyer did not answer within the review window: completed
     SELLER_DECLINED = "seller_declined"
     SELLER_FAILED = "seller_failed"  # the seller gave up work it had begun
     BUYER_WITHDREW = "buyer_withdrew"  # before any work
-    BUYER_WALKED_AWAY = "buyer_walked_away"  # from a sealed delivery: no mark on the buyer
+    BUYER_WALKED_AWAY = "buyer_walked_away"  # from a sealed delivery: does not count against the buyer
     BUYER_LEFT_AFTER_DEADLINE = "buyer_left_after_deadline"  # the seller's failure
     BUYER_ACCEPTED = "buyer_accepted"
     DISPUTE_WITHDRAWN = "dispute_withdrawn"
     VERDICT = "verdict"
-    CALLED_OFF = "called_off"  # by the market: a purchase that came to nothing, with no mark on anybody
+    CALLED_OFF = "called_off"  # by the market, for a purchase that failed: counts against neither side
 
 
 SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})
@@ -89,12 +100,12 @@ _AGREED = frozenset({JobStatus.AWAITING_PAYMENT, JobStatus.IN_PROGRESS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """Everything a rule may ask about one job, read from its row, its settlement rows and its dispute.
+    """All facts about one job that a rule may use, from its row, settlements and dispute.
 
-    Amounts are USDC minor units >= 0; times are aware UTC. What is not yet known is None. The deadlines mean:
-    accept_by for an answer (for a quote job it counts from the first quote), pay_by for the payment (kept after the
-    job has expired), deliver_by for the work, review_by for the buyer's review (None while the delivery is sealed),
-    verdict_by for the panel.
+    Amounts are USDC minor units >= 0; times are aware UTC. None means not yet known. The deadlines are: accept_by for
+    an answer (in a quote job it counts from the first quote), pay_by for the payment (kept after the job has expired),
+    deliver_by for the work, review_by for the buyer's review (None while the delivery is sealed), and verdict_by for
+    the panel.
     """
 
     status: JobStatus
@@ -103,9 +114,10 @@ class JobFacts:
     price_minor: int | None = None
     quoted_price_minor: int | None = None
     paid_minor: int = 0  # settled payments, overpayment included
-    partial_minor: int = 0  # below-price transfers not yet promoted by a completing one
+    partial_minor: int = 0  # transfers below the price, which a later transfer has not completed yet
     orphaned_minor: int = 0
     refunded_minor: int = 0
+    voluntary_minor: int = 0  # of these, what was sent back while nothing was owed
     paid_at: datetime | None = None
     accept_by: datetime | None = None
     pay_by: datetime | None = None
@@ -118,88 +130,130 @@ class JobFacts:
     closed_as: ClosedAs | None = None
     outcome: Outcome | None = None
     escalated: bool = False  # the panel reached no verdict: the operator decides
-    overdue_told: bool = False  # job.delivery_overdue was said for the current deliver_by
+    overdue_told: bool = False  # job.delivery_overdue was sent for the current deliver_by
     reviewed_by_buyer: bool = False
     reviewed_by_seller: bool = False
+    forgotten: bool = False  # its input or its outputs were deleted
 
     @property
     def agreed_minor(self) -> int | None:
-        """The price that holds once the pending offer is accepted: the latest quote of a quoted job, else the price."""
+        """Return the price after an acceptance: a quoted job's latest quote, otherwise its price."""
         return self.quoted_price_minor if self.status is JobStatus.QUOTED else self.price_minor
 
     @property
     def is_paid(self) -> bool:
-        """The price was settled in full. A free job is never paid, it needs no payment."""
+        """Return whether the price was settled in full; a free job is never paid."""
         return self.paid_at is not None
 
     @property
     def is_sealed(self) -> bool:
-        """A delivery exists and its output stays hidden from the buyer, in whatever state the job now is.
+        """Return whether a delivery exists whose output is hidden from the buyer.
 
-        Free deliveries are never sealed. An upfront job is paid before its work starts; were it not, it would be
-        sealed like any other.
+        This does not depend on the job's status. Free deliveries are never sealed. An upfront job is paid before its
+        work starts; otherwise it would be sealed like any other.
         """
         return self.delivered and bool(self.price_minor) and not self.is_paid
 
     @property
     def is_unpaid(self) -> bool:
-        """The contract's `unpaid`: expired because the buyer never paid."""
+        """Return whether the job expired because the buyer never paid: `unpaid` in the contract."""
         return self.status is JobStatus.EXPIRED and self.closed_as is ClosedAs.PAYMENT_TIMEOUT
 
     @property
     def is_seller_failure(self) -> bool:
-        """The job ended because the seller did not do work it had accepted."""
+        """Return whether the job ended because the seller did not do work it had accepted."""
         return self.closed_as in SELLER_FAILURES
 
     @property
     def awaits_payment(self) -> bool:
-        """The job stands still until the buyer pays: upfront before the work, or at a sealed delivery."""
+        """Return whether the job waits for payment: upfront work, or a sealed delivery."""
         return self.status is JobStatus.AWAITING_PAYMENT or (self.status is JobStatus.DELIVERED and self.is_sealed)
 
 
 def revivable(facts: JobFacts, at: datetime) -> bool:
     """expired unpaid, until pay_by + 1 h
 
-    Whether a full payment mined `at` brings an expired-unpaid job back; pay_by + PAYMENT_GRACE itself counts.
-    Once the seller has sent stranded partial payments back, the job stays closed: else they would count twice.
+    True if a full payment mined `at` revives the job; pay_by + PAYMENT_GRACE itself counts. After the seller has
+    refunded partial payments the job stays closed, because they would count twice otherwise.
     """
-    if not facts.is_unpaid or facts.refunded_minor or facts.pay_by is None:
+    if not facts.is_unpaid or facts.refunded_minor or facts.pay_by is None or facts.forgotten:
         return False
     return at <= facts.pay_by + PAYMENT_GRACE
 
 
+def forgets(facts: JobFacts) -> Forgets | None:
+    """Return which texts of a job are deleted 30 days after its end, or None.
+
+    That is the input if work never began, and the outputs if they stayed sealed.
+    """
+    if facts.status not in FINAL or facts.is_paid:
+        return None
+    if facts.delivered:
+        return Forgets.OUTPUTS if facts.is_sealed else None
+    return Forgets.INPUT if facts.deliver_by is None else None
+
+
 def payment_status(facts: JobFacts, now: datetime) -> PaymentStatus:
-    """payment.status as of `now`, the same whether or not a sweep has already expired the job."""
+    """Return payment.status at `now`, whether or not a sweep has already expired the job."""
     if facts.price_minor is None:
         return PaymentStatus.NOT_DUE
     if facts.price_minor == 0:
         return PaymentStatus.NONE
     if facts.is_paid:
         return PaymentStatus.PAID
-    if facts.awaits_payment:  # past pay_by the job is as good as expired, and still revivable for the grace
+    if facts.awaits_payment:  # past pay_by the job counts as expired, but is revivable for the grace
         late = facts.pay_by is not None and now > facts.pay_by + PAYMENT_GRACE
         return PaymentStatus.NOT_DUE if late else PaymentStatus.DUE
     return PaymentStatus.DUE if revivable(facts, now) else PaymentStatus.NOT_DUE
 
 
 def refund_expected(facts: JobFacts) -> int:
-    """What the seller still owes back, in minor units, never below 0; refund_due means it is above 0.
+    """Return what the seller still owes back, in minor units; refund_due means above 0.
 
-    Derived from rows, so obligations add up, short refunds count, and nothing is booked twice: the settled payments
-    after a seller failure or a verdict for the buyer, half of them (rounded up) on a split, every orphan whole, and
-    partial payments of a job that ended without being paid, minus all refunds.
+    It is derived from rows, so obligations add up, short refunds count, and nothing is booked twice. Owed are the
+    settled payments after a seller failure or a verdict for the buyer, half of them (rounded up) after a split, every
+    orphan, and the partial payments of a job that ended without being paid, minus all refunds. It is never below 0.
     """
     return max(0, _share_of_payments(facts) + _stray(facts) - facts.refunded_minor)
 
 
+def how_it_ended(event: str, facts: JobFacts) -> dict[str, bool]:
+    """Return the extra fields of the event about a job's end.
+
+    job.expired has `unpaid`, if the buyer owed the price. job.cancelled has `walk_away`, if the buyer left a sealed
+    delivery.
+    """
+    if event == "job.expired":
+        return {"unpaid": facts.is_unpaid}
+    return {"walk_away": facts.closed_as is ClosedAs.BUYER_WALKED_AWAY} if event == "job.cancelled" else {}
+
+
+def was_paid(facts: JobFacts) -> bool:
+    """Check whether the seller got money for this job that a refund can give back."""
+    return facts.paid_minor + _stray(facts) > 0
+
+
+def refund_left(facts: JobFacts) -> int:
+    """Return the buyer's money that the seller still has: the limit of a voluntary refund."""
+    return max(0, facts.paid_minor + _stray(facts) - facts.refunded_minor)
+
+
+def kept_minor(facts: JobFacts) -> int:
+    """Return what refunds leave of the settled payments; they give back stray transfers first."""
+    return facts.paid_minor - max(0, facts.refunded_minor - _stray(facts))
+
+
 def refund_held_against(facts: JobFacts) -> int:
-    """What of refund_expected counts against the seller: not stray transfers that are dust in sum, for anybody sends those."""
+    """Return the part of refund_expected that counts against the seller.
+
+    Stray transfers of less than DUST_MINOR in sum do not count, because anybody can send them.
+    """
     stray = _stray(facts)
     held = stray if stray >= DUST_MINOR else 0
     return max(0, _share_of_payments(facts) + held - facts.refunded_minor)
 
 
-# Guards: what a row of the lifecycle table asks. The docstring of each is its condition in the generated docs.
+# Guards: the conditions of rows in the lifecycle table. The generated docs print the first line of their docstrings.
 
 Guard: TypeAlias = Callable[[JobFacts, datetime], bool]
 
@@ -290,7 +344,7 @@ def under_revision(facts: JobFacts, now: datetime) -> bool:
 
 
 def _stray(facts: JobFacts) -> int:
-    """What came and pays for nothing: orphans, and parts of the price of a job that ended without being paid."""
+    """Sum what pays for nothing: orphans, and partial payments of a job that has ended."""
     return facts.orphaned_minor + (facts.partial_minor if facts.status in FINAL else 0)
 
 

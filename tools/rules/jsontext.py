@@ -1,7 +1,7 @@
-"""Strict reading of JSON: what two readers could understand differently is refused at the door.
+"""Strict JSON parsing: refuses what two parsers could understand differently.
 
-RFC 8259 leaves open what duplicate keys, integers beyond double precision and lone surrogates mean, and no database keeps U+0000
-in text. A signed or hashed document must mean one thing, so none of these comes in.
+RFC 8259 leaves open what duplicate keys, integers beyond double precision and lone surrogates mean, and PostgreSQL
+cannot store U+0000 in text. A signed or hashed document must have one meaning, so none of these is accepted.
 """
 
 import json
@@ -17,7 +17,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 
 MAX_DEPTH = 64
 MAX_CONTAINERS = 50_000
-MAX_LENIENT_DEPTH = 500  # what the standard library reads without recursing too far
+MAX_LENIENT_DEPTH = 500  # the parser of the standard library recurses; this depth is safe
 MAX_LENIENT_BYTES = 65_536
 MAX_INTEGER = 2**53 - 1
 _EXPONENT_FROM = 1e21  # RFC 8785 (ECMAScript) writes a double below this without an exponent
@@ -28,13 +28,11 @@ _DIGIT_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
 _KEY_SHOWN = 64
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
-_NOT_QUOTES = bytes(
-    code for code in range(256) if code not in b'"[{'
-)  # what opens a container, or starts or ends a string
+_NOT_QUOTES = bytes(code for code in range(256) if code not in b'"[{')  # keeps quotes and what opens a container
 
 
 class BadJson(ValueError):
-    """A JSON value that is not admitted; `path` is dotted (`input.items.3`), "" for the document itself."""
+    """A JSON value that is refused; `path` is dotted (`input.items.3`), "" for the document."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
@@ -47,13 +45,14 @@ class MalformedJson(BadJson):
 
 
 def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
-    """The value of a JSON text, read strictly; the caller bounds its length.
+    """Parse a JSON text strictly; the caller bounds its length.
 
-    Refused with BadJson: invalid UTF-8, a byte order mark, duplicate keys, NaN and Infinity, numbers beyond double range, integers
-    beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, anything after the value. A number written with a fraction
-    or an exponent is an integer too when RFC 8785 spells it as one: 1e17 is the same document as 100000000000000000.
+    Raises BadJson for invalid UTF-8, a byte order mark, duplicate keys, NaN and Infinity, numbers beyond double range,
+    integers beyond ±(2^53-1), lone surrogates, U+0000, nesting over `max_depth`, more than MAX_CONTAINERS objects and
+    lists, and anything after the value. A number with a fraction or an exponent counts as an integer if RFC 8785 writes
+    it as one: 1e17 is the same document as 100000000000000000.
     """
-    if _holds_too_many(raw):  # before the tree is built: building it is what costs
+    if _holds_too_many(raw):  # before the tree is built, because building it is the costly part
         raise BadJson(f"The text holds more than {MAX_CONTAINERS} objects and lists.", "")
     value = _read(raw)
     shapes = raw.translate(_DIGIT_SHAPES)
@@ -69,7 +68,10 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
 
 
 def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
-    """The rules of `parse` for a tree that another reader has parsed; raises BadJson with the path of one offence."""
+    """Apply the rules of `parse` to a tree from another parser.
+
+    Raises BadJson with the path of one fault.
+    """
     level: list[Any] = [value]
     levels: list[list[Any]] = []
     while level:
@@ -79,10 +81,10 @@ def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
 
 
 def read_leniently(raw: bytes) -> Any:
-    """What the standard library makes of a refused text, to tell what was meant; ValueError where it makes nothing.
+    """Parse a refused text with the standard library, to find out what was meant.
 
-    It reads as deep as the process lets it recurse, and beyond that the process ends: too deep texts are kept from it. So are
-    large ones: a refusal must not cost more than what it refuses.
+    Raises ValueError if that fails. The library's parser recurses, and at a great depth the process would crash, so
+    such texts are refused. Large texts are refused too, because a refusal must not cost more than what it refuses.
     """
     if len(raw) > MAX_LENIENT_BYTES or _holds_too_many(raw):
         raise ValueError("too large")
@@ -93,7 +95,10 @@ def read_leniently(raw: bytes) -> Any:
 
 
 def integral(value: Json) -> Json:
-    """A copy of an admitted tree in which floats without a fraction, up to ±(2^53-1), are integers (protobuf knows only doubles)."""
+    """Copy an accepted tree with all whole floats up to ±(2^53-1) as integers.
+
+    protobuf has only doubles.
+    """
     if isinstance(value, dict):
         return {key: integral(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -104,15 +109,18 @@ def integral(value: Json) -> Json:
 
 
 def next_level(level: list[Any]) -> list[Any]:
-    """The members of all objects and arrays of `level`, one container after the other: walks a tree without recursion."""
+    """Return the members of all containers of `level`, to walk a tree without recursion."""
     return list(chain.from_iterable(map(_members, _outers(level))))
 
 
-# --- reading: orjson, and only where the bytes leave a doubt Python's own reader, which shows each key and digit -----------
+# --- parsing: orjson, or Python's parser if the bytes leave a doubt, because that one shows each key and digit --------
 
 
 def _holds_too_many(raw: bytes) -> bool:
-    """Building and walking a tree costs by its objects and lists; brackets in strings are none."""
+    """Check for more than MAX_CONTAINERS objects and lists, not counting brackets in strings.
+
+    The cost of building and walking a tree depends on their number.
+    """
     if raw.count(b"{") + raw.count(b"[") <= MAX_CONTAINERS:
         return False
     quotes = raw.replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _NOT_QUOTES).replace(b'""', b"")
@@ -139,12 +147,15 @@ def _why_malformed(raw: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 def _may_hold_large_number(shapes: bytes) -> bool:
-    """Whether there are 16 digits in a row, or an exponent that is not negative, inside strings or outside of them."""
+    """Check for 16 digits in a row or a non-negative exponent, inside or outside of strings."""
     return b"0" * 16 in shapes or b"0e0" in shapes or b"0e+" in shapes
 
 
 def _may_repeat_a_key(raw: bytes, value: Json) -> bool:
-    """A repeated key costs the tree at least one colon of the text; only an escaped colon could make up for it."""
+    """Check whether a key may be repeated in an object.
+
+    Each repeated key costs the tree at least one colon of the text. Only an escaped colon could hide that.
+    """
     return raw.count(b":") != orjson.dumps(value).count(b":") or b"\\u003a" in raw or b"\\u003A" in raw
 
 
@@ -170,7 +181,7 @@ def _shallow_with_small_numbers(value: Json, max_depth: int) -> bool:
 
 
 class _Doubled(dict[str, Any]):
-    """An object in which `key` stands twice."""
+    """An object in which `key` occurs twice."""
 
     key = ""
 
@@ -205,7 +216,7 @@ def _integer(digits: str) -> object:
     return int(digits) if len(digits) <= 17 else _LongInteger()
 
 
-# --- judging a level of the tree at a time: quick while all is well, and the place of a fault by halving --------------------
+# --- checking a tree level by level: fast if all is valid; the place of a fault is found by halving -------------------
 
 
 def _check_level(levels: list[list[Any]], leaves_only: bool) -> None:
@@ -281,7 +292,7 @@ def _floats_hold(level: list[Any]) -> bool:
     return all(map(isfinite, numbers)) and not any(MAX_INTEGER < abs(item) < _EXPONENT_FROM for item in numbers)
 
 
-# Each rule with the kind of value it is about; None: every kind.
+# Each check with the type of value it is for; None: every type.
 _RULES: tuple[tuple[type | None, Callable[[list[Any]], bool]], ...] = (
     (None, _known_kinds),
     (str, _texts_hold),
@@ -291,7 +302,7 @@ _RULES: tuple[tuple[type | None, Callable[[list[Any]], bool]], ...] = (
 
 
 def _first_fault(level: list[Any], holds: Callable[[list[Any]], bool]) -> int:
-    """The index of the first item for which `holds` fails, given that it fails for the whole level."""
+    """Return the index of the first item that fails, if the level as a whole fails `holds`."""
     low, high = 0, len(level)
     while high - low > 1:
         middle = (low + high) // 2
@@ -300,7 +311,10 @@ def _first_fault(level: list[Any], holds: Callable[[list[Any]], bool]) -> int:
 
 
 def _path(levels: list[list[Any]], place: int) -> str:
-    """Dotted path of the item at `place` of the last level: a level is its upper level's members, one after the other."""
+    """Return the dotted path of the item at `place` of the last level.
+
+    A level consists of the members of the level above, one container after the other.
+    """
     steps: list[str] = []
     for upper in reversed(levels[:-1]):
         owner, inside = _owner(_outers(upper), place)
@@ -310,7 +324,10 @@ def _path(levels: list[list[Any]], place: int) -> str:
 
 
 def _owner(outers: list[Any], place: int) -> tuple[Any, int]:
-    """Whose member stands at `place` when the members of all are written one after the other, and at which place in it."""
+    """Find the container of the member at `place`, and the member's index in it.
+
+    `place` counts the members of all containers, one after the other.
+    """
     for outer in outers:
         if place < len(outer):
             return outer, place
@@ -346,7 +363,10 @@ def _too_deep(max_depth: int) -> str:
 
 
 def is_plain(given: dict[str, Json]) -> bool:
-    """Whether these are a few ASCII texts and small numbers, as in most reads: check_tree finds nothing in them."""
+    """Check whether all arguments are ASCII texts and small integers, as in most reads.
+
+    check_tree has nothing to find in them.
+    """
     words = [*given]
     for value in given.values():
         if value.__class__ is str:

@@ -1,4 +1,4 @@
-"""Keys: an agent's Ed25519 identity (hex, did:key, JWK) and the API keys the market gives out."""
+"""Keys: an agent's Ed25519 identity (hex, did:key, JWK), and API keys."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -15,7 +15,7 @@ KEY_ENTROPY_BYTES = 40
 API_KEY = re.compile(r"as_(live|test)_[0-9A-Za-z]{40}")
 
 _DID = "did:key:z"
-_DID_LENGTH = 80  # base58 is quadratic: a bound before it is read
+_DID_LENGTH = 80  # decoding base58 takes quadratic time, so the length is bounded
 _ED25519_PUB = b"\xed\x01"  # multicodec ed25519-pub
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 _HEX_SIGNATURE = re.compile(r"[0-9a-fA-F]{128}")
@@ -39,9 +39,10 @@ class Jwk(TypedDict):
 
 
 def public_key_from(text: str) -> bytes:
-    """The 32 bytes of a key given as 64 hex digits or as did:key; raises BadKey, also for weak points.
+    """Return the 32 bytes of a key given as 64 hex digits or as did:key; raises BadKey.
 
-    A weak point (of small order, off the curve, not canonical) would let anyone forge signatures under some verifiers.
+    Weak points (of small order, off the curve, not canonical) are refused, because some verifiers accept forged
+    signatures for them.
     """
     public = bytes.fromhex(text) if _HEX_KEY.fullmatch(text) else _from_did(text)
     if not crypto_core_ed25519_is_valid_point(public):
@@ -50,17 +51,20 @@ def public_key_from(text: str) -> bytes:
 
 
 def public_key_of(seed: bytes) -> bytes:
-    """The public key of a 32-byte Ed25519 seed (RFC 8032)."""
+    """Return the public key of a 32-byte Ed25519 seed (RFC 8032)."""
     return bytes(SigningKey(seed).verify_key)
 
 
 def did_of(public: bytes) -> str:
-    """did:key with the multicodec ed25519-pub in base58btc: always `did:key:z6Mk…`, 56 characters."""
+    """Return the did:key (ed25519-pub in base58btc): always `did:key:z6Mk…`, 56 characters."""
     return _DID + base58.b58encode(_ED25519_PUB + public).decode()
 
 
 def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
-    """Whether `signature_hex` (128 hex digits, any case) is the key's signature over `message`; never raises."""
+    """Check whether `signature_hex` is the key's signature over `message`; never raises.
+
+    A signature is 128 hex digits of any case.
+    """
     if len(public) != 32 or not _HEX_SIGNATURE.fullmatch(signature_hex):
         return False
     try:
@@ -71,21 +75,27 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
 
 
 def rotation_message(brand: str, agent_id: str, old_hex: str, new_hex: str) -> str:
-    """What the new key signs to take the place of the old one."""
+    """Return the text that the new key signs to replace the old one."""
     return f"{brand}:rotate:{agent_id}:{old_hex}:{new_hex}"
 
 
+def registration_message(brand: str, public_hex: str, signed_at: int) -> str:
+    """Return the text that an agent's own key signs to register; `signed_at` is in Unix seconds."""
+    return f"{brand}:register:{public_hex}:{signed_at}"
+
+
 def jwk_of(public: bytes) -> Jwk:
-    """The key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint."""
+    """Return the key as a JWK (RFC 8037); `kid` is its RFC 7638 thumbprint."""
     x = _base64url(public)
     thumbprint = _base64url(sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
     return Jwk(kty="OKP", crv="Ed25519", x=x, kid=thumbprint, use="sig", alg="EdDSA")
 
 
 def api_key(env: str, entropy: bytes) -> str:
-    """`as_live_` or `as_test_` and 40 base62 characters (238 bits) made of 40 bytes of entropy.
+    """Make an API key: `as_live_` or `as_test_`, and 40 base62 characters (238 bits).
 
-    The 82 surplus bits make the remainder uniform to within 2^-82 (FIPS 186-5, A.2.1, asks for 64).
+    Of the 40 bytes of entropy, the 82 surplus bits make the remainder uniform to within 2^-82 (FIPS 186-5, A.2.1, asks
+    for 64).
     """
     if env not in ("live", "test"):
         raise ValueError("An API key is for live or for test.")
@@ -100,12 +110,15 @@ def api_key(env: str, entropy: bytes) -> str:
 
 
 def key_hash(pepper: bytes, key: str) -> str:
-    """HMAC-SHA256 of an API key under the pepper, in hex: what is stored. The key is random, so a fast hash loses nothing."""
+    """Return the HMAC-SHA256 of an API key under the pepper, in hex, as it is stored.
+
+    A fast hash is enough, because the key is random.
+    """
     return digest(pepper, key.encode(), "sha256").hex()
 
 
 def key_prefix(key: str) -> str:
-    """The first 12 characters of an API key: what its owner recognises it by."""
+    """Return the first 12 characters of an API key, by which its owner recognises it."""
     return key[:12]
 
 

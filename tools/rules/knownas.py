@@ -1,4 +1,4 @@
-"""What an agent was called, and since when: names and addresses of its own, also those it gave up."""
+"""Names by which an agent was known, and since when: also its domains and addresses, and those that it gave up."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from datetime import datetime
 
 import orjson
 
-MOST_KEPT = 20  # of those it gave up the newest; no more than that are ever looked for in a case
+MOST_KEPT = 20  # in all; of the names that the agent gave up, the newest are kept
 
 
 @dataclass(frozen=True, slots=True)
 class KnownAs:
-    """A name, or a domain or address of its own (`place`), and since when the agent has been known by it."""
+    """A name by which an agent is known, and since when; `place` marks a domain or an address."""
 
     text: str
     place: bool
@@ -19,12 +19,15 @@ class KnownAs:
 
 
 def read_known(kept: str) -> list[KnownAs]:
-    """As they are kept with the agent."""
+    """Parse the names that are stored with an agent."""
     return [KnownAs(text, place, datetime.fromisoformat(since)) for text, place, since in orjson.loads(kept)]
 
 
 def known_after(before: Iterable[KnownAs], now: Sequence[KnownAs]) -> str:
-    """What is kept when the agent is known by `now` from here on: what it had before keeps its time."""
+    """Return the names to store when the agent is known by `now` from here on.
+
+    A name that it already had keeps its time.
+    """
     found = {(one.text, one.place): one for one in now}
     found |= {(one.text, one.place): one for one in before}
     current = {(one.text, one.place) for one in now}

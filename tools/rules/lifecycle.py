@@ -1,9 +1,9 @@
-"""The lifecycle of jobs and listings: one table of moves, and every question that is asked of it.
+"""The lifecycle of jobs and listings: one table of moves, and functions that read it.
 
-The clock is an actor: a timeout is a row like any other. A deadline has elapsed from its own instant on (now >=
-deadline plus grace), and the clock's move comes before anything else: every question here answers as if a sweep had
-just run, so a caller writes `due(facts, now)` first and only then its own move. The one bound that includes its instant
-is the revival of an unpaid job: a payment mined exactly at pay_by + PAYMENT_GRACE still counts.
+The clock is an actor: a timeout is a row like any other. A deadline has passed from its own instant on (now >= deadline
+plus grace), and the clock's move comes before anything else. Every function here answers as if a sweep had just run, so
+a caller writes `due(facts, now)` first and only then its own move. Only one bound includes its instant, the revival of
+an unpaid job: a payment mined exactly at pay_by + PAYMENT_GRACE still counts.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ from tools.rules.jobfacts import JobStatus as S
 
 
 class Actor(StrEnum):
-    """Who makes a move; the owner of a listing acts as its seller."""
+    """The party that makes a move; the owner of a listing acts as its seller."""
 
     BUYER = "buyer"
     SELLER = "seller"
@@ -57,24 +57,24 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True, slots=True)
 class Move(Generic[State, Facts]):
-    """One row: in `source` (None: not yet made) `actor` may do `action`; it leads to `target` and says `event`."""
+    """One row: in `source`, `actor` may do `action`, which leads to `target` and emits `event`."""
 
     action: str
-    source: State | None
+    source: State | None  # None: it does not exist yet
     actor: Actor
     target: State
     event: str | None = None
     _: KW_ONLY
     when: Callable[[Facts, datetime], bool] | None = None  # the guard; its docstring is the condition in the docs
-    deadline: str | None = None  # a field of the facts: the move exists from this deadline plus grace on
+    deadline: str | None = None  # a field of the facts: the move opens at this deadline plus grace
     grace: timedelta = timedelta()
-    closes: ClosedAs | None = None  # on exactly the moves into a final state
-    listed: bool = True  # False: understood, but not offered in available_actions
-    repeat: Callable[[Facts, datetime], bool] | None = None  # the result holds; None: the target itself is the proof
-    compares: bool = False  # a repeat counts only with the same content, which the caller compares
+    closes: ClosedAs | None = None  # set on exactly the moves into a final state
+    listed: bool = True  # False: accepted, but not offered in available_actions
+    repeat: Callable[[Facts, datetime], bool] | None = None  # whether the result holds; None: it does in `target`
+    compares: bool = False  # a repeat must have the same content, which the caller compares
 
     def is_open(self, facts: Facts, now: datetime) -> bool:
-        """Whether deadline and guard let the move happen at `now`; source and actor are the caller's to match."""
+        """Check whether deadline and guard allow the move; the caller matches source and actor."""
         if self.deadline is not None:
             deadline: datetime | None = getattr(facts, self.deadline)
             if deadline is None or now < deadline + self.grace:
@@ -86,7 +86,7 @@ JobMove: TypeAlias = Move[S, JobFacts]
 BUYER, SELLER, CLOCK, PANEL, OPERATOR = Actor
 
 
-# The table. Within one state the rows stand in the order in which available_actions lists them.
+# The table. available_actions lists the rows of a state in this order.
 
 _DECLINED, _WITHDREW, _IGNORED = ClosedAs.SELLER_DECLINED, ClosedAs.BUYER_WITHDREW, ClosedAs.ACCEPT_TIMEOUT
 _CALLED_OFF = ClosedAs.CALLED_OFF
@@ -156,7 +156,7 @@ MOVES: tuple[JobMove, ...] = (
          when=with_panel, closes=ClosedAs.VERDICT, compares=True),
     Move("resolve", S.DISPUTED, OPERATOR, S.RESOLVED, "job.resolved",
          when=escalated, closes=ClosedAs.VERDICT, compares=True),
-    Move("withdraw", S.DISPUTED, BUYER, S.COMPLETED, "job.completed", closes=ClosedAs.DISPUTE_WITHDRAWN, listed=False),
+    Move("withdraw_dispute", S.DISPUTED, BUYER, S.COMPLETED, "job.completed", closes=ClosedAs.DISPUTE_WITHDRAWN),
     #
     Move("pay", S.EXPIRED, BUYER, S.IN_PROGRESS, "job.paid", when=revives_work, repeat=paid),
     Move("pay", S.EXPIRED, BUYER, S.DELIVERED, "job.paid", when=revives_delivery, repeat=paid),
@@ -168,60 +168,63 @@ NOTICES: tuple[JobMove, ...] = (
     Move("remind", S.IN_PROGRESS, CLOCK, S.IN_PROGRESS, "job.delivery_overdue",
          when=overdue_untold, deadline="deliver_by", grace=DELIVERY_GRACE),
 )  # fmt: skip
-"""What the clock only says, once per deadline: the step that says it sets overdue_told, a new deliver_by clears it."""
+"""Reminders by the clock, once per deadline: sending one sets overdue_told, and a new deliver_by clears it."""
 
 FILLS_CAPACITY = frozenset({S.OPEN, S.QUOTE_REQUESTED, S.QUOTED, S.AWAITING_PAYMENT, S.IN_PROGRESS})
 """The states that count against max_open_jobs; a delivery waiting for its buyer does not block the seller."""
 
 
-# Questions.
+# Functions that read the table.
 
 
 def opening(draft: JobFacts, action: str, now: datetime) -> JobMove:
-    """The move that makes a job by `order` or `award`; the draft's own status plays no part. KeyError otherwise."""
+    """Return the move that makes a job by `order` or `award`; raises KeyError for others.
+
+    The draft's own status does not matter.
+    """
     return {move.action: move for move in OPENINGS if move.is_open(draft, now)}[action]
 
 
 def due(facts: JobFacts, now: datetime) -> JobMove | None:
-    """The clock's move that is due at `now`; a caller writes it before anything else. At most one ever is."""
+    """Return the clock's move that is due at `now`, at most one; a caller writes it first."""
     return next(iter(moves_for(facts, CLOCK, now)), None)
 
 
 def after(facts: JobFacts, move: JobMove) -> JobFacts:
-    """The facts with the move's own effect: status, and why the job ended (cleared by a revival)."""
+    """Return the facts after a move: its status, and why the job ended (None after a revival)."""
     return replace(facts, status=move.target, closed_as=move.closes)
 
 
 def clocked(facts: JobFacts, now: datetime) -> JobFacts:
-    """The facts as they stand once the clock's due move is made; the clock's targets are final, so one move is all."""
+    """Return the facts after the clock's due move; one is enough, as its targets are final."""
     move = due(facts, now)
     return facts if move is None else after(facts, move)
 
 
 def moves_for(facts: JobFacts, actor: Actor, now: datetime) -> list[JobMove]:
-    """Every move open to the actor at `now`, in table order; for all but the clock, after the clock's own move."""
+    """Return the actor's open moves at `now`, in table order; the clock's due move goes first."""
     seen = facts if actor is CLOCK else clocked(facts, now)
     return [move for move in _BY_PLACE[seen.status, actor] if move.is_open(seen, now)]
 
 
 def allowed(facts: JobFacts, action: str, actor: Actor, now: datetime) -> JobMove | None:
-    """The move that `action` by `actor` makes at `now`, or None; its source is the status after `due`."""
+    """Return the move of `action` by `actor` at `now`, or None; the clock's due move goes first."""
     return next((move for move in moves_for(facts, actor, now) if move.action == action), None)
 
 
 def payment_move(facts: JobFacts, mined_at: datetime, now: datetime) -> JobMove | None:
-    """The move a verified transfer that covers the price makes; None: the job cannot be paid (any more).
+    """Return the move of a verified transfer that covers the price; None if unpayable.
 
-    The clock is judged at `now`, the revival of an expired-unpaid job at `mined_at`, the block time.
+    The clock's moves are judged at `now`, the revival of an expired-unpaid job at `mined_at`, the block time.
     """
     return allowed(clocked(facts, now), "pay", BUYER, min(mined_at, now))
 
 
 def already(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same_content: bool = False) -> bool:
-    """Whether the action's result already holds, so that a repeat answers 200 with the current record, not 409.
+    """Check whether the action's result already holds: a repeat then answers 200, not 409.
 
-    It holds when the same side, or the clock in its place, has made the same step. For what carries content (deliver,
-    resolve) the caller compares and says `same_content`.
+    It holds if the same side, or the clock in its place, has made the same step. For actions with content (deliver,
+    resolve) the caller compares it and passes `same_content`.
     """
     if allowed(facts, action, actor, now) is not None:
         return False
@@ -233,26 +236,33 @@ def already(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same_c
 def available_actions(
     facts: JobFacts, role: Actor, now: datetime, known: frozenset[str] | None = None
 ) -> tuple[str, ...]:
-    """What buyer or seller can do at `now`, in the order agents see it; `known` keeps what has an operation."""
+    """List what buyer or seller can do at `now`, in the order that agents see.
+
+    `known` limits the list to actions that have an operation. Other moves are accepted but not listed: they lead where
+    a listed action leads (a seller's cancel before the work is a decline), or are never expected (a refund while
+    nothing is owed).
+    """
     seen = clocked(facts, now)
     actions = [move.action for move in moves_for(seen, role, now) if move.listed]
-    if seen.status in _TALKS.get(role, ()):
-        actions.append("message")
     if seen.status in REVIEWED_IN and not (seen.reviewed_by_buyer if role is BUYER else seen.reviewed_by_seller):
         actions.append("review")
     if role is SELLER and refund_expected(seen) > 0:
         actions.append("refund")
+    actions.append("message")  # a job's thread stays open, also when the job is over
     return tuple(action for action in actions if known is None or action in known)
 
 
 def notices_due(facts: JobFacts, now: datetime) -> list[JobMove]:
-    """What the clock has to say about the job at `now` without moving it."""
+    """Return the clock's reminders about the job that are due at `now`."""
     return [move for move in NOTICES if move.source is facts.status and move.is_open(facts, now)]
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A clock row as a query: `status`, column `deadline` <= now - grace, paid_at null (False), set (True) or any."""
+    """A clock row as a query: the jobs in `status` whose `deadline` column has passed.
+
+    That is `deadline` <= now - grace. paid_at is null (`paid` is False), set (True) or either (None).
+    """
 
     status: S
     deadline: str
@@ -261,10 +271,10 @@ class Sweep:
 
 
 def sweep(move: JobMove) -> Sweep:
-    """The query that finds the jobs for a row of CLOCK_MOVES or NOTICES, with no row in it that the guard would refuse.
+    """Return the query that finds the jobs for a row of CLOCK_MOVES or NOTICES.
 
-    It leans on two habits of the writers: review_by is null while a delivery is sealed, and pay_by is set only where
-    there is something to pay. ValueError for a move that is not the clock's.
+    It finds no job that the guard would refuse. It relies on its writers: review_by is null while a delivery is sealed,
+    and pay_by is set only if there is something to pay. Raises ValueError for a move that is not the clock's.
     """
     if move.source is None or move.deadline is None or move.actor is not CLOCK:
         raise ValueError(f"{move.action} from {move.source} is not a move of the clock")
@@ -273,7 +283,7 @@ def sweep(move: JobMove) -> Sweep:
 
 
 class Waiter(StrEnum):
-    """Who must act next."""
+    """The party that must act next."""
 
     BUYER = "buyer"
     SELLER = "seller"
@@ -283,7 +293,7 @@ class Waiter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Who must act, how, by when (None: no deadline), and what happens by itself if they do not."""
+    """The party that must act, how, by when (None: no deadline), and what happens otherwise."""
 
     who: Waiter
     action: str
@@ -292,7 +302,10 @@ class Waiting:
 
 
 class Wait(NamedTuple):
-    """A row of what jobs wait for: in `status`, while `when` holds, `who` must do `action` by `deadline` plus `grace`."""
+    """A row of WAITS: in `status`, while `when` holds, `who` must do `action` in time.
+
+    The limit is `deadline` plus `grace`.
+    """
 
     status: S
     when: Guard | None
@@ -304,7 +317,10 @@ class Wait(NamedTuple):
 
 
 def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
-    """Whom the job waits for at `now`; None when nobody has to act. A review is never waited for."""
+    """Return what the job waits for at `now`; None if no party has to act.
+
+    A review is never waited for.
+    """
     seen = clocked(facts, now)
     for wait in WAITS:
         if seen.status is wait.status and (wait.when is None or wait.when(seen, now)):
@@ -313,11 +329,11 @@ def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
     return Waiting(Waiter.SELLER, "refund", None, _REFUND_THEN) if refund_expected(seen) > 0 else None
 
 
-# Listings: the same kind of table, with no facts to ask.
+# Listings: the same kind of table, without facts.
 
 
 class ListingStatus(StrEnum):
-    """The states of a listing; an archived one cannot be ordered or edited, its jobs go on."""
+    """The states of a listing; an archived one cannot be ordered or edited, but its jobs go on."""
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -335,7 +351,7 @@ LISTING_MOVES: tuple[ListingMove, ...] = (
 
 
 def listing_move(source: ListingStatus, target: ListingStatus) -> ListingMove | None:
-    """The seller's move from one state to another; None where there is none. Equal states need no move."""
+    """Return the seller's move between two states, or None; equal states need no move."""
     return next((move for move in LISTING_MOVES if (move.source, move.target) == (source, target)), None)
 
 
@@ -353,10 +369,6 @@ _BY_PLACE: Mapping[tuple[S, Actor], tuple[JobMove, ...]] = {
     for status in S
     for actor in Actor
 }
-_TALKS: Mapping[Actor, frozenset[S]] = {
-    SELLER: frozenset({S.QUOTED, S.AWAITING_PAYMENT, S.IN_PROGRESS, S.DELIVERED}),
-    BUYER: FILLS_CAPACITY | {S.DELIVERED},
-}
 REVIEWED_IN = frozenset({S.COMPLETED, S.RESOLVED})
 _PAID_BY_GUARD: Mapping[Guard, bool] = {unpaid: False, sealed: False, overdue_untold: True}
 
@@ -369,14 +381,15 @@ WAITS: tuple[Wait, ...] = (
     Wait(S.AWAITING_PAYMENT, None, Waiter.BUYER, "pay", "pay_by", timedelta(),
          "The job expires as unpaid; a payment mined within one hour after that revives it."),
     Wait(S.IN_PROGRESS, unpaid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
-         "One hour after that the job is cancelled as the seller's failure."),
+         "The job is cancelled one hour later and counts against the seller."),
     Wait(S.IN_PROGRESS, paid, Waiter.SELLER, "deliver", "deliver_by", timedelta(),
-         "One hour after that the buyer may cancel and is owed the payment back; nothing happens by itself."),
+         "One hour later the buyer may cancel and is owed the payment back; nothing happens by itself."),
     Wait(S.DELIVERED, sealed, Waiter.BUYER, "pay", "pay_by", timedelta(),
          "The job expires as unpaid and the output stays sealed; a payment mined within one hour after that reveals it."),
     Wait(S.DELIVERED, revealed, Waiter.BUYER, "accept", "review_by", timedelta(), "The job completes."),
     Wait(S.DISPUTED, with_panel, Waiter.EVALUATORS, "verdict", "verdict_by", timedelta(),
          "Missing votes are drawn again once; then the most votes decide, or the case goes to the operator."),
-    Wait(S.DISPUTED, escalated, Waiter.OPERATOR, "resolve", None, timedelta(), "Nothing happens by itself."),
+    Wait(S.DISPUTED, escalated, Waiter.OPERATOR, "resolve", None, timedelta(),
+         "Nothing happens by itself: report_support, with the job's id, reminds the operator."),
     Wait(S.EXPIRED, revivable, Waiter.BUYER, "pay", "pay_by", PAYMENT_GRACE, "The job stays expired."),
 )  # fmt: skip

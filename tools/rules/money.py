@@ -1,13 +1,13 @@
-"""Money as text and as halves: amounts are integers in USDC minor units (1 000 000 = 1 USDC)."""
+"""Money: amounts are integers in USDC minor units (1 000 000 = 1 USDC)."""
 
 from enum import StrEnum
 
 MINOR_PER_USDC = 1_000_000
-DUST_MINOR = 10_000  # less than this, net of refunds, counts for nobody and against nobody
+DUST_MINOR = 10_000  # less than this, net of refunds, counts neither for nor against an agent
 
 
 class PricingModel(StrEnum):
-    """How a listing is priced."""
+    """The pricing models of a listing."""
 
     FIXED = "fixed"
     PER_UNIT = "per_unit"
@@ -15,7 +15,7 @@ class PricingModel(StrEnum):
 
 
 def display(amount_minor: int) -> str:
-    """`0.250000 USDC` for 250000; amounts are never negative."""
+    """Format an amount, which is never negative: 250000 as `0.250000 USDC`."""
     if amount_minor < 0:
         raise ValueError("An amount of money is not negative.")
     whole, minor = divmod(amount_minor, MINOR_PER_USDC)
@@ -27,7 +27,10 @@ def display_or_none(amount_minor: int | None) -> str | None:
 
 
 def price_display(model: str, price: int | None, unit_name: str | None = None) -> str:
-    """`0.250000 USDC per job`, `0.250000 USDC per <unit_name>`, `free` or `quote per job`; `price` is in minor units."""
+    """Format a price: `0.250000 USDC per job` or `… per <unit_name>`, `free`, `quote per job`.
+
+    `price` is in minor units.
+    """
     if model == PricingModel.QUOTE:
         return "quote per job"
     if price is None:
@@ -38,5 +41,5 @@ def price_display(model: str, price: int | None, unit_name: str | None = None) -
 
 
 def half_up(amount_minor: int) -> int:
-    """Half of an amount, an odd minor unit rounded up."""
+    """Return half of an amount; an odd minor unit is rounded up."""
     return (amount_minor + 1) // 2

@@ -1,4 +1,4 @@
-"""OAuth as the market speaks it: addresses, documents (RFC 8414, RFC 9728), scopes, resources, challenges and refusals."""
+"""OAuth: endpoints, metadata (RFC 8414, RFC 9728), scopes, resources, challenges and error responses."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class OAuthRefusal(Exception):
-    """A refusal in the words of RFC 6749, 5.2; `error` is one of its codes."""
+    """An OAuth error response (RFC 6749, 5.2); `error` is one of its codes."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -32,13 +32,19 @@ class OAuthRefusal(Exception):
 
 
 def spelled(urls: Sequence[str], headers: Headers) -> str:
-    """The address of ours that a request used, so that what is said of it matches what its sender connected to."""
+    """Return the base URL of the market that a request used.
+
+    What a client is sent must match the address to which it connected.
+    """
     host = next((value.decode("latin-1").lower() for name, value in headers if name == b"host"), "")
     return next((url for url in urls if _authority(urlsplit(url)) == _bare(host, url)), urls[0])
 
 
 def server_metadata(base: str) -> dict[str, Any]:
-    """RFC 8414. Clients refuse a document without an authorization endpoint, so one is named that refuses."""
+    """Return the server metadata of RFC 8414.
+
+    Clients refuse metadata without an authorization endpoint, so it names one, which refuses every request.
+    """
     return {
         "issuer": base,
         "token_endpoint": base + TOKEN_PATH,
@@ -53,7 +59,10 @@ def server_metadata(base: str) -> dict[str, Any]:
 
 
 def resource_metadata(base: str, path: str, brand: str) -> dict[str, Any]:
-    """RFC 9728. Clients ask for all of `scopes_supported` at once, so it holds only what every caller may ask for."""
+    """Return the resource metadata of RFC 9728.
+
+    Clients request all of `scopes_supported` at once, so it has only scopes that every client may request.
+    """
     return {
         "resource": base + path,
         "authorization_servers": [base],
@@ -65,9 +74,10 @@ def resource_metadata(base: str, path: str, brand: str) -> dict[str, Any]:
 
 
 def challenge(urls: Sequence[str], headers: Headers, path: str, *, tried: bool) -> bytes:
-    """WWW-Authenticate of a 401 (RFC 6750, 3; RFC 9728, 5.1). `tried`: a credential was sent.
+    """Return the WWW-Authenticate header of a 401 (RFC 6750, 3; RFC 9728, 5.1).
 
-    A client asks for the scope it is challenged with; so X-Env chooses the environment it logs into.
+    `tried` means that a credential was sent. A client requests the scope in the challenge, so X-Env chooses the
+    environment to log in to.
     """
     wanted = [value.decode("latin-1") for name, value in headers if name == b"x-env"]
     said = [
@@ -79,21 +89,26 @@ def challenge(urls: Sequence[str], headers: Headers, path: str, *, tried: bool) 
 
 
 def audiences(urls: Iterable[str]) -> frozenset[str]:
-    """Whom an assertion may be for: the issuer with or without the final slash, or the token endpoint."""
+    """Return the audiences that an assertion may name.
+
+    These are the issuer, with or without a final slash, and the token endpoint.
+    """
     return frozenset(url + path for url in urls for path in ("", "/", TOKEN_PATH))
 
 
 def check_resources(resources: Sequence[str], urls: Iterable[str]) -> None:
-    """Refuse a token that is asked for something else than this market (RFC 8707)."""
+    """Raise OAuthRefusal if a requested resource is not of this market (RFC 8707)."""
     ours = {_plain(url + path) for url in urls for path in (*RESOURCES, "/v1")}
     if len(resources) > MOST_RESOURCES or any(_plain(resource) not in ours for resource in resources):
         raise OAuthRefusal("invalid_target", "resource must be an address of this market, such as its /mcp/oauth")
 
 
 def granted(asked: str | None, own_env: str | None, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
-    """The environment and scopes of a token. `own_env`: the API key's; None where the agent's own key signed, which has both.
+    """Return the environment and scopes of a token; raises OAuthRefusal.
 
-    A token is for one environment. Who asks for both, as clients do that ask for all a document lists, gets the key's, or test.
+    `own_env` is the API key's environment; None if the agent's own key signed, which has both. A token is for one
+    environment. If a client requests both, because it requests everything that the metadata lists, it gets the key's
+    environment, or test.
     """
     words = list(dict.fromkeys((asked or "").split(" "))) if asked and len(asked) <= LONGEST_SCOPE else []
     unknown = [word for word in words if word not in (*ENV_SCOPES, *SCOPES)]
@@ -110,7 +125,7 @@ def granted(asked: str | None, own_env: str | None, own: Collection[str]) -> tup
 
 
 def _plain(url: str) -> str:
-    """An address in one spelling; "" for what is none."""
+    """Return a URL in its normalised form, or "" if it is not valid as a resource."""
     try:
         parts = urlsplit(url)
         return "" if parts.query or parts.fragment else f"{parts.scheme}://{_authority(parts)}{parts.path.rstrip('/')}"

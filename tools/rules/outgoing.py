@@ -1,7 +1,7 @@
-"""Where a request to a place an agent chose may go: which URLs are taken, and which addresses are dialled.
+"""Outgoing requests to URLs from agents: which URLs are accepted, and which addresses may be dialled.
 
-Python's `is_global` lets multicast, 6to4, NAT64, IPv4-compatible and other addresses through (seen on 3.11), so the ranges
-of the IANA special-purpose registries that lead inside, or nowhere, are listed here.
+Python's `is_global` lets multicast, 6to4, NAT64, IPv4-compatible and other addresses through (seen on 3.11). So this
+module lists the ranges of the IANA special-purpose registries that lead inside or nowhere.
 """
 
 import ipaddress
@@ -27,9 +27,7 @@ _NOT_PUBLIC = tuple(
         "2001::/32", "2002::/16", "3fff::/20",
     )
 )  # fmt: skip
-_UNICAST6 = ipaddress.ip_network(
-    "2000::/3"
-)  # the only part of IPv6 that is given out; the rest translates or is reserved
+_UNICAST6 = ipaddress.ip_network("2000::/3")  # the only allocated part of IPv6; the rest translates or is reserved
 _PRIVATE = tuple(
     ipaddress.ip_network(text)
     for text in ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7")
@@ -38,11 +36,14 @@ _LOOPBACK = tuple(ipaddress.ip_network(text) for text in ("127.0.0.0/8", "::1/12
 
 
 class BadTarget(ValueError):
-    """The URL leads nowhere an outgoing request may go; the message says why."""
+    """A URL to which no outgoing request may go; the message says why."""
 
 
 class Unreached(Exception):
-    """An outgoing request got no answer. `reason` is one word that agents may read: it tells nothing of inside networks."""
+    """An outgoing request that got no answer.
+
+    `reason` is one word that agents may read. It reveals nothing about internal networks.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -50,12 +51,15 @@ class Unreached(Exception):
 
 
 class NotTried(Exception):
-    """An outgoing request was not begun, for too much is under way here: that says nothing of the receiver."""
+    """An outgoing request that was not begun, because too many are under way here.
+
+    It says nothing about the receiver.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a URL leads: the host in lower case, an IPv6 address without its brackets."""
+    """The destination of a URL: host in lower case, an IPv6 address without its brackets."""
 
     scheme: str
     host: str
@@ -63,7 +67,10 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Where a URL of the one spelling that is taken leads: http or https, an ASCII host, no user, no fragment. BadTarget."""
+    """Parse a URL into its destination; raises BadTarget.
+
+    The only accepted form is http or https with an ASCII host, without user and fragment.
+    """
     found = _URL.fullmatch(url)
     if found is None or len(url) > MOST_URL_CHARACTERS:
         raise BadTarget(f"an https URL of at most {MOST_URL_CHARACTERS} ASCII characters, without user and fragment")
@@ -77,10 +84,11 @@ def parse_target(url: str) -> Target:
 
 
 def judge_target(url: str, allow_private: bool, own: Collection[tuple[str, int]] = ()) -> Target:
-    """Where the URL leads, if a request may go there as far as the URL shows; BadTarget.
+    """Return the destination of a URL if a request may go there; raises BadTarget.
 
-    `own` are the market's own hosts and ports: it does not call itself. With `allow_private` loopback and private
-    networks are taken too, and http for loopback alone.
+    This judges only what the URL shows, not what its host resolves to. `own` has the market's own hosts and ports,
+    which it must not call. With `allow_private`, loopback and private networks are accepted too, and http for loopback
+    only.
     """
     target = parse_target(url)
     address, local = address_in(target.host), _is_localhost(target.host)
@@ -96,23 +104,29 @@ def judge_target(url: str, allow_private: bool, own: Collection[tuple[str, int]]
 
 
 def may_dial(address: str, port: int, allow_private: bool) -> bool:
-    """Whether a connection to this address may be made: public ones on port 443; private ones where they are allowed."""
+    """Check whether a connection to this address may be made.
+
+    Public addresses need port 443. Private ones need `allow_private`.
+    """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])  # a resolver names the interface of a local address
+        found = ipaddress.ip_address(address.partition("%")[0])  # a resolver appends an interface to a local address
     except ValueError:
         return False
     return (is_public(found) and port == HTTPS_PORT) or (allow_private and _within(found, _PRIVATE))
 
 
 def is_public(address: Address) -> bool:
-    """Whether this is an address of the open internet. An IPv4 address inside an IPv6 one is judged as itself."""
+    """Check whether an address is public; an IPv4-mapped IPv6 address is judged as IPv4."""
     seen = _unmapped(address)
     given_out = seen.version == 4 or seen in _UNICAST6
     return given_out and seen.is_global and not _within(seen, _NOT_PUBLIC)
 
 
 def address_in(host: str) -> Address | None:
-    """The address a host is spelled as; None for a name. BadTarget for a number in another spelling (127.1, 0x7f.1)."""
+    """Return the address that a host is, or None for a name.
+
+    Raises BadTarget for a number in another form (127.1, 0x7f.1).
+    """
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -1,10 +1,9 @@
-"""What a panel comes to: one pure function of its seats, its round and the time, asked again until nothing is left to do.
+"""The next step of a dispute panel, as a pure function of its seats, its round and the time.
 
-A majority of the seats decides at once. A seat whose deadline passed is missed. When no seat waits any more, those that
-were missed or fell void in the first round are drawn again, once; after that the most votes decide, and where two
-outcomes have as many, or nobody voted, the case goes to the operator. A seat that falls void (its evaluator left the
-market or was suspended) is nobody's miss, and the parties should not have fewer judges for it: it is drawn again
-together with the missed ones.
+A majority of the seats decides at once. A seat whose deadline passed is missed. When no seat is pending any more, seats
+that were missed or void in the first round are drawn again, once. After that the most votes decide. If there is a tie
+or no vote, the case goes to the operator. A seat is void if its evaluator left the market or was suspended. It does not
+count as a miss, but is drawn again with the missed ones, so that the parties do not have fewer judges.
 """
 
 from collections import Counter
@@ -22,13 +21,14 @@ class Escalation(StrEnum):
     """Why a panel could not decide."""
 
     NO_ELIGIBLE_EVALUATORS = "no_eligible_evaluators"
+    NO_INDEPENDENT_PANEL = "no_independent_panel"
     NO_VOTES = "no_votes"
     NO_PLURALITY = "no_plurality"
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A seat as the rules see it: still `pending`, or with a vote, or neither."""
+    """A seat as the rules see it: `pending`, with a vote, or neither (missed or void)."""
 
     round: int
     vote: Outcome | None
@@ -38,12 +38,12 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Lapse:
-    """The pending seats are missed: their deadline has passed."""
+    """The step that marks the pending seats as missed, because their deadline has passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """So many seats are to be drawn, in this round."""
+    """The step that draws this number of seats in this round."""
 
     round: int
     seats: int
@@ -56,7 +56,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The operator decides."""
+    """The step that leaves the decision to the operator."""
 
     reason: Escalation
 
@@ -65,7 +65,7 @@ Step: TypeAlias = Lapse | Draw | Decision | Handover
 
 
 def majority(seats: int) -> int:
-    """How many votes for one outcome decide at once."""
+    """Return how many votes for one outcome decide at once."""
     return seats // 2 + 1
 
 
@@ -74,7 +74,10 @@ def tally(votes: Sequence[Seat]) -> Counter[Outcome]:
 
 
 def next_step(number: int, size: int, seats: Sequence[Seat], now: datetime) -> Step | None:
-    """What is to be done at `now` with a case whose panel has `size` seats and is in round `number`; None: it waits for votes."""
+    """Return what to do at `now` with a case; None if it waits for votes.
+
+    Its panel has `size` seats and is in round `number`; 0 is before the first draw.
+    """
     if number == 0:
         return Draw(1, PANEL_SEATS)
     votes = tally(seats)
@@ -96,13 +99,17 @@ def next_step(number: int, size: int, seats: Sequence[Seat], now: datetime) -> S
     return Decision(leading[0][0])
 
 
-def seated(wanted: int, eligible: int, *, live: bool, number: int) -> int | None:
-    """How many of the wanted seats are filled; None: the operator decides instead.
+def not_drawn(
+    wanted: int, eligible: int, seated: int, *, live: bool, number: int, bought: bool = False
+) -> Escalation | None:
+    """Return why the operator decides instead of the drawn panel; None if the panel sits.
 
-    The first panel on live is whole or none; on test, and where seats are drawn again, there are as many as there are.
+    On live the first panel needs all its seats, on test at least one. Seats that are drawn again need not all be
+    filled. `bought` tells that nobody was seated because a party had paid an evaluator; it holds in both rounds.
     """
-    if number > 1:
-        return min(wanted, eligible)
-    if eligible == 0 or (live and eligible < wanted):
+    if bought:
+        return Escalation.NO_INDEPENDENT_PANEL
+    least = wanted if live else 1
+    if number > 1 or seated >= least:
         return None
-    return min(wanted, eligible)
+    return Escalation.NO_ELIGIBLE_EVALUATORS if eligible < least else Escalation.NO_INDEPENDENT_PANEL

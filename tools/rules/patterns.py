@@ -1,6 +1,6 @@
-"""Exact forms screening knows by their beginning: leaked secrets, shell pipes, markup of tools and roles, what is merely mentioned.
+"""Exact forms that screening finds by their beginning: leaked secrets, shell pipes, markup of tools and roles.
 
-A pattern is looked up by a literal beginning and matched at that place with bounded repetition: linear time.
+A pattern is looked up by a literal beginning and matched there with bounded repetition, so the time is linear.
 """
 
 import re
@@ -8,18 +8,21 @@ import re
 from tools.rules.contentcodes import Code
 
 _BEGINNING = re.compile(r"\b\w{1,3}")
-_BAR = re.compile(r"(?<!<)\|")  # "<|" is text
+_BAR = re.compile(r"(?<!<)\|")  # the bar of "<|" is text
 
 
 def beginnings(text: str) -> set[str]:
-    """Each character of a text and the first three of each word: what is not there is not looked for."""
+    """Return each character of a text and the first three characters of each word.
+
+    A pattern whose beginning is not among them is not looked up.
+    """
     return {*text, *_BEGINNING.findall(text)}
 
 
 class Pattern:
-    """Text that begins with one of `starts` (a list with bars) and matches `rest` there; folded text unless `exact`.
+    """A pattern: text that begins with one of `starts` (separated by bars) and matches `rest`.
 
-    A group of `rest` is a secret that must look like one.
+    It reads folded text, or the original if `exact`. A group in `rest` is a secret, which must look random.
     """
 
     def __init__(
@@ -30,7 +33,7 @@ class Pattern:
         self._rest = re.compile(rest)
 
     def occurs(self, text: str, beginnings: set[str]) -> bool:
-        """`beginnings` holds each character of the text and the first three of each word: what is not there is not looked for."""
+        """Check whether the pattern occurs in a text, given the text's `beginnings`."""
         for start, beginning in self._starts:
             place = text.find(start) if beginning in beginnings else -1
             while place >= 0:
@@ -47,7 +50,10 @@ class Pattern:
 
 
 def _is_random(secret: str) -> bool:
-    """Hex with many digits, or words none of which BIP-39 leaves out for being too common."""
+    """Check whether a text may be a secret: many different characters, and no common words.
+
+    These are hex digits, or words of BIP-39, which has none of the common ones.
+    """
     return len(set(secret)) > 6 and _NO_SEED_WORDS.isdisjoint(re.findall("[a-z]+", secret))
 
 

@@ -1,4 +1,4 @@
-"""What a model reads in a text: invisible characters gone, look-alikes, spacing and digits for letters undone, plain words."""
+"""Plain words of a text as a model reads them: without invisible characters, look-alikes and other disguises."""
 
 import re
 import unicodedata
@@ -9,8 +9,8 @@ ZERO = (
     "\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 )
 _INVISIBLE = re.compile(f"[{ZERO}\u00ad\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")
-_PHRASE_SIGNS = re.compile("[\ufdfa\ufdfb]")  # a blessing of up to 18 letters in one character
-_PARTS = re.compile(r"[\s\S]{1,8192}(?=[\x00-\x7f]|\Z)|[\s\S]{8192}")  # ASCII never composes with what stands before it
+_PHRASE_SIGNS = re.compile("[\ufdfa\ufdfb]")  # one character that expands to a phrase of up to 18 letters
+_PARTS = re.compile(r"[\s\S]{1,8192}(?=[\x00-\x7f]|\Z)|[\s\S]{8192}")  # ASCII never composes with what is before it
 _FOREIGN = "аеорсухіјѕһԁԛԝвнкмтпгαοιρτυκνβεημωχγζɡɑ"
 _LATIN = "aeopcyxijshdqwbhkmtnraoiptukvbenmwxyzga"
 _LOOKALIKES = str.maketrans(_FOREIGN, _LATIN)
@@ -19,7 +19,10 @@ _WORD = re.compile(r"[^\W\d]{2,40}")
 
 
 def visible(text: str) -> str:
-    """Compatibility forms folded, invisible characters taken out; a text becomes at most twice as many characters as it has bytes."""
+    """Fold compatibility forms and remove invisible characters.
+
+    The result has at most twice as many characters as the text has bytes.
+    """
     if text.isascii():
         return text
     seen = _PHRASE_SIGNS.sub(" ", _INVISIBLE.sub("", text))
@@ -27,13 +30,13 @@ def visible(text: str) -> str:
 
 
 def folded(seen: str) -> str:
-    """A visible text in small letters, each word in one script."""
+    """Put a visible text in lower case, with each word in one script."""
     small = seen.casefold().replace("_", " ").replace("\u2019", "'")
     return small if small.isascii() or not _MIXED.search(small) else _WORD.sub(_in_one_script, small)
 
 
 def _in_one_script(word: re.Match[str]) -> str:
-    """A word of Latin letters and look-alikes of another script, all in Latin; any other word as it is."""
+    """Write a word of Latin letters and look-alikes in Latin only; leave any other word."""
     latin = word[0].translate(_LOOKALIKES)
     return latin if latin.isascii() and any(map(str.isascii, word[0])) else word[0]
 
@@ -59,7 +62,7 @@ _ACCENTS: dict[int, str | None] = {
 _ACCENTS |= dict.fromkeys((*range(0x300, 0x370), *range(0x5B0, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670, 0x93C))
 _ACCENTS |= {ord(one): other for one, other in zip("đłøıðςёأإآٱىیةکګ", "dloidσеاااايیهكك", strict=True)}
 _ACCENTS[ord("ی")] = "ي"
-_E_WITHIN = re.compile(r"é(?=\w)")  # a last é stays: "olvidé" and "oublié" are no imperatives
+_E_WITHIN = re.compile(r"é(?=\w)")  # a final é stays, because "olvidé" and "oublié" are not imperatives
 
 _SPACED = r"(?<![^\W_])[^\W\d_](?:[\s.*·|/\\+~-]{1,3}[^\W\d_](?![^\W_])){4,}"
 _RUN_ON = 24  # letters
@@ -72,7 +75,10 @@ _AS_L, _AS_I = str.maketrans("013457@$", "oleastas"), str.maketrans("013457@$", 
 
 
 def read(text: str, known: Mapping[str, set[str]]) -> list[str]:
-    """The words, stops and commas of a folded text, its disguises undone; `known` holds words by their first three letters."""
+    """Split a folded text into words, stops and commas, after undoing disguises.
+
+    `known` has known words by their first three letters.
+    """
     text = plain(text)
     found = pieces(text)
     if _LETTER_DIGIT.search(text) or _is_spaced(found):
@@ -82,12 +88,12 @@ def read(text: str, known: Mapping[str, set[str]]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """A folded text without accents."""
+    """Remove the accents from a folded text."""
     return text if text.isascii() else _E_WITHIN.sub("e", text.translate(_ACCENTS))
 
 
 def _is_spaced(found: list[str]) -> bool:
-    """Whether five letters stand alone in a row, or a word is too long to be one."""
+    """Check whether five single letters follow one another, or a word is too long to be one."""
     lengths = [len(piece) for piece in found if piece < FIRST_WIDE]
     if max(lengths, default=0) >= _RUN_ON:
         return True
@@ -100,7 +106,7 @@ def _joined(run: str, known: Mapping[str, set[str]]) -> str:
 
 
 def _cut(letters: str, known: Mapping[str, set[str]]) -> str:
-    """Letters without spaces, cut where a known word begins and ends: the longest first."""
+    """Split letters without spaces at the known words in them, the longest first."""
     found, place = [""], 0
     while place < len(letters):
         here = [word for word in known.get(letters[place : place + 3], ()) if letters.startswith(word, place)]
@@ -111,7 +117,7 @@ def _cut(letters: str, known: Mapping[str, set[str]]) -> str:
 
 
 def _without_digits(word: re.Match[str]) -> str:
-    """Digits that stand for letters, read as such; a 1 is an l or an i."""
+    """Read the digits of a word as letters; as 1 is l or i, there may be two readings."""
     if 2 * sum(map(str.isalpha, word[0])) < len(word[0]) or word[0].isalpha():
         return word[0]
     ways = dict.fromkeys((word[0].translate(_AS_L), word[0].translate(_AS_I)))
@@ -119,12 +125,12 @@ def _without_digits(word: re.Match[str]) -> str:
 
 
 def pieces(text: str) -> list[str]:
-    """The words, stops and commas of a plain text."""
+    """Split a plain text into words, stops and commas."""
     return (_ASCII_PIECE if text.isascii() else _PIECE).findall(text)
 
 
 def words(text: list[str]) -> tuple[list[str], list[int], list[int]]:
-    """The words alone; the places of those that begin a sentence, and of those that follow a comma or a colon."""
+    """Return the words, the places that begin a sentence, and those after a comma or colon."""
     spoken: list[str] = []
     ends: list[int] = []
     breaks: list[int] = []
@@ -139,6 +145,6 @@ def words(text: list[str]) -> tuple[list[str], list[int], list[int]]:
 
 
 def known_word(phrase: str) -> tuple[str, ...]:
-    """A phrase of the vocabulary as plain words; the endings of a word with a star are open."""
+    """Return a phrase of the vocabulary as plain words; a star marks an open ending."""
     text = plain(folded(unicodedata.normalize("NFKC", phrase.replace("*", "\x00"))))
     return tuple(piece.replace("\x00", "*") for piece in re.findall(f"(?:[{_LETTERS}]+|[{_WIDE}])\x00?", text))

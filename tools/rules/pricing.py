@@ -1,4 +1,4 @@
-"""Prices of listings and orders: what belongs to each pricing model, and units counted from an input."""
+"""Prices of listings and orders: the fields of each pricing model, and units counted from an input."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ class UnitRule:
 
 
 def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list[Fault]:
-    """What contradicts the pricing model: fixed and per_unit have a price, quote has none, per_unit names its unit."""
+    """Return what contradicts the pricing model.
+
+    fixed and per_unit need a price, and quote has none. Only per_unit has the name of a unit, and needs one.
+    """
     faults: list[Fault] = []
     if model == "quote" and price is not None:
         faults.append(("price", "a quote listing has no price: you quote each job"))
@@ -32,7 +35,10 @@ def pricing_faults(model: str, price: int | None, unit_name: str | None) -> list
 
 
 def units_of(rules: Sequence[UnitRule], given: Mapping[str, Any]) -> int | None:
-    """The units an input comes to: ceil(size / per) of each field it has, at least 1; None where it has none of them."""
+    """Count the units of an input: the sum of ceil(size / per) over its fields, at least 1.
+
+    None if the input has none of the fields of the rules.
+    """
     counts = [_count(rule, given[rule.field]) for rule in rules if rule.field in given]
     found = [count for count in counts if count is not None]
     return max(1, sum(found)) if found else None

@@ -1,4 +1,4 @@
-"""What a purchase with one signed payment waits for: its row and its job decide, whoever looks."""
+"""Purchases with one signed payment: the next step, derived from the purchase's row and its job."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,16 +7,19 @@ from enum import StrEnum
 from tools.rules.jobfacts import FINAL, JobFacts, JobStatus
 from tools.rules.x402payments import LEAST_TO_SETTLE
 
-PATIENCE = timedelta(seconds=90)  # for the delivery
-AFTERMATH = timedelta(seconds=60)  # past valid_before: what a node shows may lag behind its chain
-QUIET = timedelta(hours=1)  # past valid_before, on a chain whose newest block is older
-LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two looks for a payment
-PAUSES = 8  # in the age of a purchase
+PATIENCE = timedelta(seconds=90)  # from the order to the delivery
+GONE = timedelta(seconds=60)  # without a call with the same payment, while the order is not accepted
+BEAT = timedelta(seconds=15)  # between two records that a call is still connected
+AFTERMATH = timedelta(seconds=60)  # after valid_before, because a node may lag behind its chain
+QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is older than that
+LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
+PAUSES = 8  # a pause is an eighth of the purchase's age
 
 
 class Stage(StrEnum):
-    """How far a purchase has gone."""
+    """The stages of a purchase."""
 
+    CHECKING = "checking"
     WORKING = "working"
     SETTLING = "settling"
     REFUSED = "refused"
@@ -29,40 +32,40 @@ UNDER_WAY = frozenset({Stage.SETTLING, Stage.REFUSED, Stage.SENT})
 
 
 class Next(StrEnum):
-    """What is to be done with it now."""
+    """The next step of a purchase."""
 
-    WAIT = "wait"  # for the delivery, or for whoever is at it
-    SETTLE = "settle"  # the work is there: the payment may be handed over
-    FOLLOW = "follow"  # find out what became of the payment
-    CLOSE = "close"  # it comes to nothing
-    TELL = "tell"  # it has ended
+    WAIT = "wait"  # for the delivery, or for the process that works on it
+    SETTLE = "settle"  # the work is delivered: submit the payment
+    FOLLOW = "follow"  # find out what happened to the payment
+    CLOSE = "close"  # end it without a payment
+    TELL = "tell"  # it has ended: report the result
 
 
 class End(StrEnum):
-    """Why a purchase came to nothing."""
+    """Reasons why a purchase failed."""
 
     NOT_DELIVERED = "not_delivered"
     TIMEOUT = "timeout"
+    LEFT = "left"  # the client disconnected before the order was accepted
     ELSEWHERE = "paid_otherwise"
-    NOT_CHARGED = "not_charged"  # the authorization ended, and no block holds it
-    TOGETHER = (
-        "charged_together"  # in one transaction with another payment, which is what the market has recorded of it
-    )
+    NOT_CHARGED = "not_charged"  # the authorization expired, and no block has it
+    TOGETHER = "charged_together"  # in one transaction with another payment, and only that one is recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A purchase as it stands."""
+    """The current state of a purchase."""
 
     stage: Stage
     job: JobFacts
     created_at: datetime
     valid_before: int  # Unix seconds
-    held: bool  # somebody is at it
+    held: bool  # a process is working on it
+    asked_at: datetime | None = None  # when a call with this payment was last connected
 
 
 def next_of(one: Standing, now: datetime) -> Next:
-    """What a purchase waits for at `now`."""
+    """Return the next step of a purchase at `now`."""
     if one.stage in (Stage.PAID, Stage.CLOSED):
         return Next.TELL
     if one.stage in UNDER_WAY:
@@ -73,7 +76,7 @@ def next_of(one: Standing, now: datetime) -> Next:
 
 
 def end_of(one: Standing, now: datetime) -> End | None:
-    """Why one that nobody has handed over yet comes to nothing; None while it may still be paid."""
+    """Return why a purchase that is not submitted fails; None while it may still be paid."""
     if one.job.is_paid:
         return End.ELSEWHERE
     if one.job.status in FINAL:
@@ -81,19 +84,39 @@ def end_of(one: Standing, now: datetime) -> End | None:
     if now >= last_moment(one.valid_before):
         return End.TIMEOUT
     waits = one.job.status is not JobStatus.DELIVERED
-    return End.TIMEOUT if waits and now >= one.created_at + PATIENCE else None
+    if waits and now >= one.created_at + PATIENCE:
+        return End.TIMEOUT
+    return End.LEFT if now >= gone_at(one) else None
 
 
 def look_again_at(one: Standing, now: datetime) -> datetime:
-    """When one that is still worked on, or whose client has gone, is looked at again by itself."""
+    """Return when a worker looks again at a purchase whose payment is not submitted."""
     patient = one.created_at + PATIENCE
-    return patient if now < patient else last_moment(one.valid_before)
+    return min(patient if now < patient else last_moment(one.valid_before), gone_at(one))
+
+
+def gone_at(one: Standing) -> datetime:
+    """Return when an order that is not accepted ends, unless the same payment comes again."""
+    if one.job.status is not JobStatus.OPEN or one.asked_at is None:
+        return last_moment(one.valid_before)
+    return one.asked_at + GONE
+
+
+def needs_its_client(one: Standing) -> bool:
+    """Check whether a purchase ends soon if its client disconnects: its order is not accepted."""
+    return one.stage is Stage.WORKING and one.job.status is JobStatus.OPEN
+
+
+def is_to_be_noted(one: Standing, now: datetime) -> bool:
+    """Check whether to record again that a call with this payment is connected."""
+    return needs_its_client(one) and (one.asked_at is None or now >= one.asked_at + BEAT)
 
 
 def look_for_it_at(created_at: datetime, valid_before: int, now: datetime) -> datetime:
-    """When a payment that was handed over is looked for again: soon at first, then ever less often, and once it is over.
+    """Return when to check again for a submitted payment: soon at first, then less often.
 
-    Each look asks the facilitator and the chain, and a wallet without money keeps one open for an hour at no cost to it.
+    It is also checked right after the authorization has ended. Each check asks the facilitator and the chain, and a
+    wallet without money can keep a purchase open for an hour at no cost to itself.
     """
     pause = min(max((now - created_at) / PAUSES, LEAST_PAUSE), MOST_PAUSE)
     over = _moment(valid_before) + AFTERMATH
@@ -101,24 +124,25 @@ def look_for_it_at(created_at: datetime, valid_before: int, now: datetime) -> da
 
 
 def last_moment(valid_before: int) -> datetime:
-    """Until when a payment may be handed over."""
+    """Return the last moment at which a payment may be submitted."""
     return _moment(valid_before - LEAST_TO_SETTLE)
 
 
 def ends_at(valid_before: int) -> datetime:
-    """When it is known at the latest whether a payment has come; with time to write it down."""
+    """Return when it is certain whether a payment has arrived, with time to record it."""
     return _moment(valid_before) + QUIET + AFTERMATH
 
 
 def has_ended(valid_before: int, now: datetime) -> bool:
-    """Whether the authorization is worth nothing any more, by our clock; a chain may lag behind it."""
+    """Check whether the authorization has expired by our clock; a chain may lag behind it."""
     return now >= _moment(valid_before) + AFTERMATH
 
 
 def is_over(valid_before: int, head_time: int, now: datetime) -> bool:
-    """Whether no block after the newest known one can hold a transfer that had to be mined before `valid_before`.
+    """Check whether no later block can hold a transfer mined before `valid_before`.
 
-    `head_time` is that block's (Unix seconds); a chain that makes no blocks unless asked is waited for an hour.
+    `head_time` is the time of the newest known block (Unix seconds). A chain that makes blocks only on demand is given
+    an hour.
     """
     if not has_ended(valid_before, now):
         return False

@@ -1,12 +1,12 @@
-"""Anonymity of a case file: whatever says who a party is reads "buyer" or "seller".
+"""Anonymity of a case file: replaces what identifies a party with "buyer" or "seller".
 
-Texts are compared as a reader would see them (`rules/folding`). Handles, names and domains count as whole tokens only:
-`ada` is not in `adapter` nor in `ada-lovelace`; scripts that write without spaces have no tokens, there a name counts
-wherever it stands. How the tokens of a name are joined makes no difference. Ids, keys, dids and wallets count anywhere, in
-whatever they may be written (`rules/spellings`). A handle or a name of ordinary words only would change what the parties
-said, so it counts only where it is plainly a handle: `@error`, `agents/error`. Every other id of the market reads "[id]",
-one of a listing would lead to its seller; in free text a transaction's hash reads "[hash]", it leads to both wallets.
-Linear in the text.
+Texts are compared in their folded form (`rules/folding`). Handles, names and domains count only as whole tokens: `ada`
+is not in `adapter` nor in `ada-lovelace`. Scripts that write without spaces have no tokens, so a name in them counts
+anywhere. How the tokens of a name are joined makes no difference. Ids, keys, dids and wallets count anywhere, in every
+encoding (`rules/spellings`). A handle or a name of ordinary words only would change what the parties said, so it counts
+only if it is clearly a handle: `@error`, `agents/error`. Every other id of the market becomes "[id]", because the id of
+a listing would lead to its seller. In free text a transaction's hash becomes "[hash]", because it leads to both
+wallets. The time is linear in the text.
 """
 
 import re
@@ -25,13 +25,13 @@ BUYER, SELLER, EITHER, OTHER_ID, HASH = "buyer", "seller", "buyer or seller", "[
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """By what one party could be known when a text was written."""
+    """The names and marks by which one party could be known when a text was written."""
 
     marks: tuple[str, ...] = ()  # ids, keys, dids: counted anywhere
     wallets: tuple[str, ...] = ()  # 0x…: anywhere, also shortened to both ends
-    places: tuple[str, ...] = ()  # domains and addresses of its own: whole tokens
-    handles: tuple[str, ...] = ()  # whole tokens; not in the names of a document's members
-    names: tuple[str, ...] = ()  # likewise; one of a single token only in free text
+    places: tuple[str, ...] = ()  # domains and addresses: whole tokens
+    handles: tuple[str, ...] = ()  # whole tokens, but not in the member names of a document
+    names: tuple[str, ...] = ()  # likewise; a name of a single token only in free text
 
 
 Redacted: TypeAlias = tuple[str, int]
@@ -39,7 +39,7 @@ Redacted: TypeAlias = tuple[str, int]
 
 
 class Veil:
-    """What is taken out of the texts of one case."""
+    """The redaction of the texts of one case."""
 
     def __init__(self, buyer: Known, seller: Known) -> None:
         self._sides = {BUYER: buyer, SELLER: seller}
@@ -57,19 +57,22 @@ class Veil:
         return _Finder(self._sides, {"places", "handles", "names", "hashes"})
 
     def text(self, text: str) -> Redacted:
-        """A text that a person or an agent wrote."""
+        """Redact a text that a person or an agent wrote."""
         return self._in_text.replaced(text)
 
     def data(self, value: Json) -> tuple[Json, int]:
-        """A document, at any depth. An ordinary word may be a name, or a member: those stay."""
+        """Redact a document, at any depth.
+
+        Names of one word stay, and so do handles in member names, because they may be ordinary words there.
+        """
         return _in_json(self._in_data, self._in_members, value)
 
     def said(self, value: Json) -> tuple[Json, int]:
-        """JSON that was written to somebody: all of it is text."""
+        """Redact JSON that one party wrote to the other; all of it is text."""
         return _in_json(self._in_text, self._in_text, value)
 
     def schema(self, value: Json) -> tuple[Json, int]:
-        """A JSON Schema: its descriptions are text, everything else is data."""
+        """Redact a JSON Schema: its descriptions are text, everything else is data."""
         if isinstance(value, list):
             several = [self.schema(one) for one in value]
             return [one for one, _ in several], sum(count for _, count in several)
@@ -106,14 +109,17 @@ def _in_json(values: "_Finder", members: "_Finder", value: Json) -> tuple[Json, 
 
 
 def _free(made: Mapping[str, Json], name: str) -> str:
-    """A name that no earlier member has: two may read alike now, and neither is lost."""
+    """Return a name that no earlier member has.
+
+    Two names may become equal by redaction, and neither may be lost.
+    """
     number, free = 2, name
     while free in made:
         number, free = number + 1, f"{name} ({number})"
     return free
 
 
-# --- what is looked for -----------------------------------------------------------------------------------------------
+# --- patterns of what is redacted -------------------------------------------------------------------------------------
 
 _UNSPACED = (  # scripts written without spaces between words
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u30ff"
@@ -121,23 +127,23 @@ _UNSPACED = (  # scripts written without spaces between words
 )
 _LETTER = rf"[^\W_{_UNSPACED}]"
 _EDGE = re.compile(rf"^[{_UNSPACED}]|[{_UNSPACED}]$")
-_GAP = r"(?:(?![\u0900-\u109f\u1780-\u17ff])[\W_])"  # signs; the vowels of Indian scripts are none
+_GAP = r"(?:(?![\u0900-\u109f\u1780-\u17ff])[\W_])"  # punctuation; the vowel signs of Indian scripts are not
 _GAPS = re.compile(rf"{_GAP}+")
 _DASH = r"[\-\u2010-\u2015\u2212]"
 _BAR = r"(?:_|%5f)"
-_CLOSED_FROM = 8  # letters from which a name is found without its gaps too: quillworks, but not ai for a-i
+_CLOSED_FROM = 8  # letters; a name this long is also found without its gaps: quillworks, but not ai for a-i
 _BARE_ID = r"0(?=[0-9]*[a-z])[0-9a-hjkmnp-tv-z]{25}(?![0-9a-z])"
 _MARKET_ID = (
     "(?:" + "|".join(one.value[:3] for one in Prefix) + rf"){_BAR}[0-9a-hjkmnp-tv-z]{{26}}|(?<![0-9a-z]){_BARE_ID}"
 )
 _HASH = r"(?<![0-9a-z])(?:0x)?[0-9a-f]{64}(?![0-9a-z])"
 _HANDLE_HERE = r"(?:(?<=@)|(?<=//)|(?<=agents/))"
-_SHORT, _END = 4, r"(?![0-9a-z])"  # of a wallet, so much stands at both ends
+_SHORT, _END = 4, r"(?![0-9a-z])"  # characters at both ends of a shortened wallet
 _NO_KEY = re.compile(r"%5f|[\W_]+")
 
 
 class _Finder:
-    """Finds in a text what the parties are known by, of the kinds that count there."""
+    """A search for the marks of both parties, of the kinds that count in a text."""
 
     def __init__(self, sides: Mapping[str, Known], kinds: set[str]) -> None:
         self._reads: dict[str, str] = {}
@@ -158,7 +164,7 @@ class _Finder:
         parts, done, count = list[str](), 0, 0
         for found in self._pattern.finditer(folded.text):
             begin, end = folded.span(*found.span())
-            if begin < done:  # the second half of a character that was taken out
+            if begin < done:  # overlaps with a character that is replaced already
                 continue
             parts += (text[done:begin], self._reading(found))
             done, count = end, count + 1
@@ -178,12 +184,12 @@ class _Finder:
 
 
 def _read(reads: dict[str, str], key: str, side: str) -> None:
-    """What both parties are known by reads as either."""
+    """Map a key to its side; a key of both sides becomes EITHER."""
     reads[key] = side if reads.get(key, side) == side else EITHER
 
 
 def _key(folded: str) -> str:
-    """By what something that was found is known again: its letters and digits."""
+    """Return the letters and digits of a match, by which its side is looked up."""
     return _NO_KEY.sub("", folded)
 
 
@@ -192,7 +198,10 @@ def _ends(wallet: str) -> str:
 
 
 def _words(known: Known, kinds: set[str]) -> Iterable[tuple[str, str, tuple[str, ...]]]:
-    """Each word that counts here: folded, as a pattern, and its tokens (none for one that cannot be ordinary)."""
+    """Yield each word that counts: folded, as a pattern, and its tokens.
+
+    A word that cannot be ordinary has no tokens.
+    """
     for place in known.places if "places" in kinds else ():
         word = Folded(place).text
         yield word, _place(word), () if "." in word else (word,)
@@ -214,7 +223,7 @@ def _mark(folded: str) -> str:
 
 
 def _place(folded: str) -> str:
-    """Its signs stand where they stand, maybe among others: `sela[.]example`."""
+    """Return the pattern of a domain or address, also with added signs: `sela[.]example`."""
     parts = re.split(r"([\W_])", folded)
     return "".join(
         rf"[^\w\s]{{0,3}}{_DASH if part == '-' else re.escape(part)}[^\w\s]{{0,3}}" if number % 2 else re.escape(part)
@@ -229,7 +238,10 @@ def _alternatives(
     shorts: Iterable[str],
     hashes: bool,
 ) -> Iterable[str]:
-    """The pattern's parts, in the order they are tried. Of two that begin alike the longer one is meant: it comes first."""
+    """Yield the alternatives of the pattern in the order they are tried.
+
+    The longer of two that begin alike comes first.
+    """
     edges = rf"(?<!{_LETTER})(?<!{_LETTER}[_-])(?:", rf")(?!{_LETTER})(?![_-]{_LETTER})"
     if anywhere:
         yield f"(?:{_any_of(anywhere)})(?![\u3099\u309a])"

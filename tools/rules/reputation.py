@@ -1,8 +1,8 @@
-"""Reputation: what each job came to for its two parties, the sums over jobs and counterparties, and what is read from them.
+"""Reputation: the result of each job for its two parties, sums over jobs and counterparties, and scores.
 
-All sums are whole numbers, so that they are moved by one job at a time and never drift: a side's figures are the sum of
-its jobs' parts and of its counterparties' standings, in whatever order those came. Source of every formula: the
-contract's reputation names, and the public docs on how they are computed.
+All sums are integers, so they can change by one job at a time and never drift. The figures of a side are the sum of its
+jobs' parts and of its counterparties' standings, in any order. The source of every formula is the contract's reputation
+names, and the public docs on how they are computed.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -13,8 +13,8 @@ from tools.rules.jsontext import MAX_INTEGER
 from tools.rules.lifecycle import Actor
 from tools.rules.money import DUST_MINOR
 
-PRIOR_RATING, PRIOR_VOTES = 3.5, 5  # a rating begins as five votes of 3.5
-MICRO = 1_000_000  # weights are kept as whole millionths
+PRIOR_RATING, PRIOR_VOTES = 3.5, 5  # a rating starts as five votes of 3.5
+MICRO = 1_000_000  # weights are stored as whole millionths
 MINOR_PER_USDC = 1_000_000
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 MOST_CATEGORIES = 10
@@ -22,26 +22,31 @@ MOST_CATEGORIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What one job came to, as it counts for its buyer and its seller. A job that is under way has come to nothing yet."""
+    """The result of one job, as it counts for its buyer and its seller.
 
-    completed: bool = False  # or resolved for anybody but the buyer
+    A job that is under way has no result yet.
+    """
+
+    completed: bool = False  # or resolved, but not for the buyer
     failed: bool = False  # the seller gave it up or never delivered, or a verdict went to the buyer
-    disputed: bool = False  # and decided: a case that is open or was withdrawn says nothing yet, or nothing at all
+    disputed: bool = False  # with a verdict; an open or a withdrawn case does not count
     seller_cancelled: bool = False  # given up during the work; such a job has failed too
-    buyer_cancelled: bool = False  # before any work; leaving a sealed or an overdue delivery is none
+    buyer_cancelled: bool = False  # before any work; leaving a sealed or an overdue delivery does not count
     unpaid: bool = False  # expired because the buyer never paid
     delivery_unpaid: bool = False  # the work was delivered and never paid: it expired, or the buyer walked away
     paid: bool = False
     answered: bool = False  # the seller accepted, declined or quoted
     ignored: bool = False  # the seller let the order expire
-    refund_due: bool = False  # more than dust anybody may have sent
-    refund_made: bool = False  # all that was owed back was sent
+    refund_due: bool = False  # more than dust, which anybody may send
+    refund_made: bool = False  # all that was owed was sent back
     on_time: bool | None = None  # of a finished job: whether every delivery met its own deadline
     paid_minor: int = 0  # of a completed job, net of refunds
+    gross_minor: int = 0  # of a completed job with a refund: what was paid before it; otherwise 0
     payer: str | None = None  # wallets, in lower case
     payee: str | None = None
-    seller_rating: int | None = None  # what the buyer said of the seller, 1 to 5
+    seller_rating: int | None = None  # by the buyer, 1 to 5
     buyer_rating: int | None = None
+    for_nothing: bool = False  # completed on live for less than DUST_MINOR net: it adds nothing favourable
 
 
 NOTHING = Mark()
@@ -49,11 +54,12 @@ NOTHING = Mark()
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a mark needs of a job beside its facts."""
+    """The facts about a job that its mark needs besides JobFacts."""
 
     answered: bool = False  # accepted or quoted
     quoted: bool = False
     late: bool = False  # a delivery came after its deadline
+    live: bool = False
     payer: str | None = None
     payee: str | None = None
     seller_rating: int | None = None
@@ -62,7 +68,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The sums of one side of an agent, all over or in one category. Amounts are USDC minor units."""
+    """The sums of one side of an agent, in all or in one category, in USDC minor units."""
 
     jobs_completed: int = 0
     jobs_failed: int = 0
@@ -81,16 +87,20 @@ class Tally:
     third_party_minor: int = 0
     rating_sum: int = 0
     rating_count: int = 0
-    wallets: int = 0  # distinct, with DUST_MINOR or more, net of refunds, between them and the agent
+    wallets: int = 0  # distinct wallets that moved at least DUST_MINOR, net of refunds, to or from the agent
     first_party_wallets: int = 0
     third_party_wallets: int = 0
     free_agents: int = 0  # distinct agents met in free jobs
     weight_micro: int = 0  # of the counterparties that rated
     vote_micro: int = 0  # their average ratings times their weights
+    unpaid_completed: int = 0  # live jobs completed for less than DUST_MINOR net
+    unpaid_disputed: int = 0  # those of them that were disputed
+    unpaid_reviews: int = 0  # reviews of these jobs that count in no rating
+    unpaid_rating_sum: int = 0
 
     @property
     def jobs(self) -> int:
-        """Finished jobs."""
+        """The number of finished jobs."""
         return self.jobs_completed + self.jobs_failed
 
 
@@ -100,13 +110,14 @@ SUMS = tuple(one.name for one in fields(Tally))
 
 @dataclass(frozen=True, slots=True)
 class Dealings:
-    """What came of all jobs with one counterparty: a wallet, or an agent where no money moved."""
+    """The sums of all jobs with one counterparty: a wallet, or an agent if no money moved."""
 
     paid_minor: int = 0
     third_party_minor: int = 0
     free_jobs: int = 0
     rating_sum: int = 0
     rating_count: int = 0
+    returned_minor: int = 0  # of jobs rated under PRIOR_RATING: what was paid and sent back
 
 
 def plus(one: Tally, other: Tally) -> Tally:
@@ -118,18 +129,20 @@ def minus(one: Tally, other: Tally) -> Tally:
 
 
 def dealt(one: Dealings, other: Dealings, sign: int = 1) -> Dealings:
-    """Dealings with another job's added (1) or taken away (-1)."""
+    """Add another job's dealings (`sign` 1), or take them away (-1)."""
     return Dealings(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
 def mark_of(facts: JobFacts, beside: Beside) -> Mark:
-    """What a job has come to, from its rows as they stand: the time of asking plays no part."""
+    """Return the result of a job from its current rows; the time of the call does not matter."""
     completed = facts.status is JobStatus.COMPLETED or (
         facts.status is JobStatus.RESOLVED and facts.outcome is not Outcome.BUYER
     )
     failed = facts.outcome is Outcome.BUYER or facts.closed_as in SELLER_FAILURES
     over, owed, closed_as = facts.status in FINAL, refund_held_against(facts), facts.closed_as
     ignored = closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted
+    net = _net(facts) if completed else 0
+    for_nothing = completed and beside.live and net < DUST_MINOR
     return Mark(
         completed=completed,
         failed=failed,
@@ -138,29 +151,35 @@ def mark_of(facts: JobFacts, beside: Beside) -> Mark:
         buyer_cancelled=closed_as is ClosedAs.BUYER_WITHDREW,
         unpaid=facts.is_unpaid,
         delivery_unpaid=facts.delivered and (facts.is_unpaid or closed_as is ClosedAs.BUYER_WALKED_AWAY),
-        paid=over and facts.is_paid,
-        answered=over and (beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED),
+        paid=over and facts.is_paid and not for_nothing,
+        answered=over
+        and not for_nothing
+        and (beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED),
         ignored=ignored,
         refund_due=owed > 0,
-        refund_made=owed == 0 and facts.refunded_minor > 0,
-        on_time=_on_time(facts, beside.late) if completed or failed else None,
-        paid_minor=_net(facts) if completed else 0,
+        refund_made=owed == 0 and facts.refunded_minor > facts.voluntary_minor,
+        on_time=_timely(facts, beside.late, for_nothing) if completed or failed else None,
+        paid_minor=0 if for_nothing else net,
+        gross_minor=facts.paid_minor if completed and net < facts.paid_minor else 0,
         payer=beside.payer if completed or failed else None,
         payee=beside.payee if completed or failed else None,
         seller_rating=beside.seller_rating,
         buyer_rating=beside.buyer_rating,
+        for_nothing=for_nothing,
     )
 
 
 def part_of(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
-    """What one job adds to the figures of the agent that was its seller or its buyer.
+    """Return what one job adds to the figures of its seller or its buyer.
 
-    A job the operator's agents took part in, as it was when it was made, adds nothing to what is third-party. Only the
-    side at fault is marked: the seller for refunds, unpaid deliveries are shown on it and mark nobody; the buyer for
-    jobs it never paid. A failed job stands on both sides, and is the seller's fault alone.
+    If the operator's agents took part in the job when it was made, it adds nothing to third-party figures. Only the
+    side at fault is marked: the seller for refunds, the buyer for jobs that it never paid. Unpaid deliveries are shown
+    on the seller, but mark neither side. A failed job is recorded on both sides, but is the seller's fault alone.
     """
     selling = role is Actor.SELLER
     rating = mark.seller_rating if selling else mark.buyer_rating
+    if mark.for_nothing:
+        return _part_for_nothing(mark, rating, selling=selling)
     return Tally(
         jobs_completed=int(mark.completed),
         jobs_failed=int(mark.failed),
@@ -182,25 +201,52 @@ def part_of(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
     )
 
 
-def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) -> tuple[str, Dealings]:
-    """The counterparty a job was done with, and what it adds to the dealings with it.
+def _part_for_nothing(mark: Mark, rating: int | None, *, selling: bool) -> Tally:
+    """Return the part of a job completed for nothing: negatives count, the rest is kept apart."""
+    against = _against(mark, rating)
+    return Tally(
+        jobs_disputed=int(mark.disputed),
+        refunds_due=int(mark.refund_due and selling),
+        refunds_made=int(mark.refund_made and selling),
+        timed=int(selling and mark.on_time is False),
+        unpaid_completed=1,
+        unpaid_disputed=int(mark.disputed),
+        rating_sum=rating or 0 if against else 0,
+        rating_count=int(against),
+        unpaid_reviews=int(rating is not None and not against),
+        unpaid_rating_sum=0 if against else rating or 0,
+    )
 
-    A counterparty is the wallet on the other side of the money, whoever holds it; without money, the agent.
+
+def _against(mark: Mark, rating: int | None) -> bool:
+    """Check for a bad rating of a job that was paid; a refund does not remove it."""
+    return rating is not None and rating < PRIOR_RATING and mark.gross_minor >= DUST_MINOR
+
+
+def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) -> tuple[str, Dealings]:
+    """Return the counterparty of a job, and what the job adds to the dealings with it.
+
+    A counterparty is the wallet on the other side of the payment, whichever agent uses it. Without a payment it is the
+    agent. A rating that counts against the side keeps the weight of the payment from before refunds.
     """
     selling = role is Actor.SELLER
     wallet, rating = (mark.payer, mark.seller_rating) if selling else (mark.payee, mark.buyer_rating)
+    against = _against(mark, rating)
+    rating = None if mark.for_nothing and not against else rating
     return wallet or other_id, Dealings(
         paid_minor=mark.paid_minor,
         third_party_minor=0 if first_party else mark.paid_minor,
         free_jobs=int(mark.completed and wallet is None),
         rating_sum=rating or 0,
         rating_count=int(rating is not None),
+        returned_minor=mark.gross_minor - mark.paid_minor if against else 0,
     )
 
 
 def standing(dealings: Dealings) -> Tally:
-    """What one counterparty, by all its dealings, adds to a side's figures: a head, and one weighted vote."""
-    weight = round(MICRO * weight_of(dealings.paid_minor)) if dealings.rating_count else 0
+    """Return what one counterparty adds to a side's figures: itself, and one weighted vote."""
+    weighed_minor = dealings.paid_minor + dealings.returned_minor
+    weight = round(MICRO * weight_of(weighed_minor)) if dealings.rating_count else 0
     return Tally(
         wallets=int(dealings.paid_minor >= DUST_MINOR),
         first_party_wallets=int(dealings.paid_minor - dealings.third_party_minor >= DUST_MINOR),
@@ -212,37 +258,51 @@ def standing(dealings: Dealings) -> Tally:
 
 
 def weight_of(paid_minor: int) -> float:
-    """How much one counterparty's vote weighs: 1 + log10(1 + net minor units / 10000); 1 where nothing was paid."""
+    """Return a vote's weight: 1 + log10(1 + net minor units / 10000), so 1 without a payment."""
     return 1 + log10(1 + max(0, paid_minor) / DUST_MINOR)
 
 
 def rating_avg(tally: Tally) -> float | None:
-    """(sum + 3.5 · 5) / (n + 5) over all ratings, 1 to 5, two decimals; None before the first."""
+    """Return (sum + 3.5 · 5) / (n + 5) over all ratings; None before the first one.
+
+    Ratings are 1 to 5. The result has two decimals.
+    """
     if not tally.rating_count:
         return None
     return round((tally.rating_sum + PRIOR_RATING * PRIOR_VOTES) / (tally.rating_count + PRIOR_VOTES), 2)
 
 
 def rating_weighted(tally: Tally) -> float | None:
-    """(Σ avg·w + 17.5) / (Σ w + 5): each counterparty is one vote, its ratings averaged, w its weight; two decimals."""
+    """Return (Σ avg·w + 17.5) / (Σ w + 5) over counterparties; None before the first rating.
+
+    Each counterparty has one vote, the average of its ratings, with the weight w. The result has two decimals.
+    """
     if not tally.rating_count:
         return None
     votes, weights = tally.vote_micro / MICRO, tally.weight_micro / MICRO
     return round((votes + PRIOR_RATING * PRIOR_VOTES) / (weights + PRIOR_VOTES), 2)
 
 
+def unpaid_rating(tally: Tally) -> float | None:
+    """Return the mean of the ratings that count apart, with two decimals; None without any."""
+    return round(tally.unpaid_rating_sum / tally.unpaid_reviews, 2) if tally.unpaid_reviews else None
+
+
 def on_time_rate(tally: Tally) -> float | None:
-    """Finished jobs of which no delivery was late, as a share from 0 to 1; four decimals, None before the first."""
+    """Return the share of finished jobs without a late delivery; None before the first one.
+
+    It is from 0 to 1, with four decimals.
+    """
     return share(tally.on_time, tally.timed)
 
 
 def score(seller: Tally, buyer: Tally) -> int:
-    """One number from 0 to 100 over both sides of an agent in one environment.
+    """Return the score of an agent in one environment over both sides, from 0 to 100.
 
-    40·(rating − 1)/4, a half of it without a rating (as seller before as buyer, weighted)
+    40·(rating − 1)/4, or 20 without a rating (weighted; as seller, otherwise as buyer)
     + 30·min(1, log10(1 + USDC)/6), of both sides' net volume
-    + 20·done/(done + bad), 0 before anything
-    + 10·on time, as seller; a buyer's 1 once a job is done.
+    + 20·done/(done + bad), or 0 before the first job
+    + 10·(on-time rate as seller), or 10 without one if a job is done.
     """
     rating = next((one for one in (rating_weighted(seller), rating_weighted(buyer)) if one is not None), None)
     usdc = max(0, seller.volume_minor + buyer.volume_minor) / MINOR_PER_USDC
@@ -258,29 +318,41 @@ def score(seller: Tally, buyer: Tally) -> int:
 
 
 def rank_value(tally: Tally) -> int:
-    """Third-party net volume (minor units) times distinct third-party wallets; at most 2^53 - 1, for JSON's sake."""
+    """Return third-party net volume (minor units) times distinct third-party wallets.
+
+    It is at most 2^53 - 1, which every JSON parser reads exactly.
+    """
     return min(MAX_INTEGER, max(0, tally.third_party_minor) * tally.third_party_wallets)
 
 
 def share(part: int, whole: int) -> float | None:
-    """part / whole with four decimals; None of nothing."""
+    """Return part / whole with four decimals; None if `whole` is 0."""
     return round(part / whole, 4) if whole else None
 
 
 def _bad(seller: Tally, buyer: Tally) -> int:
-    """What counts against the completed jobs: each job once, and each refund that is still owed.
+    """Count what is set against the completed jobs: each bad job once, and each refund due.
 
-    A job the seller cancelled is among its failed ones already.
+    A job that the seller cancelled is among its failed jobs.
     """
     return seller.jobs_failed + seller.refunds_due + buyer.jobs_cancelled + buyer.jobs_unpaid
 
 
+def _timely(facts: JobFacts, late: bool, for_nothing: bool) -> bool | None:
+    """Check whether a finished job was on time; None if so, but it was completed for nothing."""
+    on_time = _on_time(facts, late)
+    return None if on_time and for_nothing else on_time
+
+
 def _on_time(facts: JobFacts, late: bool) -> bool:
-    """A job the seller gave up or left lying was not delivered on time, whatever an earlier delivery of it was."""
+    """Check that no delivery was late and the seller did not fail the job."""
     return not late and facts.closed_as not in SELLER_FAILURES
 
 
 def _net(facts: JobFacts) -> int:
-    """What was paid and not sent back, never below 0. A refund first covers what was no payment at all."""
+    """Return what was paid and not sent back, never below 0.
+
+    A refund first covers money that paid for nothing.
+    """
     stray = facts.partial_minor + facts.orphaned_minor
     return max(0, facts.paid_minor - max(0, facts.refunded_minor - stray))

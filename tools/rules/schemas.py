@@ -1,7 +1,7 @@
-"""JSON Schemas from strangers: the gate they pass once, and the check of a document against one.
+"""JSON Schemas from clients: checks a schema once before it is stored, and documents against it.
 
-The gate admits the part of draft 2020-12 whose cost can be bounded; the check runs on jsonschema-rs, offline and with a linear-time
-regex engine.
+Only the part of draft 2020-12 whose cost can be bounded is accepted. Documents are checked by jsonschema-rs, offline
+and with a linear-time regex engine.
 """
 
 import re
@@ -26,11 +26,11 @@ KEPT_CHECKERS = 256
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = re.compile(r"#/\$defs/([A-Za-z0-9._-]{1,128})")
-_REGEX_BYTES = 2 << 20  # what a schema's compiled patterns share; their caches may take as much again
-_EXPLAIN_AT_MOST = 10_000  # subschemas compiled to explain one document, a pattern counted as several: about 50 ms
+_REGEX_BYTES = 2 << 20  # shared by a schema's compiled patterns; their caches may take as much again
+_EXPLAIN_AT_MOST = 10_000  # subschemas compiled to explain one document, a pattern counting as several: about 50 ms
 
 _REFUSED = {"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
-_REFUSED |= {"dependencies"}  # no keyword of 2020-12, but the engine obeys it
+_REFUSED |= {"dependencies"}  # not a keyword of 2020-12, but the engine obeys it
 _IN_PLACE = {"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas"}
 _BELOW = {
     "items", "prefixItems", "contains", "properties", "patternProperties", "additionalProperties", "propertyNames",
@@ -45,20 +45,19 @@ _ALONE = {
     "contains", "minProperties", "maxProperties", "dependentRequired", "patternProperties", "propertyNames", *_BOUNDS,
 }  # fmt: skip
 _COMPANIONS = {"contains": ("minContains", "maxContains")}
-_FROM_ALL = {
-    "additionalProperties",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-}  # judged by what other keywords left over
+# these depend on what other keywords left over
+_FROM_ALL = {"additionalProperties", "unevaluatedItems", "unevaluatedProperties"}
 _ANY = ["object", "array", "string", "number", "boolean", "null"]
+KEYWORDS = sorted({*_ALONE, *_FROM_ALL, "anyOf", "oneOf"})
 _TYPES = [*_ANY, "integer"]
 _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+KINDS = sorted({*_KINDS.values(), "null"})
 
 Schema: TypeAlias = "dict[str, Any] | bool"
 
 
 class SchemaRefused(ValueError):
-    """A schema the gate does not admit; `path` is a JSON Pointer into it."""
+    """A schema that is refused; `path` is a JSON Pointer into it."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)
@@ -68,18 +67,18 @@ class SchemaRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing wrong with a document: a JSON Pointer into it, and at most 300 characters."""
+    """One fault of a document: a JSON Pointer into it, and a message of at most 300 characters."""
 
     path: str
     message: str
 
 
 def admit(schema: Json) -> None:
-    """Raise SchemaRefused unless `schema` may be kept and any document be checked against it.
+    """Raise SchemaRefused unless `schema` may be stored and any document checked against it.
 
-    Admitted: `"type": "object"` on top; 64 KB, 4000 subschemas, with references followed 32 levels and 20 000 subschemas; 100 patterns
-    of 512 characters for a linear-time engine (no lookaround, no backreferences, no flags), read in 20 ms together; references to
-    `#/$defs/<name>`, never recursive; no $id, $anchor, $dynamicRef, $vocabulary; $schema absent or 2020-12.
+    Required: `"type": "object"` at the top; $schema absent or 2020-12. At most: 64 KB; 4000 subschemas; 32 levels and
+    20 000 subschemas with references expanded; 100 patterns of 512 characters, compiled in 20 ms together. Refused:
+    lookaround, backreferences, flags; $id, $anchor, $dynamicRef, $vocabulary; any $ref but `#/$defs/<name>`; recursion.
     """
     try:
         check_tree(schema)
@@ -103,28 +102,28 @@ def admit(schema: Json) -> None:
 
 @lru_cache(KEPT_CHECKERS)
 def compiled(schema_text: str) -> "Checker":
-    """The checker of an admitted schema, given as its canonical text; the last 256 are kept."""
+    """Return the checker of an accepted schema, given as its canonical text; cached."""
     return Checker(orjson.loads(schema_text))
 
 
 @lru_cache(KEPT_CHECKERS)
 def reading(schema_text: str) -> float:
-    """Microseconds the patterns of a schema take the engine to read, about."""
+    """Return roughly the microseconds that the engine needs to compile a schema's patterns."""
     return reading_of(orjson.loads(schema_text))
 
 
 def reading_of(schema: Json) -> float:
-    """The same of a schema that need not have been admitted."""
+    """Return the same for a parsed schema, which need not be accepted."""
     return sum(patterns.reading_weight(one) for _, node in _subschemas(schema) for one in patterns.patterns_in(node))
 
 
 def is_heavy(schema_text: str, instance_bytes: int) -> bool:
-    """Whether a check may hold the interpreter for more than about 20 ms: then it belongs in a process that can be stopped.
+    """Check whether a check may hold the interpreter's lock for more than about 20 ms.
 
-    So does one by patterns that take long to read: to say what is wrong they are read again for each level they stand below.
-    A check costs at most (values in the document) x (subschemas that can meet at one value); a value takes two bytes or more, and a
-    unit of that breadth 0.13 microseconds (measured). `violations` takes a few times as long. The engine does not give up the
-    interpreter's lock, so a thread does not help.
+    If so, it belongs in a process that can be stopped: the engine keeps the lock, so a thread does not help. Slow
+    patterns count too, because explaining a failure compiles them again for each level above them. A check costs at
+    most (values in the document) x (subschemas that can meet at one value). A value takes at least two bytes, a unit of
+    that breadth 0.13 microseconds (measured). `violations` takes a few times as long.
     """
     if instance_bytes > MAX_LIGHT_BYTES or reading(schema_text) > MAX_LIGHT_READING:
         return True
@@ -132,24 +131,24 @@ def is_heavy(schema_text: str, instance_bytes: int) -> bool:
 
 
 class Checker:
-    """An admitted schema, compiled; `is_valid(document)` is the verdict."""
+    """A compiled schema; `is_valid(document)` is the verdict."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._schema = schema
         self.is_valid: Callable[[Json], bool] = _compile(schema).is_valid
 
     def violations(self, instance: Json, limit: int = MAX_VIOLATIONS) -> list[Violation]:
-        """The first `limit` things wrong with the document; empty exactly when it is valid."""
+        """Return the first `limit` faults of the document; empty exactly if it is valid."""
         if self.is_valid(instance):
             return []
         return list(islice(_Explanation(self._schema).faults(self._schema, instance, ""), limit))
 
 
-# --- the gate ---------------------------------------------------------------------------------------------------------
+# --- checking a schema ------------------------------------------------------------------------------------------------
 
 
 def _subschemas(schema: object, pointer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The schema and every schema inside it with its JSON Pointer; booleans and values out of place are left out."""
+    """Yield the schema and every schema in it with its JSON Pointer, except for booleans."""
     if isinstance(schema, dict):
         yield pointer, schema
         for keyword, value in schema.items():
@@ -216,12 +215,12 @@ def _escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-# --- what a check can cost --------------------------------------------------------------------------------------------
+# --- the cost of a check ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """Subschemas with references expanded; levels; the weight of all that can meet at one value of a document."""
+    """Expanded subschemas, their levels, and the weight of all that can meet at one value."""
 
     size: int
     height: int
@@ -234,7 +233,7 @@ def _breadth(schema_text: str) -> float:
 
 
 def _measure_all(schema: dict[str, Any]) -> _Measure:
-    """Measures each definition after those it refers to; raises SchemaRefused for a circle."""
+    """Measure each definition after those it refers to; raises SchemaRefused for a cycle."""
     defs: dict[str, Schema] = schema.get("$defs") or {}
     edges = {name: [_target(node) for _, node in _subschemas(part) if "$ref" in node] for name, part in defs.items()}
     measures: dict[str, _Measure] = {}
@@ -248,9 +247,9 @@ def _measure_all(schema: dict[str, Any]) -> _Measure:
 
 
 def _measure(schema: Schema, defs: Mapping[str, _Measure]) -> _Measure:
-    """One schema, the definitions it refers to measured before.
+    """Measure one schema, given the measures of the definitions that it refers to.
 
-    The engine evaluates what stands beside an unevaluated* keyword twice, so nesting them doubles the cost each time.
+    The engine evaluates what is beside an unevaluated* keyword twice, so nesting them doubles the cost each time.
     """
     if not isinstance(schema, dict):
         return _Measure(1, 1, 1)
@@ -270,7 +269,7 @@ def _measure(schema: Schema, defs: Mapping[str, _Measure]) -> _Measure:
 
 
 def _weight_below(breadth: dict[str, list[float]], twice: int) -> float:
-    """What can meet at one member: one of the properties but every pattern, one place of an array but every `contains`."""
+    """Weigh what is at one member: one property and all patterns, or a place and all `contains`."""
     most = {keyword: max(found, default=0) for keyword, found in breadth.items()}.get
     in_object = max(most("properties", 0), most("additionalProperties", 0)) + sum(breadth.get("patternProperties", ()))
     in_array = max(most("prefixItems", 0), most("items", 0)) + twice * most("contains", 0) + most("unevaluatedItems", 0)
@@ -278,7 +277,7 @@ def _weight_below(breadth: dict[str, list[float]], twice: int) -> float:
 
 
 def _own_weight(schema: dict[str, Any]) -> float:
-    """The keywords that judge a value alone, in units of one subschema, each measured at its slowest (mostly with floats)."""
+    """Weigh the keywords that judge a value alone, in subschemas, each measured at its slowest."""
     weight = 1 + 8.0 * len(_BOUNDS & schema.keys()) + (45 if schema.get("uniqueItems") is True else 0)
     if "multipleOf" in schema:
         weight += 30 if isinstance(schema["multipleOf"], int) else 350
@@ -293,13 +292,13 @@ def _literal_weight(value: object) -> float:
     return 10 if isinstance(value, float) else 2 if isinstance(value, int) else 0
 
 
-# --- what is wrong with a document ------------------------------------------------------------------------------------
+# --- the faults of a document -----------------------------------------------------------------------------------------
 
 
 class _Explanation:
-    """Finds faults one after the other, following the schema only where the document fails it.
+    """A search for faults one by one, which follows the schema only where the document fails it.
 
-    The engine makes its own list whole before the first can be read: 260 000 wrong items cost 4 s and 400 MB.
+    The engine makes its whole list before the first fault can be read: 260 000 wrong items cost 4 s and 400 MB.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -308,7 +307,7 @@ class _Explanation:
         self._spent = 0.0
 
     def faults(self, schema: Schema, instance: Json, path: str) -> Iterator[Violation]:
-        """The faults of a value that fails `schema`; at least one."""
+        """Yield the faults of a value that fails `schema`; at least one."""
         if not isinstance(schema, dict):
             yield Violation(path, "Nothing is allowed here; leave it out.")
             return
@@ -344,7 +343,7 @@ class _Explanation:
                     yield _violation(path, keyword, schema, instance)
 
     def _beside(self, schema: dict[str, Any], instance: Json) -> list[Schema]:
-        """The schemas that must hold for the same value."""
+        """Return the schemas that must hold for the same value."""
         parts: list[Schema] = [*schema.get("allOf", ())]
         if "$ref" in schema:
             parts.append(self._defs[_target(schema)])
@@ -360,7 +359,7 @@ class _Explanation:
         return part is not False and (part is True or self._holds({"type": part.get("type", _ANY)}, instance))
 
     def _holds(self, part: Schema, instance: Json) -> bool:
-        """Whether the part holds alone; once too much has been compiled, said of every part that is new."""
+        """Check a value against this part alone; true for new parts if too much was compiled."""
         known = self._checks.get(id(part))
         if known is None:
             alone = {"allOf": [part], "$defs": self._reached(part)}
@@ -383,7 +382,7 @@ class _Explanation:
 
 
 def _members(schema: dict[str, Any], instance: Json, path: str) -> Iterator[tuple[Schema, Json, str]]:
-    """The members of a document, each with the schema it must satisfy by its name or place."""
+    """Yield the members of a document, each with its schema by name or index, and its path."""
     if isinstance(instance, dict):
         named = schema.get("properties", {})
         other = True if "patternProperties" in schema else schema.get("additionalProperties", True)

@@ -1,4 +1,4 @@
-"""Scopes: what an API key may do. `*` is everything; an operation names those of which a key needs one."""
+"""Scopes: what an API key may do. `*` is everything; an operation names scopes of which a key needs one."""
 
 from collections.abc import Collection
 from typing import Literal, get_args
@@ -9,10 +9,10 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 
 
 def opens(own: Collection[str], needed: Collection[str]) -> bool:
-    """Whether a key with these scopes may do what needs one of `needed`; what needs none is open to every key."""
+    """Check whether a key with scopes `own` has one of `needed`; true if none is needed."""
     return not needed or EVERYTHING in own or not set(own).isdisjoint(needed)
 
 
 def beyond(own: Collection[str], wanted: Collection[str]) -> list[str]:
-    """The wanted scopes a key does not have itself."""
+    """Return the wanted scopes that a key does not have."""
     return [] if EVERYTHING in own else sorted(set(wanted) - set(own))

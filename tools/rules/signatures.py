@@ -1,4 +1,4 @@
-"""RFC 9421 and RFC 9530: what the signature of a request claims, the bytes it was made over, and whether the body is the one meant."""
+"""HTTP message signatures (RFC 9421) and Content-Digest (RFC 9530): parsing, signature bases and checks."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,17 +11,17 @@ import http_sf
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-WINDOW_SECONDS = 300  # that `created` may be away from our clock
+WINDOW_SECONDS = 300  # by which `created` may differ from our clock
 LONGEST_FIELD = 4096
 MOST_COMPONENTS = 32
 LONGEST_NONCE = 255
 LONGEST_SHOWN = 8_000
 T = TypeVar("T")
 INPUT, SIGNATURE, DIGEST = b"signature-input", b"signature", b"content-digest"
-READ = frozenset({INPUT, SIGNATURE, DIGEST})  # the headers that make a request worth keeping as it came
+READ = frozenset({INPUT, SIGNATURE, DIGEST})  # a request with one of these headers is kept as received
 DERIVED = frozenset(
     {"@method", "@target-uri", "@authority", "@scheme", "@path", "@query", "@request-target"}
-)  # RFC 9421, 2.2; a request's, without parameters
+)  # RFC 9421, 2.2: those of a request, without parameters
 PARAMETERS = frozenset({"created", "expires", "nonce", "alg", "keyid", "tag"})
 FIELD_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
 HASHES = {"sha-256": sha256, "sha-512": sha512}
@@ -30,7 +30,10 @@ DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class BadSignature(ValueError):
-    """A signature that cannot stand. `reason` is for programs; `message` says nothing of whom the key belongs to."""
+    """A signature that is refused; `reason` is for programs.
+
+    `message` reveals nothing about the owner of the key.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +42,7 @@ class BadSignature(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it came over the wire: raw, for a signature covers bytes. Header names are in lower case."""
+    """A raw request, because a signature covers bytes; header names are in lower case."""
 
     method: str
     path: bytes
@@ -53,21 +56,21 @@ class HttpRequest:
 
     @property
     def repeatable(self) -> bool:
-        """Whether the method itself says that nothing is done by it (RFC 9110, 9.2.1)."""
+        """Return whether the method is safe by definition (RFC 9110, 9.2.1)."""
         return self.method in ("GET", "HEAD")
 
     def header(self, name: bytes) -> bytes | None:
-        """All values of a header as one (RFC 9421, 2.1); None where it was not sent."""
+        """Return all values of a header as one (RFC 9421, 2.1); None if it was not sent."""
         values = [value.strip() for one, value in self.headers if one == name]
         return b", ".join(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a signature says of itself, once its form holds."""
+    """The claims of a well-formed signature, which is not verified yet."""
 
     covered: tuple[str, ...]
-    parameters: str  # the last line of the base: as it came, in the one spelling of RFC 9421, 2.3
+    parameters: str  # the last line of the base: as received, in the one serialisation of RFC 9421, 2.3
     keyid: str
     created: int
     expires: int | None
@@ -76,13 +79,16 @@ class Claim:
 
     @property
     def use(self) -> str:
-        """What may come once: the nonce, else the signature itself. Never the environment, which it may not cover."""
+        """Return a hash of what may be used only once: the nonce, otherwise the signature.
+
+        The environment is left out, because the signature may not cover it.
+        """
         told = b"nonce:" + self.nonce.encode() if self.nonce is not None else b"signature:" + self.signature
         return sha256(told).hexdigest()
 
 
 def read_claim(request: HttpRequest) -> Claim:
-    """The one signature of a request; BadSignature where its form does not hold."""
+    """Parse the only signature of a request; raises BadSignature if it is malformed."""
     (label, made), (named, signature) = _only_member(request, INPUT), _only_member(request, SIGNATURE)
     if label != named:
         raise BadSignature("malformed", "Signature and Signature-Input carry different labels")
@@ -108,7 +114,10 @@ def read_claim(request: HttpRequest) -> Claim:
 
 
 def check_cover(claim: Claim, request: HttpRequest) -> None:
-    """BadSignature where a signature leaves open what was asked, covers what did not come, or names another body's digest."""
+    """Raise BadSignature if a signature does not cover the request as it must.
+
+    It must not leave open what is requested, cover a header that was not sent, or name the digest of another body.
+    """
     covered = set(claim.covered)
     target = {"@authority", "@path", *(["@query"] if request.query else [])}
     if "@method" not in covered or not ("@target-uri" in covered or target <= covered):
@@ -126,23 +135,26 @@ def check_cover(claim: Claim, request: HttpRequest) -> None:
 
 
 def bases(claim: Claim, request: HttpRequest, urls: Iterable[str]) -> list[bytes]:
-    """The signature bases a signer may have meant: one for each address this market is published under, the main one first.
+    """Return the bases that a signer may have signed, one for each address of this market.
 
-    An empty query ("/x?") does not reach us apart from none, so either spelling stands.
+    The main address comes first. An empty query ("/x?") cannot be told from no query here, so both forms are returned.
     """
     marks = [b"?" + request.query] if request.query else [b"", b"?"]
     return list(dict.fromkeys(_base(claim, request, url, mark, hide=False) for url in urls for mark in marks))
 
 
 def shown_base(claim: Claim, request: HttpRequest, url: str) -> str:
-    """The base as the caller may see it: without credentials, and no longer than can be read."""
+    """Return the base to show to the caller: without credentials, at most LONGEST_SHOWN long."""
     mark = b"?" + request.query if request.query else b""
     text = _base(claim, request, url, mark, hide=True).decode("latin-1")
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
 def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the key signed the message; libsodium refuses keys of small order and second spellings of a signature."""
+    """Check whether the key signed the message.
+
+    libsodium refuses keys of small order and other encodings of a signature.
+    """
     try:
         VerifyKey(public).verify(message, signature)
     except (BadSignatureError, ValueError):
@@ -151,7 +163,7 @@ def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def check_time(claim: Claim, now_seconds: float) -> None:
-    """BadSignature for a signature made too long ago or ahead, or past its own end."""
+    """Raise BadSignature if a signature was made too long ago or ahead, or has expired."""
     now = int(now_seconds)
     if abs(now - claim.created) > WINDOW_SECONDS:
         raise BadSignature(
@@ -162,7 +174,10 @@ def check_time(claim: Claim, now_seconds: float) -> None:
 
 
 def digest_fault(request: HttpRequest, needed: bool = False) -> str | None:
-    """What is wrong with Content-Digest, over the bytes as they came. `needed`: it must name a hash that is known here."""
+    """Return what is wrong with Content-Digest over the raw body, or None.
+
+    `needed` means that it must be present and name a known hash.
+    """
     given = request.header(DIGEST)
     if given is None:
         return "there is no Content-Digest" if needed else None

@@ -1,4 +1,4 @@
-"""Signed documents, checked with nothing but themselves: receipts and attestations, by the did:key inside their signature."""
+"""Offline checks of documents: receipts and attestations by their signature, outputs by their commitment."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -7,16 +7,17 @@ from typing import Any
 
 from tools.rules.canonical import NotCanonical, canonical
 from tools.rules.keys import BadKey, jwk_of, public_key_from, verify_ed25519
+from tools.rules.sealing import is_revealed, reveal_fault
 
-KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # the field, and the object that stands in it
+KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # field: the `object` of the document in it
 Json = Any  # a JSON value
 UNTRUSTED = "signed by another key than the one you trust"
-Retired = Mapping[str, str]  # the did:key of each key that was replaced, and when
+Retired = Mapping[str, str]  # did:key of each key that was replaced: when
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One signed document: what it is, who signed it (None: nobody can tell), and what is wrong with it (None: nothing)."""
+    """One checked document: its kind, its signer (None: unknown), and its fault (None: valid)."""
 
     kind: str
     about: str
@@ -27,21 +28,26 @@ class Checked:
 def all_checked(
     value: Json, now: datetime, trusted: str | None = None, retired: Retired | None = None
 ) -> Iterator[Checked]:
-    """Every signed document in a JSON value, however deep, in its order; and each export that is not whole.
+    """Yield a check of every signed document and revealed output in a JSON value, in order.
 
-    What one of the `retired` keys signed holds no more.
+    An incomplete export is reported too. A signature by one of the `retired` keys is invalid. A receipt must name a
+    commitment of its job, if the job is beside it.
 
-    Of an export only those the market put there: what others wrote into a job or a message may look like one.
+    In an export only the market's own documents are checked, because what others wrote into a job or a message may look
+    like one.
     """
-    waiting = [value]
+    committed, waiting = _commitments(value), [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict) and one.get("object") == "export":
-            yield from (_held(one, retired or {}) for one in _of_export(one, now, trusted))
+            inside = _commitments(_data(one, "jobs"))
+            yield from (_held(one, retired or {}) for one in _of_export(one, now, trusted, inside))
         elif isinstance(one, dict):
             signed = "signature" in one and any(kind in one for kind in KINDS)
             if signed:
-                yield _held(checked(one, now, trusted), retired or {})
+                yield _held(_beside(checked(one, now, trusted), one, committed), retired or {})
+            elif is_revealed(one):
+                yield revealed(one)
             known = {*KINDS, "signature"} if signed else ()
             waiting += _backwards(item for name, item in one.items() if name not in known)
         elif isinstance(one, list):
@@ -49,7 +55,7 @@ def all_checked(
 
 
 def _held(one: Checked, retired: Retired) -> Checked:
-    """With what is wrong with it because its key was replaced, unless it was wrong before."""
+    """Add the fault that the key was replaced, unless the document has another fault."""
     if one.did is None or one.did not in retired or one.fault not in (None, UNTRUSTED):
         return one
     return replace(one, fault=f"signed by a key that was replaced at {retired[one.did]}")
@@ -59,14 +65,60 @@ def _backwards(items: Iterable[Json]) -> list[Json]:
     return [item for item in items if isinstance(item, (dict, list))][::-1]
 
 
-def _of_export(export: dict[str, Json], now: datetime, trusted: str | None) -> Iterator[Checked]:
-    """The attestation, and the receipt of each job; one that was taken out or spoiled has something wrong with it."""
+def revealed(record: dict[str, Json]) -> Checked:
+    """Check a revealed output against the commitment that was shown while it was sealed."""
+    kind = str(record["object"])
+    return Checked(kind, str(record.get("job_id" if kind == "delivery" else "id"))[:64], None, reveal_fault(record))
+
+
+Commitments = Mapping[str, set[str]]
+
+
+def _commitments(value: Json) -> Commitments:
+    """Collect the commitments of each job whose output is revealed here."""
+    found: dict[str, set[str]] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict) and is_revealed(one):
+            job = str(one.get("job_id", one.get("id")))
+            earlier = one["deliveries"] if isinstance(one.get("deliveries"), list) else []
+            made = [ref.get("output_commitment") for ref in (one, *earlier) if isinstance(ref, dict)]
+            found.setdefault(job, set()).update(map(str, made))
+        elif isinstance(one, dict | list):
+            waiting += _backwards(one.values() if isinstance(one, dict) else one)
+    return found
+
+
+def _beside(one: Checked, document: dict[str, Json], committed: Commitments) -> Checked:
+    """Compare a receipt with the job beside it: its commitment must be one of the job's."""
+    body = document.get("receipt")
+    job = body.get("job") if isinstance(body, dict) else None
+    said = job.get("output_commitment") if isinstance(job, dict) else None
+    if one.fault is not None or said is None or said in committed.get(one.about, {said}):
+        return one
+    return replace(one, fault="its output_commitment is none of the job's beside it")
+
+
+def _of_export(
+    export: dict[str, Json], now: datetime, trusted: str | None, committed: Commitments
+) -> Iterator[Checked]:
+    """Yield checks of an export's attestation, and of each job's receipt and revealed outputs.
+
+    A damaged document is reported as a fault.
+    """
     if not isinstance(export.get("finished_at"), str):
         yield Checked("export", str(export.get("agent_id"))[:64], None, "finished_at is missing: it is not whole")
     yield checked(_as_signed("attestation", _data(export, "attestation")), now, trusted)
     jobs = _data(export, "jobs")
     for job in jobs if isinstance(jobs, list) else ():
-        yield checked(_as_signed("receipt", job.get("receipt") if isinstance(job, dict) else None), now, trusted)
+        held = job if isinstance(job, dict) else {}
+        signed = _as_signed("receipt", held.get("receipt"))
+        yield _beside(checked(signed, now, trusted), signed, committed)
+        made = held.get("deliveries")
+        for record in (held.get("job"), *(made if isinstance(made, list) else ())):
+            if isinstance(record, dict) and is_revealed(record):
+                yield revealed(record)
 
 
 def _data(export: dict[str, Json], section: str) -> Json:
@@ -80,7 +132,10 @@ def _as_signed(kind: str, document: Json) -> dict[str, Json]:
 
 
 def checked(document: dict[str, Json], now: datetime, trusted: str | None = None) -> Checked:
-    """A signed document held against its own signature; with `trusted`, only that did:key may have signed it."""
+    """Check a signed document against its own signature.
+
+    With `trusted`, only that did:key may have signed it.
+    """
     kind, *more = [one for one in KINDS if one in document]
     body, signature = document[kind], document["signature"]
     if more:
@@ -95,7 +150,10 @@ def checked(document: dict[str, Json], now: datetime, trusted: str | None = None
 
 
 def _signature_fault(body: Json, signature: dict[str, Json]) -> str | None:
-    """RFC 8032 over RFC 8785, the key being the one the signature names as did:key and as RFC 7638 thumbprint."""
+    """Return what is wrong with a signature (RFC 8032) over canonical JSON (RFC 8785), or None.
+
+    The signature names its key as did:key and as RFC 7638 thumbprint.
+    """
     did, kid, sig = (signature.get(name) for name in ("did", "kid", "sig"))
     if not isinstance(did, str) or not isinstance(kid, str) or not isinstance(sig, str):
         return "the signature lacks did, kid or sig"
@@ -130,7 +188,7 @@ def _time(text: Json) -> datetime | None:
 
 
 def _about(body: dict[str, Json]) -> str:
-    """The job or the agent it is about."""
+    """Return the id of the job or the agent that a document is about."""
     for name in ("job", "agent"):
         if isinstance(body.get(name), dict):
             return str(body[name].get("id"))[:64]

@@ -1,4 +1,4 @@
-"""How else an agent's id, key and did may be written; and the ordinary words that are nobody's name in a text."""
+"""Other forms of an agent's id, key and did; and the ordinary words that identify no agent in a text."""
 
 from base64 import b64encode
 
@@ -6,12 +6,12 @@ from tools.rules.keys import did_of
 
 
 def marks_of_id(agent_id: str) -> set[str]:
-    """An id, also without its prefix, in hex and in base64."""
+    """Return the forms of an id: also without its prefix, in hex and in base64."""
     return {agent_id, agent_id.partition("_")[2], *_encoded(agent_id.encode())}
 
 
 def marks_of_key(public_key: str) -> set[str]:
-    """A public key (hex), also in base64 as a JWK has it, and its did with and without the method."""
+    """Return the forms of a public key (hex, base64 as in a JWK) and of its did."""
     did = did_of(bytes.fromhex(public_key))
     return {public_key, did, did.rsplit(":", 1)[-1], *_base64(bytes.fromhex(public_key)), *_encoded(did.encode())}
 
@@ -21,7 +21,11 @@ def _encoded(data: bytes) -> set[str]:
 
 
 def _base64(data: bytes) -> set[str]:
-    """In both alphabets: alone, and wherever in a longer text it begins the letters that nothing around it changes."""
+    """Return the forms of data in both base64 alphabets.
+
+    Besides data alone, these are its parts inside a longer text: for each offset the letters that its neighbours cannot
+    change.
+    """
     texts = {b64encode(data).decode().rstrip("=")}
     for before, first in ((0, 0), (1, 2), (2, 3)):
         texts.add(b64encode(bytes(before) + data).decode()[first : (before + len(data)) * 8 // 6])

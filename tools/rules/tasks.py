@@ -1,4 +1,4 @@
-"""A job as the task of whoever ordered it, in the words of MCP: derived from the lifecycle, stored nowhere."""
+"""A job as an MCP task of its buyer: derived from the lifecycle, stored nowhere."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +12,7 @@ CANCELLED_BY_BUYER = frozenset(
 
 
 class TaskStatus(StrEnum):
-    """Of the five MCP knows, `failed` is left out: it is for faults of the protocol, and a job has none."""
+    """The task statuses of MCP, without `failed`: that is for protocol faults, which jobs lack."""
 
     WORKING = "working"
     INPUT_REQUIRED = "input_required"
@@ -21,7 +21,10 @@ class TaskStatus(StrEnum):
 
 
 def task_status(facts: JobFacts, now: datetime) -> TaskStatus:
-    """The status at `now`. A task ends once: an output its buyer has read completes it, whatever becomes of the job then."""
+    """Return the task status at `now`.
+
+    A task ends once: an output that its buyer can read completes it, whatever happens to the job after that.
+    """
     seen = clocked(facts, now)
     if has_output(seen):
         return TaskStatus.COMPLETED
@@ -34,5 +37,5 @@ def task_status(facts: JobFacts, now: datetime) -> TaskStatus:
 
 
 def has_output(facts: JobFacts) -> bool:
-    """A delivery exists, also an earlier one under revision, and its buyer can read it."""
+    """Check whether the buyer can read a delivery, also an earlier one under revision."""
     return facts.delivered and not facts.is_sealed

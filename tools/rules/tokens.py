@@ -1,4 +1,4 @@
-"""Access tokens: who has logged in, as what and until when, in a text that only this market can have written."""
+"""Access tokens: signed claims (agent, environment, scopes, expiry) encoded as text."""
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,33 +15,37 @@ LONGEST = 1024  # characters
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token says. It holds only while the agent, its epoch and its key do too."""
+    """The claims of an access token.
+
+    It is valid only while the agent, its epoch and its key are.
+    """
 
     agent_id: str
     env: str
     scopes: tuple[str, ...]
-    key_id: str | None  # the API key that was its secret; None: the agent's own key signed for it
+    key_id: str | None  # the API key used to log in; None: the agent's own key signed
     epoch: int
     expires_at: int  # Unix seconds
 
 
 @lru_cache(maxsize=8)
 def token_key(pepper: bytes) -> bytes:
-    """The signing key of access tokens, derived from the pepper."""
+    """Return the signing key of access tokens, derived from the pepper."""
     return hmac.digest(pepper, b"emporion:access-token", sha256)
 
 
 def write_token(key: bytes, token: Token) -> str:
-    """`oat_`, the fields, a dot and an HMAC-SHA256 over all before it."""
+    """Write a token: `oat_`, the claims, a dot and an HMAC-SHA256 over all before it."""
     told = [token.agent_id, token.env, token.scopes, token.key_id, token.epoch, token.expires_at]
     signed = PREFIX + _base64url(orjson.dumps(told))
     return f"{signed}.{_tag(key, signed)}"
 
 
 def read_token(key: bytes, text: str) -> Token | None:
-    """The token as it was written; None for every other text. Whether it still holds is not judged here.
+    """Return the claims of a token, or None for any other text.
 
-    The tag is compared as text: another spelling of the same bytes is another text.
+    Whether the token is still valid is not checked here. The tag is compared as text, so another encoding of the same
+    bytes is refused.
     """
     if not text.startswith(PREFIX) or len(text) > LONGEST or not text.isascii():
         return None

@@ -1,13 +1,14 @@
-"""Which operations a few words mean: a name tells more than a text, and a word few operations use more than one many use."""
+"""Search for operations by words: hits in names count more than in texts, rare words more than common ones."""
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tools.rules.words import index_terms, query_terms
 
-LEAST_PREFIX = 4  # characters; shorter beginnings mean too much
-MEANS = {  # other words for those the operations' names are made of
+LEAST_PREFIX = 4  # characters; shorter beginnings match too much
+MEANS = {  # synonyms of the words in operation names
     "create": ("add", "make", "new", "register", "publish", "open", "subscribe"),
     "delete": ("remove", "drop", "erase"),
     "get": ("read", "show", "fetch", "see"),
@@ -23,7 +24,7 @@ OTHERWISE = {word: name for name, words in MEANS.items() for word in words}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an operation says of itself, as terms, the most telling place first, with what a hit there is worth."""
+    """The terms of an operation by place, the most telling first, with the worth of a hit."""
 
     name: str
     places: tuple[tuple[int, frozenset[str]], ...]
@@ -34,8 +35,18 @@ def told(name: str, toolset: str, summary: str, description: str) -> Told:
     return Told(name, tuple((worth, frozenset(index_terms(text, "", (), ""))) for worth, text in texts))
 
 
+def nearest(name: str, names: Collection[str]) -> str | None:
+    """Return the name most like an unknown one, or one with all its words, or None."""
+    name = name[:64]
+    alike, words = difflib.get_close_matches(name, names, n=1), {*name.split("_")}
+    return alike[0] if alike else next((one for one in names if words <= {*one.split("_")}), None)
+
+
 def found(asked: str, tools: Iterable[Told]) -> list[str]:
-    """The names of those that any of the words hits, the best first; equals keep their order."""
+    """Return the names of operations that match any word, the best first.
+
+    Equal ones keep their order.
+    """
     tools = list(tools)
     scores = {tool.name: Fraction() for tool in tools}
     for term in query_terms(asked):
@@ -47,7 +58,7 @@ def found(asked: str, tools: Iterable[Told]) -> list[str]:
 
 
 def _worth(term: str, tool: Told) -> int:
-    """A hit counts double where it is the whole word, once where one begins with the other."""
+    """Return the worth of a term: double for a whole word, single if one begins with the other."""
     worth = 0
     for weight, words in tool.places:
         if term in words:

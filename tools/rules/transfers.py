@@ -1,4 +1,4 @@
-"""Payment proof: judges what a chain node answered about one transaction. Pure; an answer is hostile until checked."""
+"""Payment proof: judges a node's answers about one transaction. Pure; an answer is untrusted until checked."""
 
 import re
 from collections import Counter
@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-# A thousand million USDC, the highest price of the market: a larger amount is a lie, and 64-bit columns never overflow.
+# A thousand million USDC, above every price of the market. A larger amount is false, and 64-bit columns never overflow.
 MAX_AMOUNT_MINOR = 10**15
 MAX_BLOCK_NUMBER = 2**53 - 1  # the largest integer every JSON reader keeps
+CLOCK_SLACK_SECONDS = 2  # a block is built for up to this long, and its time is when that began
 MAX_BLOCK_TIME = 253_402_300_799  # the last second of the year 9999, the end of datetime
 
 # ERC-20's event: the keccak-256 of "Transfer(address,address,uint256)"
@@ -21,19 +22,19 @@ _GIVEN_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 
 
 class ChainDown(Exception):
-    """No usable answer came from the chain node. Nothing is known; the same question may succeed later."""
+    """No usable answer came from the chain node; the same question may succeed later."""
 
 
 class Nonsense(ValueError):
-    """The chain node answered something no honest node can answer."""
+    """An answer of the chain node that no honest node can give."""
 
 
 class BadHash(ValueError):
-    """The text is not a transaction hash."""
+    """Text that is not a transaction hash."""
 
 
 class Kind(StrEnum):
-    """What is known of a transaction. NOT_FOUND and PENDING may change by waiting, PAID and INVALID do not."""
+    """The state of a transaction: NOT_FOUND and PENDING may change, PAID and INVALID do not."""
 
     PAID = "paid"
     NOT_FOUND = "not_found"
@@ -42,7 +43,7 @@ class Kind(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a mined transaction is no payment; the contract's `details.reason` of payment_invalid."""
+    """Why a mined transaction is not a payment; `details.reason` of payment_invalid."""
 
     REVERTED = "reverted"
     WRONG_ASSET = "wrong_asset"
@@ -53,14 +54,23 @@ class Reason(StrEnum):
     SELF_PAYMENT = "self_payment"
 
 
+class Began(NamedTuple):
+    """The start of an obligation, in the terms of the chain: see Terms."""
+
+    not_before: int
+    after_block: int | None
+    newest_time: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a transaction must show.
+    """The conditions that a transaction must meet.
 
-    `payers`, `payees`: every wallet of either party that is accepted (frozen on the job, bound now), 0x + 40 hex.
-    `after_block`: the chain head known when the obligation arose; the transaction must stand in a later block.
-    `not_before`: unix seconds, whole; judges the block's time where no such head was known (`after_block` None).
-    `confirmations`: how many blocks, its own included, must stand.
+    `payers`, `payees`: every accepted wallet of either party (frozen on the job, bound now), 0x + 40 hex.
+    `after_block`: the chain head known when the obligation arose; the transaction must be in a later block.
+    `not_before`: whole unix seconds; the earliest time of the block if no such head was known (`after_block` None).
+    `newest_time`: unix seconds; the chain's time known when the obligation arose. An older block is too old.
+    `confirmations`: the number of blocks needed, the transaction's own included.
     """
 
     asset: str
@@ -69,6 +79,7 @@ class Terms:
     not_before: int
     after_block: int | None
     confirmations: int
+    newest_time: int | None = None
 
     def __post_init__(self) -> None:
         if not self.payers or not self.payees:
@@ -77,7 +88,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Three answers of a node, as they came: the receipt, the head's number, the block of the receipt's number."""
+    """Three raw answers of a node: the receipt, the head's number, the receipt's block."""
 
     receipt: object
     head: object
@@ -86,10 +97,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement. `amount_minor` is net, in USDC minor units, above 0 when PAID; a price is the caller's to compare.
+    """The verdict. When PAID, `amount_minor` is net, above 0, in USDC minor units.
 
-    `payer`, `payee` (lower case) are set when PAID; the block's fields as soon as its place in the chain is known
-    (`block_time`: unix seconds); `confirmations` counts the transaction's own block, of `required`.
+    The caller compares the price. `payer`, `payee` (lower case) are set when PAID, the block's fields as soon as its
+    place is known (`block_time`: unix seconds). `confirmations`, of `required`, includes the transaction's own block.
     """
 
     kind: Kind
@@ -102,11 +113,11 @@ class Verdict:
     block_hash: str | None = None
     block_time: int | None = None
     confirmations: int = 0
-    strangers: tuple[str, ...] = ()  # of a wrong sender or recipient: the wallets seen in its place, 8 at most
+    strangers: tuple[str, ...] = ()  # for a wrong sender or recipient: the wallets found instead, at most 8
 
 
 def normalise_hash(text: str) -> str:
-    """The one spelling of a transaction hash: 0x and 64 lower-case hex digits; the 0x may be left out. BadHash else."""
+    """Normalise a transaction hash to 0x and 64 lower-case hex digits; raises BadHash."""
     given = _GIVEN_HASH.fullmatch(text) if isinstance(text, str) else None
     if given is None:
         raise BadHash("a transaction hash is 64 hex digits, with or without 0x in front")
@@ -114,7 +125,7 @@ def normalise_hash(text: str) -> str:
 
 
 def quantity(value: object, name: str, most: int) -> int:
-    """The number a JSON-RPC quantity writes: 0x, no leading zero, at most `most`. Nonsense otherwise."""
+    """Parse a JSON-RPC quantity: 0x, no leading zero, at most `most`; raises Nonsense."""
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
         raise Nonsense(f"{name} is not a quantity")
     number = int(value, 16)
@@ -124,7 +135,7 @@ def quantity(value: object, name: str, most: int) -> int:
 
 
 def mined_in(receipt: object) -> int | None:
-    """The number of the block a raw receipt says it is in; None without a receipt or a block yet. Raises Nonsense."""
+    """Return the block number in a raw receipt; None if there is none yet. Raises Nonsense."""
     if receipt is None:
         return None
     fields = _fields(receipt, "receipt")
@@ -133,12 +144,20 @@ def mined_in(receipt: object) -> int | None:
     return quantity(fields["blockNumber"], "receipt.blockNumber", MAX_BLOCK_NUMBER)
 
 
-def judge(transaction: str, seen: Seen, terms: Terms) -> Verdict:
-    """What `seen` proves about `transaction` (as `normalise_hash` writes it) under `terms`.
+def block_time_in(block: object) -> int | None:
+    """Read the time of a raw block, in unix seconds; None if it is missing or impossible."""
+    try:
+        return quantity(_field(_fields(block, "block"), "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
+    except Nonsense:
+        return None
 
-    A transfer is judged by its log in the asset's contract, never by who sent the transaction: smart wallets, bundlers
-    and relayers send other people's transfers. What is wrong for good is said before what waiting may cure.
-    Raises Nonsense, and nothing else, for answers that are malformed or contradict each other.
+
+def judge(transaction: str, seen: Seen, terms: Terms) -> Verdict:
+    """Judge what `seen` proves about `transaction` (from `normalise_hash`) under `terms`.
+
+    A transfer is judged by its log in the asset's contract, never by the sender of the transaction, because smart
+    wallets, bundlers and relayers send other people's transfers. Final faults are reported before those that waiting
+    may cure. Raises Nonsense, and nothing else, for answers that are malformed or contradict each other.
     """
     parties = _parties(terms)
     unknown = Verdict(Kind.NOT_FOUND, terms.confirmations)
@@ -191,7 +210,7 @@ class _Place(NamedTuple):
 
 
 def _parties(terms: Terms) -> _Parties:
-    """A wallet both sides call theirs proves nothing on either side."""
+    """Split the wallets: one that both sides claim proves nothing on either side."""
     payers = frozenset(address.lower() for address in terms.payers)
     payees = frozenset(address.lower() for address in terms.payees)
     shared = payers & payees
@@ -227,11 +246,12 @@ def _fault(transfers: list[_Transfer], parties: _Parties) -> Reason | None:
         return None
     if any(move.payer in payers | shared and move.payee in payees | shared for move in transfers):
         return Reason.SELF_PAYMENT
-    return Reason.WRONG_SENDER if received else Reason.WRONG_RECIPIENT
+    sent, came = any(move.payer in payers for move in transfers), any(move.payee in payees for move in transfers)
+    return Reason.WRONG_SENDER if came and (received or not sent) else Reason.WRONG_RECIPIENT
 
 
 def _strangers(transfers: list[_Transfer], parties: _Parties, fault: Reason) -> tuple[str, ...]:
-    """Who sent what the payee got, or who got what the payer sent; where it sent nothing, who got anything."""
+    """Return the wallets found in place of the expected one, at most 8."""
     if fault is Reason.WRONG_SENDER:
         found = [move.payer for move in transfers if move.payee in parties.payees]
     elif fault is Reason.WRONG_RECIPIENT:
@@ -242,20 +262,24 @@ def _strangers(transfers: list[_Transfer], parties: _Parties, fault: Reason) -> 
 
 
 def _too_old(placed: Verdict, terms: Terms) -> bool:
-    """The block number decides where a head was known: chain clocks run ahead and behind, numbers do not."""
     assert placed.block_number is not None
     assert placed.block_time is not None
-    if terms.after_block is not None:
-        return placed.block_number <= terms.after_block
-    return placed.block_time < terms.not_before
+    return is_too_old(placed.block_number, placed.block_time, terms)
+
+
+def is_too_old(block_number: int, block_time: int, began: Began | Terms) -> bool:
+    """Check whether a block is too old, by the chain's own time, as a host's clock may be wrong."""
+    if began.newest_time is not None and block_time < began.newest_time - CLOCK_SLACK_SECONDS:
+        return True
+    return block_number <= began.after_block if began.after_block is not None else block_time < began.not_before
 
 
 def _net(transfers: list[_Transfer], parties: _Parties) -> tuple[int, str, str]:
-    """(amount, payer, payee) of the pair that moved most, less what came back within the same transaction.
+    """Return (amount, payer, payee) of the pair that moved most, net of what came back.
 
-    Coming back is: payee to payer anywhere, and anyone to payer after the first payment (before it, an inflow is the
-    payer's own funding, such as a swap). No more counts than the payees kept of all they got: a flash loan or a round
-    trip through others nets to 0. The wallets of one side count together, so the way back may not hide in another one.
+    Money comes back from a payee to a payer anywhere, and from anyone to a payer after the first payment (earlier
+    inflows are the payer's own funding, such as a swap). At most what the payees kept counts, so a flash loan or a
+    round trip nets to 0. The wallets of one side count together, so money cannot come back to another one unseen.
     """
     payers, payees, _ = parties
     paid = [move for move in transfers if move.payer in payers and move.payee in payees]
@@ -305,7 +329,7 @@ def _check_place(log: dict[str, object], transaction: str, number: int, block_ha
 
 
 def _transfer(log: dict[str, object], index: int, asset: str) -> _Transfer | None:
-    """The asset's transfer this log records; None for other contracts' logs and for other events."""
+    """Return the asset's transfer in this log; None for other contracts and other events."""
     address = _match(_ADDRESS, _field(log, "address"), "log.address")
     topics = [_word(topic, "log.topics") for topic in _items(_field(log, "topics"), "log.topics")]
     data = _match(_BYTES, _field(log, "data"), "log.data")
@@ -324,7 +348,7 @@ def _address_in(word: str) -> str:
 
 
 def _place(answer: object, number: int) -> _Place | None:
-    """Where the chain has the block now; None when the node does not have it, or not sealed."""
+    """Return the block that the chain has now; None if the node does not have it sealed."""
     if answer is None:
         return None
     fields = _fields(answer, "block")

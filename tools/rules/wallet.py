@@ -1,4 +1,4 @@
-"""Wallet proofs: addresses (EIP-55), the strings a wallet signs, who signed them (EIP-191), and a contract's word (EIP-1271)."""
+"""Wallet proofs: addresses (EIP-55), messages to sign, their signers (EIP-191), and contract wallets (EIP-1271)."""
 
 import re
 
@@ -9,6 +9,7 @@ from eth_utils.crypto import keccak
 
 SIGNATURE_LENGTH = 132  # 0x and 130 hex digits: r, s and v
 
+LEAST_WALLET = 0x10000  # precompiles lie below: 1 to 0x11 everywhere, 0x100 (P-256) on rollups
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0  # n // 2 of secp256k1 (EIP-2)
@@ -22,7 +23,10 @@ class BadAddress(ValueError):
 
 
 def address_of(text: str) -> str:
-    """The EIP-55 form of an address in lower case, upper case or correct mixed case; raises BadAddress."""
+    """Return the EIP-55 form of an address; raises BadAddress.
+
+    The address is in lower case, upper case or correct mixed case.
+    """
     if not _ADDRESS.fullmatch(text):
         raise BadAddress("An address is 0x and 40 hex digits.")
     address = str(to_checksum_address(text))
@@ -32,32 +36,51 @@ def address_of(text: str) -> str:
     return address
 
 
+def signature_of(text: str) -> str:
+    """Return a wallet's signature as it is; raises ValueError for any other text."""
+    if not _SIGNATURE.fullmatch(text):
+        raise ValueError("a wallet's signature is 0x and 130 hex digits")
+    return text
+
+
 def binding_message(brand: str, agent_id: str, address: str) -> str:
-    """The exact string a wallet signs to be bound to an agent, and the agent key to change a binding."""
+    """Return the text that a wallet signs to be bound to an agent.
+
+    The agent's key signs it to change a binding.
+    """
     return f"{brand}:wallet:{agent_id}:{address.lower()}"
 
 
+def claim_message(brand: str, base_url: str, agent_id: str, address: str, public_key: str, seconds: str) -> str:
+    """Return the text that a wallet signs to claim the account that its purchase made."""
+    return f"{brand}:x402-account:{base_url}:{agent_id}:{address.lower()}:{public_key}:{seconds}"
+
+
 def rotation_message(brand: str, agent_id: str, old_public_hex: str, new_public_hex: str) -> str:
-    """The exact string a new agent key signs to take the old one's place."""
+    """Return the text that a new agent key signs to replace the old one."""
     return f"{brand}:rotate:{agent_id}:{old_public_hex.lower()}:{new_public_hex.lower()}"
 
 
 def eip191_hash(text: str) -> bytes:
-    """The 32 bytes that personal_sign signs for `text` (EIP-191, version 0x45)."""
+    """Return the 32 bytes that personal_sign signs for `text` (EIP-191, version 0x45)."""
     raw = text.encode()
     return bytes(keccak(b"\x19Ethereum Signed Message:\n%d" % len(raw) + raw))
 
 
 def recover(text: str, signature_hex: str) -> str | None:
-    """The EIP-55 address that personal_signed `text`, None for anything that is not one 65-byte signature.
+    """Return the EIP-55 address that signed `text` with personal_sign, or None.
 
-    v is 0, 1, 27 or 28; s is low (EIP-2): a signature has a single spelling, which other verifiers agree on.
+    The signature has 65 bytes. Its v is 0, 1, 27 or 28 and its s is low (EIP-2), so that each signature has one form,
+    on which other verifiers agree.
     """
     return signer_of(eip191_hash(text), signature_hex)
 
 
 def signer_of(digest: bytes, signature_hex: str) -> str | None:
-    """The EIP-55 address whose key signed these 32 bytes; None for anything that is not one 65-byte signature."""
+    """Return the EIP-55 address whose key signed these 32 bytes, or None.
+
+    The signature has 65 bytes.
+    """
     if not _SIGNATURE.fullmatch(signature_hex):
         return None
     raw = bytes.fromhex(signature_hex[2:])
@@ -71,15 +94,26 @@ def signer_of(digest: bytes, signature_hex: str) -> str | None:
     return str(to_checksum_address(keccak(key.format(compressed=False)[1:])[-20:]))
 
 
+def is_precompile(address: str) -> bool:
+    """Check whether an address is a precompile of the chain, without a key or a contract."""
+    return int(address, 16) < LEAST_WALLET
+
+
 def eip1271_call(digest: bytes, signature_hex: str) -> str:
-    """Calldata (0x and hex) that asks a contract wallet whether `signature_hex` (0x and whole bytes) is its own over `digest`."""
+    """Return the call that asks a contract wallet whether a signature over `digest` is valid.
+
+    The call and `signature_hex` are 0x and whole bytes in hex.
+    """
     signature = bytes.fromhex(signature_hex.removeprefix("0x"))
     return f"0x{_IS_VALID_SIGNATURE}{encode(['bytes32', 'bytes'], [digest, signature]).hex()}"
 
 
 def eip1271_holds(answer: object) -> bool:
-    """Whether a node's answer to `eip1271_call` is yes: exactly one word, the selector and 28 zero bytes.
+    """Check whether a node's answer to `eip1271_call` is yes.
 
-    Anything else is no: `0x` (no contract there), other words, an echo of the question (precompile 4), text that is not hex.
+    Yes is exactly one word: the selector and 28 zero bytes.
+
+    Anything else is no: `0x` (no contract there), other words, an echo of the call (precompile 4), text that is not
+    hex.
     """
     return isinstance(answer, str) and _HOLDS.fullmatch(answer) is not None

@@ -1,4 +1,4 @@
-"""Webhooks: how a delivery is signed (Standard Webhooks, https://www.standardwebhooks.com), and what follows from its answer."""
+"""Webhook deliveries: signatures (Standard Webhooks, https://www.standardwebhooks.com) and retries."""
 
 import binascii
 from base64 import b64decode, b64encode
@@ -22,12 +22,15 @@ _NUMBERS = 65_536
 
 
 def new_secret(entropy: bytes) -> str:
-    """`whsec_` and 48 hex characters, which are base64 too: every library takes them."""
+    """Return `whsec_` and 48 hex characters, which are base64 too: every library accepts them."""
     return _PREFIX + entropy.hex()
 
 
 def signing_key(secret: str) -> bytes:
-    """The key Standard Webhooks makes of a secret: what stands behind whsec_, as base64 or, where it is none, as it is."""
+    """Return the key that Standard Webhooks derives from a secret.
+
+    It is the part after whsec_, decoded if it is base64.
+    """
     rest = secret.removeprefix(_PREFIX)
     try:
         return b64decode(rest, validate=True)
@@ -36,28 +39,31 @@ def signing_key(secret: str) -> bytes:
 
 
 def signed_content(message_id: str, timestamp: int, body: bytes) -> bytes:
-    """What both signatures of Standard Webhooks are made over."""
+    """Return the bytes that both signatures of Standard Webhooks cover."""
     return b"%s.%d.%s" % (message_id.encode(), timestamp, body)
 
 
 def v1(secret: str, content: bytes) -> str:
-    """The symmetric signature: HMAC-SHA256."""
+    """Return the symmetric signature: HMAC-SHA256."""
     return "v1," + b64encode(digest(signing_key(secret), content, sha256)).decode()
 
 
 def v1a(signature: bytes) -> str:
-    """The asymmetric signature: Ed25519, by the platform's key."""
+    """Return the asymmetric signature: Ed25519, by the platform's key."""
     return "v1a," + b64encode(signature).decode()
 
 
 def plain_signature(secret: str, timestamp: int, body: bytes) -> str:
-    """X-Webhook-Signature: hex HMAC-SHA256 over timestamp, a dot and the body, keyed with the whole secret."""
+    """Return X-Webhook-Signature: HMAC-SHA256 in hex over timestamp, dot and body.
+
+    Its key is the whole secret.
+    """
     return "v1=" + digest(secret.encode(), b"%d.%s" % (timestamp, body), sha256).hex()
 
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """How an attempt ended: with a status, or without an answer for a reason."""
+    """The result of an attempt: a status, or the reason why there is no answer."""
 
     status: int | None
     reason: str | None = None
@@ -73,7 +79,7 @@ class Attempted:
 
     @property
     def error(self) -> str | None:
-        """In words the agent reads; None where all was well."""
+        """The error in words for the agent; None if the attempt succeeded."""
         if self.taken or self.status is None:
             return self.reason
         followed = ": redirects are not followed" if 300 <= self.status < 400 else ""
@@ -81,9 +87,9 @@ class Attempted:
 
 
 def next_wait_seconds(attempt: int, attempted: Attempted, chance: int) -> float | None:
-    """Seconds to the next attempt after a failed one; None where there is none. `chance` is 0 to 65535, for the jitter.
+    """Return the seconds from a failed attempt to the next one; None if there is none.
 
-    A Retry-After that is longer is kept to, up to a day.
+    `chance` is 0 to 65535, for the jitter. A Retry-After that is longer is obeyed, up to a day.
     """
     if attempted.gone or attempt >= MOST_ATTEMPTS:
         return None
@@ -93,7 +99,7 @@ def next_wait_seconds(attempt: int, attempted: Attempted, chance: int) -> float 
 
 
 def retry_after_seconds(header: str | None, now: datetime) -> int:
-    """The seconds a Retry-After asks for, as a number or as an HTTP date; 0 for anything else."""
+    """Return the seconds in Retry-After, as a number or an HTTP date; 0 for anything else."""
     if header is None or len(header) > 64:
         return 0
     if header.isascii() and header.isdigit():
@@ -101,5 +107,5 @@ def retry_after_seconds(header: str | None, now: datetime) -> int:
     try:
         until = parsedate_to_datetime(header)
         return max(0, ceil((until - now).total_seconds()))
-    except (ValueError, TypeError, OverflowError):  # no date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # not a date, or one without a time zone
         return 0

@@ -1,10 +1,10 @@
-"""The words of a text as search knows them: one way of cutting, in every script, for what is indexed and what is asked.
+"""Search terms of a text: split in the same way, in every script, for what is indexed and what is searched.
 
 1. Fold: NFKC and case folding (UAX #15, Unicode 3.13), decimal digits as 0-9; accents, Hebrew points and Arabic
    vowel signs are left out, because people search without them. Other combining marks stay with their letter.
-2. Cut: a word is a run of letters, marks and digits; `c++`, `c#` and their like keep their sign.
+2. Cut: a word is a run of letters, marks and digits; `c++`, `c#` and similar words keep their sign.
 3. Scripts that write no spaces between words (Han, Kana, Hangul, Thai, Lao, Khmer, Burmese) are cut into overlapping
-   pairs of characters; a character that stands alone is a word.
+   pairs of characters; a single character is a word.
 """
 
 import re
@@ -15,13 +15,13 @@ from itertools import chain, islice, pairwise
 MOST_QUERY_CHARACTERS = 200
 MOST_QUERY_TERMS = 10
 MOST_INDEX_TERMS = 1_000
-MOST_CHARACTERS = 40  # of one term; a longer run is known by its beginning
-# English function words: agents ask in sentences; beside other words these are not asked for
+MOST_CHARACTERS = 40  # of one term; a longer run is cut
+# Agents write sentences, so English function words count only if there are no other words.
 FUNCTION_WORDS = frozenset(
     ("a", "an", "and", "are", "at", "be", "for", "from", "i", "in", "is", "me", "my", "of", "on", "or", "our", "that",
      "the", "this", "to", "we", "with", "you", "your")
 )  # fmt: skip
-MOST_FOLDED = 8_000  # characters of one text: some become eighteen when folded
+MOST_FOLDED = 8_000  # characters of one text before case folding, because one may become eighteen
 
 OPTIONAL_MARKS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
@@ -39,7 +39,7 @@ SIGNED = re.compile(r"[^+#]+(?:(?:\+\+|#)$)?")
 
 
 class _Shown(dict[int, str]):
-    """What each character counts as, worked out when it is first met: itself, a digit, a gap, or nothing."""
+    """A cache of what each character counts as: itself, a digit, a gap, or nothing."""
 
     def __missing__(self, code: int) -> str:
         shown = _shown(chr(code))
@@ -49,9 +49,10 @@ class _Shown(dict[int, str]):
 
 
 def query_terms(q: str) -> tuple[str, ...]:
-    """The terms asked for, each once, in their order: at most MOST_QUERY_TERMS, from the first 200 characters.
+    """Return the terms of a query, each once, in order: at most MOST_QUERY_TERMS.
 
-    English function words count only where there is nothing else. Empty when `q` holds no letter or digit. Never raises.
+    Only its first 200 characters count. English function words count only if there is nothing else. The result is empty
+    if `q` has no letter or digit. Never raises.
     """
     asked = [term for run in _runs(q[:MOST_QUERY_CHARACTERS]) for term in _asked(run)]
     telling = [term for term in asked if term not in FUNCTION_WORDS]
@@ -59,9 +60,10 @@ def query_terms(q: str) -> tuple[str, ...]:
 
 
 def index_terms(title: str, description: str, tags: Sequence[str], category: str) -> tuple[str, ...]:
-    """The terms a listing is found by, each once: at most MOST_INDEX_TERMS, the title's first.
+    """Return the terms by which a listing is found, each once, the title's first.
 
-    A single character of an unspaced script is found in title, tags and category; in the description by its pairs.
+    There are at most MOST_INDEX_TERMS. A single character of an unspaced script is found in title, tags and category,
+    but in the description only its pairs are.
     """
     head = (term for text in (title, category, *tags) for run in _runs(text) for term in (*_asked(run), *_within(run)))
     body = (term for run in _runs(description) for term in (*_asked(run), *_signless(run)))
@@ -69,7 +71,7 @@ def index_terms(title: str, description: str, tags: Sequence[str], category: str
 
 
 def fold(text: str) -> str:
-    """One spelling for what readers take as the same: width, case, ligatures, optional marks."""
+    """Unify what readers take as the same: width, case, ligatures, optional marks."""
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text)[:MOST_FOLDED].casefold())
@@ -81,7 +83,7 @@ def _first(terms: Iterable[str], most: int) -> tuple[str, ...]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    """The text folded and cut where a gap, a sign or a change between spaced and unspaced script is."""
+    """Split a folded text at gaps, at signs, and between spaced and unspaced script."""
     for piece in fold(text).translate(SHOWN).split():
         if piece.isalnum() and piece.isascii():
             yield piece
@@ -98,7 +100,7 @@ def _asked(run: str) -> Iterable[str]:
 
 
 def _within(run: str) -> Iterable[str]:
-    """What a run is also found by, besides what is asked when somebody types it whole."""
+    """Return further terms that find a run, besides those of a query for the whole run."""
     return _letters(run) if IS_UNSPACED.match(run) else _signless(run)
 
 
@@ -107,7 +109,7 @@ def _signless(run: str) -> Iterable[str]:
 
 
 def _letters(run: str) -> list[str]:
-    """The letters of a run, each with the marks that follow it."""
+    """Split a run into letters, each with the marks that follow it."""
     letters: list[str] = []
     for character in run:
         if letters and unicodedata.category(character)[0] == "M":
@@ -118,7 +120,7 @@ def _letters(run: str) -> list[str]:
 
 
 def _unmarked(run: str) -> str:
-    """The run from its first letter or digit on: marks without a letter say nothing."""
+    """Drop the marks before the first letter or digit of a run, because they mean nothing."""
     start = next((place for place, character in enumerate(run) if unicodedata.category(character)[0] != "M"), len(run))
     return run[start:]
 
@@ -128,7 +130,7 @@ def _shown(character: str) -> str:
     if kind == "Nd":
         return str(unicodedata.decimal(character))
     if kind == "Cf" or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
-        return " " if character == "\u200b" else ""  # joiners, hyphenation points, variants; but that one parts words
+        return " " if character == "\u200b" else ""  # joiners, soft hyphens and variants vanish; U+200B separates words
     return character if kind[0] in "LNM" or character in "+#" else " "
 
 

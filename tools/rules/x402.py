@@ -1,4 +1,4 @@
-"""x402 (version 2) as it is written: what is to be paid, and what a wallet signs so that somebody else may send it.
+"""x402 (version 2) documents: what is to be paid, and what a wallet signs so that another party may send it.
 
 Source: the x402 specification, version 2, scheme `exact` on EVM chains; EIP-3009 for the authorization and EIP-712 for what is signed.
 """
@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 
 VERSION = 2
 SCHEME = "exact"
-SECONDS = 900  # for which an authorization made from our terms holds
+SECONDS = 900  # for which an authorization made from our terms is valid
 JSON_TYPE = "application/json"
 PRIMARY = "TransferWithAuthorization"
 TYPES = {
@@ -42,7 +42,7 @@ _DOMAIN, _TRANSFER = _type_hash("EIP712Domain"), _type_hash(PRIMARY)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that takes authorizations: its contract, the chain it is on, and its EIP-712 domain's name and version."""
+    """A token that takes authorizations: its contract, chain, and EIP-712 name and version."""
 
     network: str  # CAIP-2
     chain_id: int
@@ -62,7 +62,10 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """A transfer of `value` minor units that whoever holds its signature may send, once, until `valid_before` (Unix seconds)."""
+    """A transfer that anyone with its signature may send, once, until `valid_before`.
+
+    `value` is in minor units, and `valid_before` in Unix seconds.
+    """
 
     payer: str
     payee: str
@@ -83,11 +86,11 @@ class Authorization:
         }
 
     def typed_data(self, token: Token) -> dict[str, Any]:
-        """What the payer signs (EIP-712)."""
+        """Return the typed data that the payer signs (EIP-712)."""
         return {"types": TYPES, "primaryType": PRIMARY, "domain": token.domain, "message": self.message}
 
     def digest(self, token: Token) -> bytes:
-        """The 32 bytes that the payer's key signs (EIP-712)."""
+        """Return the 32 bytes that the payer's key signs (EIP-712)."""
         domain = encode(
             ["bytes32", "bytes32", "bytes32", "uint256", "address"],
             [_DOMAIN, keccak(text=token.name), keccak(text=token.version), token.chain_id, token.address],
@@ -107,12 +110,12 @@ class Authorization:
         return bytes(keccak(b"\x19\x01" + keccak(domain) + keccak(said)))
 
     def written(self) -> dict[str, str]:
-        """The same inside a payment payload: every number as text."""
+        """Return the message as it is in a payment payload: every number as text."""
         return {name: str(value) for name, value in self.message.items()}
 
 
 def requirements(token: Token, pay_to: str, amount: int) -> dict[str, Any]:
-    """One way to pay: exactly `amount` minor units of the token, to `pay_to`."""
+    """Return one way to pay: exactly `amount` minor units of the token, to `pay_to`."""
     return {
         "scheme": SCHEME,
         "network": token.network,
@@ -125,7 +128,7 @@ def requirements(token: Token, pay_to: str, amount: int) -> dict[str, Any]:
 
 
 def payment_required(url: str, description: str, accepted: dict[str, Any]) -> dict[str, Any]:
-    """What an x402 client is told it has to pay, for the resource at `url`."""
+    """Return the PaymentRequired document for the resource at `url`."""
     resource = {"url": url, "description": description, "mimeType": JSON_TYPE}
     return {"x402Version": VERSION, "error": "Payment required", "resource": resource, "accepts": [accepted]}
 
@@ -133,7 +136,7 @@ def payment_required(url: str, description: str, accepted: dict[str, Any]) -> di
 def settle_body(
     resource: dict[str, Any], accepted: dict[str, Any], given: Authorization, signature: str
 ) -> dict[str, Any]:
-    """What a facilitator's /settle takes."""
+    """Return the body of a request to a facilitator's /settle."""
     payload = {"signature": signature, "authorization": given.written()}
     return {
         "x402Version": VERSION,
@@ -143,6 +146,9 @@ def settle_body(
 
 
 def job_nonce(brand: str, job_id: str, payer: str, amount: int, partials: int) -> str:
-    """The nonce of what is due for a job: the same terms have the same, so signed twice they can be sent but once."""
+    """Return the nonce of a payment for a job.
+
+    The same terms have the same nonce, so a payment that is signed twice can be sent only once.
+    """
     said = f"{brand}:eip3009:v1:{job_id}:{payer.lower()}:{amount}:{partials}"
     return f"0x{bytes(keccak(text=said)).hex()}"

@@ -1,14 +1,17 @@
-"""Payments as x402 clients send them: the header PAYMENT-SIGNATURE (version 2) or X-PAYMENT (version 1 or 2), read strictly and judged.
+"""x402 payments from clients: strict parsing of the headers PAYMENT-SIGNATURE and X-PAYMENT, and checks.
 
-Source: the x402 specification, versions 1 and 2, transport HTTP, scheme `exact` on EVM chains. Whatever a client sent is hostile
-until the payer's own signature over all of it was recovered.
+PAYMENT-SIGNATURE is of version 2, X-PAYMENT of version 1 or 2. Source: the x402 specification, versions 1 and 2,
+transport HTTP, scheme `exact` on EVM chains. What a client sent is untrusted until the payer's signature over all of it
+is verified.
 """
 
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import SplitResult, urlsplit
 
 from eth_utils.crypto import keccak
 
@@ -18,9 +21,9 @@ from tools.rules.x402 import SCHEME, SECONDS, Authorization
 
 MOST_HEADER = 16_384  # characters
 MOST_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
-LEAST_LEFT = 60  # seconds an authorization must still hold, so that the work can be done first
-MOST_LEFT = 3600  # ... and may hold at most: so long its fate stays open
-LEAST_TO_SETTLE = 10  # seconds it must still hold when it is handed over
+LEAST_LEFT = 60  # seconds an authorization must still be valid, so that the work can be done first
+MOST_LEFT = 3600  # ... and may be valid at most, because its result stays open that long
+LEAST_TO_SETTLE = 10  # seconds it must still be valid when it is submitted
 MAX_UINT = 2**256 - 1
 V1_NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
 
@@ -31,11 +34,11 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,77}")
 
 
 class BadPayment(ValueError):
-    """A header that holds no payment that can be read."""
+    """A header without a payment that can be read."""
 
 
 class Fault(StrEnum):
-    """Why a payment that can be read is not taken. The words are x402's own error reasons."""
+    """Why a readable payment is refused. The values are x402's own error reasons."""
 
     NETWORK = "invalid_network"
     SCHEME = "unsupported_scheme"
@@ -44,6 +47,7 @@ class Fault(StrEnum):
     EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
     EARLY = "invalid_exact_evm_payload_authorization_valid_after"
     SIGNATURE = "invalid_exact_evm_payload_signature"
+    RESOURCE = "invalid_payload"
 
 
 ANEW = "Nothing was charged. Sign what `accepts` says, with any x402 client, and send it with the same request."
@@ -55,23 +59,25 @@ IN_WORDS: dict[str, str] = {
     Fault.EXPIRED: f"valid_before must lie {LEAST_LEFT} to {MOST_LEFT} seconds ahead; clients take {SECONDS}. {ANEW}",
     Fault.EARLY: f"It is not valid yet: it must begin now or earlier, 0 is best. {ANEW}",
     Fault.SIGNATURE: f"The wallet `from` did not sign exactly this. {ANEW}",
+    Fault.RESOURCE: f"Its resource.url names another site: whoever signed it did not sign it for this market. {ANEW}",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A signed authorization and what its client says it accepted."""
+    """A signed authorization, and the terms that its client says it accepted."""
 
     version: int
     scheme: str
     network: str  # CAIP-2, or what the client wrote
     authorization: Authorization
     signature: str  # 0x and lower-case hex
+    resource: str | None = None  # the url that the client says it pays for; it is not signed
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was quoted: exactly this."""
+    """The quoted terms, which a payment must match exactly."""
 
     network: str
     pay_to: str
@@ -79,7 +85,7 @@ class Asked:
 
 
 def read_payment(header: str) -> Payment:
-    """The payment a header holds; BadPayment says what is wrong with it."""
+    """Parse the payment in a header; raises BadPayment."""
     if len(header) > MOST_HEADER:
         raise BadPayment(f"is longer than {MOST_HEADER} characters")
     try:
@@ -99,11 +105,12 @@ def read_payment(header: str) -> Payment:
         network=V1_NETWORKS.get(network, network),
         authorization=_authorization(_object(payload, "authorization")),
         signature=_matching(payload, "signature", _SIGNATURE, "0x and whole bytes of hex", MOST_SIGNATURE).lower(),
+        resource=_resource(found),
     )
 
 
 def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None:
-    """Why this payment does not pay what was asked, for now; its signature is another matter."""
+    """Return why a payment does not pay what was quoted, or None; its signature is not checked."""
     given = payment.authorization
     if (elsewhere := misplaced(payment, asked.network)) is not None:
         return elsewhere
@@ -118,21 +125,51 @@ def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None
     return None
 
 
+def is_for(resource: str | None, urls: Iterable[str]) -> bool:
+    """Check that a resource lies under one of these urls, or that the client names none."""
+    return resource is None or any(_lies_under(resource, url) for url in urls)
+
+
+def _lies_under(resource: str, url: str) -> bool:
+    try:
+        one, base = urlsplit(resource), urlsplit(url)
+        same = _origin(one) == _origin(base)
+    except ValueError:  # an invalid port or address
+        return False
+    folder = base.path.rstrip("/")
+    inside = one.path == folder or one.path.startswith(f"{folder}/")
+    return same and inside and ".." not in one.path.split("/")
+
+
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None, bool]:
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
+    return url.scheme, url.hostname, port, "@" in url.netloc
+
+
 def misplaced(payment: Payment, network: str) -> Fault | None:
-    """Whether it is made for another scheme or another chain: then its signature says nothing here."""
+    """Return the fault of a payment for another scheme or another chain, or None.
+
+    The signature of such a payment proves nothing here.
+    """
     if payment.scheme != SCHEME:
         return Fault.SCHEME
     return Fault.NETWORK if payment.network != network else None
 
 
 def uses(receipt: object, asset: str, given: Authorization) -> bool:
-    """Whether a transaction's receipt shows that the token took this very authorization (EIP-3009, AuthorizationUsed)."""
+    """Check whether a receipt shows that the token used this authorization.
+
+    The token then emits AuthorizationUsed (EIP-3009).
+    """
     logs = receipt.get("logs") if isinstance(receipt, dict) else None
     return isinstance(logs, list) and any(_is_use(log, asset, given) for log in logs)
 
 
 def holding(block: object, given_nonce: str) -> list[str]:
-    """The hashes of a block's transactions whose input holds this nonce. A node's answer is hostile: what is malformed holds none."""
+    """Return the hashes of a block's transactions whose input has this nonce.
+
+    A node's answer is untrusted, and malformed parts are ignored.
+    """
     found = block.get("transactions") if isinstance(block, dict) else None
     wanted = given_nonce[2:]
     return [
@@ -171,6 +208,12 @@ def _member(found: Json, name: str) -> Json:
     return found[name]
 
 
+def _resource(found: Json) -> str | None:
+    if not isinstance(found, dict) or found.get("resource") is None:
+        return None
+    return _text(_object(found, "resource"), "url")
+
+
 def _object(found: Json, name: str) -> dict[str, Json]:
     inner = _member(found, name)
     if not isinstance(inner, dict):
@@ -200,7 +243,10 @@ def _address(found: Json, name: str) -> str:
 
 
 def _number(found: Json, name: str) -> int:
-    """A uint256, written as text by version 2 and by most clients of version 1, as an integer by some."""
+    """Parse a uint256.
+
+    Version 2 and most clients of version 1 write it as text, some clients as an integer.
+    """
     inner = _member(found, name)
     if isinstance(inner, int) and not isinstance(inner, bool) and inner >= 0:
         return inner

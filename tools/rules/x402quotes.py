@@ -1,6 +1,6 @@
-"""What is told to whom has not paid: the terms of a purchase, as version 2 and as version 1 of x402 write them.
+"""x402 quotes: the terms of a purchase for a client that has not paid, in version 2 and in version 1.
 
-Source: the x402 specification, versions 1 and 2, transport HTTP; its extension `bazaar` for what a call looks like.
+Source: the x402 specification, versions 1 and 2, transport HTTP; its extension `bazaar` describes the call.
 """
 
 from base64 import b64encode
@@ -12,7 +12,7 @@ from tools.rules.jsontext import Json
 from tools.rules.x402 import JSON_TYPE, SCHEME, SECONDS, VERSION, Token, requirements
 from tools.rules.x402payments import V1_NETWORKS
 
-MOST_HEADER = 7_900  # characters of the header: clients and proxies take 8 KB
+MOST_HEADER = 7_900  # characters of the header, because clients and proxies accept 8 KB
 MOST_NAME, MOST_TAGS, MOST_DESCRIPTION = 32, 5, 300
 _V1_NAMES = {caip: name for name, caip in V1_NETWORKS.items()}
 
@@ -20,7 +20,7 @@ _V1_NAMES = {caip: name for name, caip in V1_NETWORKS.items()}
 def quote(
     token: Token, *, url: str, title: str, brand: str, tags: list[str], pay_to: str, amount: int, why: str
 ) -> dict[str, Any]:
-    """x402 version 2, PaymentRequired: `amount` minor units for one call of `url`."""
+    """Return PaymentRequired of version 2: `amount` minor units for one call of `url`."""
     resource = {
         "url": url,
         "description": title[:MOST_DESCRIPTION],
@@ -33,7 +33,7 @@ def quote(
 
 
 def with_bazaar(said: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
-    """The same with an example of the call and of its answer, as far as both fit into a header."""
+    """Add an example of the call and of its answer, as far as both fit into a header."""
     for given, answered in ((example_input, example_output), (example_input, None), ({}, None)):
         told = said | {"extensions": {"bazaar": _bazaar(given, answered)}}
         if len(header(told)) <= MOST_HEADER:
@@ -42,12 +42,15 @@ def with_bazaar(said: dict[str, Any], example_input: Json, example_output: Json)
 
 
 def header(said: Json) -> str:
-    """JSON as x402 headers carry it: standard base64."""
+    """Encode JSON as in x402 headers: standard base64."""
     return b64encode(orjson.dumps(said)).decode()
 
 
 def version_1(said: dict[str, Any]) -> dict[str, Any]:
-    """The same terms in the words of version 1, whose clients read the body: there `error` is a text."""
+    """Return the same terms in version 1, whose clients read them from the body.
+
+    There `error` is a text.
+    """
     resource, (accepted,) = said["resource"], said["accepts"]
     terms = {
         "scheme": SCHEME,
@@ -65,7 +68,10 @@ def version_1(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def settled_headers(transaction: str, network: str, payer: str, amount: int) -> tuple[str, str]:
-    """What PAYMENT-RESPONSE says of a payment that was taken, and X-PAYMENT-RESPONSE, where version 1 has names for networks."""
+    """Return the headers PAYMENT-RESPONSE and X-PAYMENT-RESPONSE for a payment that was taken.
+
+    The second is for version 1, which has its own names of networks.
+    """
     said: dict[str, Json] = {"success": True, "transaction": transaction, "payer": payer, "amount": str(amount)}
     named = _V1_NAMES.get(network, network)
     return header({**said, "network": network}), header({**said, "network": named})
@@ -105,5 +111,5 @@ def _bazaar(example_input: Json, example_output: Json) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """At most 32 printable ASCII characters, as the specification wants names and tags."""
+    """Return at most 32 printable ASCII characters, as the specification wants names and tags."""
     return "".join(one for one in text if " " <= one <= "~")[:MOST_NAME]

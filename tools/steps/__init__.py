@@ -1,1 +1,1 @@
-"""What operations share, and the timed steps the workers run."""
+"""Steps: functions that several operations share, and the timed jobs that the workers run."""

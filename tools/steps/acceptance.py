@@ -1,4 +1,4 @@
-"""Acceptance rules of a listing: read from a seller, frozen on its jobs, held against every delivery."""
+"""Acceptance rules of a listing: validated when the seller sets them, copied to its jobs, checked on every delivery."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -18,7 +18,7 @@ HEX64 = "0123456789abcdef"
 
 
 class AcceptanceRule(BaseModel):
-    """One thing every delivery must hold."""
+    """One rule that every delivery must satisfy."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     name: OneLine = Field(min_length=1, max_length=64, description="what it is for, in your words")
@@ -60,7 +60,10 @@ AcceptanceRules = Annotated[
 
 
 def judge_rules(rules: list[AcceptanceRule] | None, param: str = "acceptance") -> str | None:
-    """The rules as JSON text, their schemas admitted; None for none."""
+    """Return the rules as JSON text after checking their schemas; None if there are none.
+
+    Raises PayloadTooLarge or InvalidRequest.
+    """
     if not rules:
         return None
     text = orjson.dumps([dict(rule) for rule in rules])
@@ -79,7 +82,10 @@ def judge_rules(rules: list[AcceptanceRule] | None, param: str = "acceptance") -
 
 
 def _can_all_be_kept(rules: list[AcceptanceRule], param: str) -> None:
-    """InvalidRequest for what no output could keep: of one place, two hashes, or a longer least than most."""
+    """Raise InvalidRequest if no output could satisfy all the rules.
+
+    That is so if one path has two hashes, or a minimum length above its maximum.
+    """
     said: dict[tuple[str, str], Json] = {}
     for place, rule in enumerate(rules):
         before = said.setdefault((rule.path, rule.kind), rule.value)
@@ -96,7 +102,7 @@ def _impossible(param: str, why: str) -> InvalidRequest:
 
 
 async def unkept(outside: Outside, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
-    """Every rule an output of `size` bytes does not keep, as violations."""
+    """Return a violation for every rule that an output of `size` bytes does not satisfy."""
     if rules is None:
         return []
     read = rules_in(rules)
@@ -110,7 +116,10 @@ async def unkept(outside: Outside, rules: str | None, output: Json, size: int) -
 
 
 def checks_of(rules: str | None, delivered: bool) -> list[dict[str, Any]] | None:
-    """What a buyer may know of a delivery it cannot read yet: the rules it kept, for nothing else is delivered."""
+    """Return the checks that a buyer sees before it can read the delivery.
+
+    All of them passed, because an output that fails a rule cannot be delivered.
+    """
     if rules is None or not delivered:
         return None
     return [{"name": one["name"], "kind": one["kind"], "passed": True} for one in orjson.loads(rules)]

@@ -1,16 +1,15 @@
-"""Agents as others need them: found, shown, changed, told."""
+"""Agents: lookup by id or handle, changes to a profile, the search index, and the public and private records."""
 
 import orjson
 
 from storage.agents import agent_by_handle
 from storage.agentsearch import INDEXED, UNINDEXED, index_agent
 from storage.proofs import proven_domains_of
-from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, WalletRow
+from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, RoomRow, WalletRow
 from storage.unit import Tx
 from tools.context import Context
 from tools.errors import Unauthenticated
-from tools.ports import Env
-from tools.records.agents import Agent, OwnAgent
+from tools.records.agents import Agent, OwnAgent, Storage
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.rules.ids import is_id
 from tools.rules.keys import did_of
@@ -20,21 +19,22 @@ INDEXED_AT_ONCE = 50
 
 
 def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
-    """The agent of this id or handle, unless it is deleted."""
+    """Return the agent with this id or handle; None if it is deleted or unclaimed."""
     row = any_agent(tx, id_or_handle)
-    return None if row is None or row.status is AgentStatus.DELETED else row
+    return None if row is None or row.status in (AgentStatus.DELETED, AgentStatus.UNCLAIMED) else row
 
 
 def any_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
-    """The agent of this id or handle, deleted ones too."""
+    """Return the agent with this id or handle, even if it is deleted."""
     by_id = is_id("agt_", id_or_handle)
     return tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
 
 
 def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
-    """The caller itself. Unauthenticated where it, or the key it came with, has ended since the door let it in.
+    """Return the caller's row if it is still active and the key of the call is still valid.
 
-    For what outlives a key: who holds one that is being revoked must not make another in the meantime.
+    Raises Unauthenticated if the agent or the key was ended after authentication. Operations that create something
+    that outlives the key need this check: a key that is being revoked must not create another key in the meantime.
     """
     row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
     if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx, row):
@@ -43,7 +43,7 @@ def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
 
 
 def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
-    """Change an agent, and with it what search finds of it and what is cached of its listings."""
+    """Change an agent, reindex it for search, and drop the cached listings that show it."""
     changed = tx.change(row, **values)
     index(tx, changed)
     tx.forget(f"seller:{row.id}", f"holder:{row.id}")
@@ -51,7 +51,7 @@ def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
 
 
 def index(tx: Tx, row: AgentRow) -> None:
-    """Make search show the agent as it now stands."""
+    """Update the agent's entry in the search index."""
     labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
     terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
     domains = tx.all(proven_domains_of, agent_id=row.id) if row.verified_domain else ()
@@ -59,10 +59,10 @@ def index(tx: Tx, row: AgentRow) -> None:
 
 
 def index_waiting(tx: Tx) -> bool:
-    """Index a batch of those that registered before agents could be searched for; whether there were any."""
+    """Index a batch of agents that are older than agent search; return False if none are left."""
     waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
-    for one in reversed(waiting):  # the newest first, for SQLite's index takes ascending keys best
-        row = tx.get(AgentRow, one.agent_id, lock=True)  # else a change at this moment would be indexed as it was
+    for one in reversed(waiting):  # the newest first, because SQLite's index is fastest with ascending keys
+        row = tx.get(AgentRow, one.agent_id, lock=True)  # so that a concurrent change is not lost
         assert row is not None
         index(tx, row)
         tx.run(INDEXED, agent_id=row.id)
@@ -70,7 +70,7 @@ def index_waiting(tx: Tx) -> bool:
 
 
 def agent_fields(row: AgentRow) -> dict[str, Json]:
-    """The fields of the public record."""
+    """Return the fields of the public record."""
     return {
         "id": row.id,
         "handle": row.handle,
@@ -80,6 +80,7 @@ def agent_fields(row: AgentRow) -> dict[str, Json]:
         "tags": orjson.loads(row.tags),
         "did": did_of(bytes.fromhex(row.public_key)),
         "public_key": row.public_key,
+        "key_proven": row.key_proven,
         "endpoints": orjson.loads(row.endpoints),
         "framework": row.framework,
         "trust_tier": row.trust_tier,
@@ -97,14 +98,17 @@ def agent_record(row: AgentRow) -> Agent:
     return Agent(**agent_fields(row))
 
 
-def own_record(tx: Tx, row: AgentRow, env: Env) -> OwnAgent:
-    wallet = tx.get(WalletRow, row.id, env)
+def own_record(ctx: Context, row: AgentRow) -> OwnAgent:
+    """Return the agent's own view of itself in the environment of the call."""
+    wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
+    limit = None if row.first_party else ctx.house.limits.storage_bytes
     return OwnAgent(
         **agent_fields(row),
         metadata=orjson.loads(row.metadata_json) if row.metadata_json else None,
         referred_by=row.referred_by,
         wallet_address=wallet.address if wallet else None,
-        env=env.value,
+        env=ctx.env.value,
+        storage=Storage(used=0 if room is None else room.used, limit=limit),
     )
 
 

@@ -1,4 +1,4 @@
-"""What follows when buyer and seller agree: the work begins, or the payment falls due first."""
+"""The effects of an agreement between buyer and seller: work begins, or payment falls due first."""
 
 from storage.tables import WalletRow
 from tools.context import Context
@@ -9,7 +9,7 @@ from tools.steps.jobs import SeenJob, advance, in_seconds
 
 
 def agreed(ctx: Context, seen: SeenJob, move: JobMove, **changes: object) -> SeenJob:
-    """Make the move of an agreement, with the deadline it sets: for the work, or for the payment before it."""
+    """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
     if move.target is JobStatus.AWAITING_PAYMENT:
         changes |= payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
     else:
@@ -19,7 +19,10 @@ def agreed(ctx: Context, seen: SeenJob, move: JobMove, **changes: object) -> See
 
 
 def payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:
-    """Freeze who pays whom by when."""
+    """Return the payment terms to freeze on the job: payee wallet, payer wallet and deadline.
+
+    Raises WalletAddressRequired or SellerHasNoWalletAddress.
+    """
     payee = ctx.tx.get(WalletRow, seen.row.seller_id, ctx.env)
     if payee is None and ctx.agent == seen.row.seller_id:
         raise WalletAddressRequired("a priced job needs a wallet to be paid at")

@@ -1,6 +1,6 @@
-"""By what the parties of a case could be known when each of its texts was written.
+"""The names by which the parties of a case were known at the time of each text, so that they can be redacted.
 
-A name that a party takes later means nothing in what was written before: it would only change others' words.
+A name that a party takes later is not redacted in earlier texts, because there it means something else.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ from tools.rules.spellings import marks_of_id, marks_of_key
 from tools.steps.eligible import wallets_of
 from tools.steps.jobs import SeenJob
 
-MOST_HANDLES = 100  # an agent gives up fewer
+MOST_HANDLES = 100  # an agent never gives up this many
 
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """All by which one side was ever known; handles, names and places each since when."""
+    """All identifiers of one party; handles, names and places with the time when it took them."""
 
     marks: tuple[str, ...]
     wallets: tuple[str, ...]
@@ -33,7 +33,7 @@ class Party:
     called: tuple[KnownAs, ...]
 
     def known(self, at: datetime) -> Known:
-        """What a text of that time may call it."""
+        """Return the names that a text written at that time may use for the party."""
         called = [one for one in self.called if one.since <= at]
         return Known(
             marks=self.marks,
@@ -45,7 +45,7 @@ class Party:
 
 
 class Veils:
-    """What hides both parties, by the time of a text; made once for each set of names."""
+    """Redactors for both parties, by the time of a text; cached for each set of names."""
 
     def __init__(self, buyer: Party, seller: Party) -> None:
         self._buyer, self._seller = buyer, seller
@@ -63,12 +63,12 @@ def veils_of(tx: Tx, seen: SeenJob) -> Veils:
 
 
 def of_delivery(seen: SeenJob) -> datetime:
-    """When all that is judged had been said: what was promised, ordered and delivered."""
+    """Return the time by which everything that is judged was promised, ordered and delivered."""
     return seen.row.delivered_at or seen.row.created_at
 
 
 def kept_names(agent: AgentRow, wanted: Mapping[str, object], now: datetime) -> dict[str, str]:
-    """The column that remembers what the agent is called no longer, where `wanted` changes what it is called."""
+    """Return the column of former names if `wanted` changes the name or the endpoints."""
     after = AgentRow(**(agent.__dict__ | dict(wanted)))
     if (after.name, after.endpoints) == (agent.name, agent.endpoints):
         return {}
@@ -77,7 +77,7 @@ def kept_names(agent: AgentRow, wanted: Mapping[str, object], now: datetime) -> 
 
 
 def kept_domains(agent: AgentRow, given_up: list[DomainRow]) -> dict[str, str]:
-    """The column that remembers domains the agent no longer claims."""
+    """Return the column of former names, with the domains that the agent no longer claims."""
     return {"known_as": known_after(_called(agent, given_up), _own(agent))}
 
 
@@ -95,7 +95,7 @@ def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
 
 
 def _called(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
-    """Everything it was ever called; what it never changed it has had from the first."""
+    """Return every name and place of the agent; those never changed count from its registration."""
     known = read_known(agent.known_as)
     known += [KnownAs(row.domain, True, row.created_at) for row in domains]
     had = {(one.text, one.place) for one in known}
@@ -103,7 +103,7 @@ def _called(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
 
 
 def _own(agent: AgentRow) -> list[KnownAs]:
-    """What stands in its profile."""
+    """Return the name and the places that the profile shows now."""
     urls = [url.split("://", 1)[-1].rstrip("/") for url in orjson.loads(agent.endpoints).values()]
     places = [*urls, *([agent.verified_domain] if agent.verified_domain else [])]
     since = agent.created_at
@@ -111,7 +111,7 @@ def _own(agent: AgentRow) -> list[KnownAs]:
 
 
 def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:
-    """The wallets this agent's side of the job's money went from and to."""
+    """Return the wallets that this agent's side of the job paid from or was paid to."""
     row = seen.row
     own = {row.pay_from if agent_id == row.buyer_id else row.pay_to}
     own |= {one.payer_address for one in seen.settlements if one.payer_agent_id == agent_id}
@@ -120,8 +120,8 @@ def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:
 
 
 def _spellings(place: str) -> set[str]:
-    """A domain or address in both spellings of what is not ASCII: of an address with a path, the whole."""
+    """Return a domain or an address, path included, in its ASCII and its Unicode spelling."""
     found = {place}
-    with suppress(UnicodeError):  # no domain name, or one that has no other spelling
+    with suppress(UnicodeError):  # not a domain name, or it has no other spelling
         found.add(place.encode("ascii").decode("idna") if place.isascii() else place.encode("idna").decode())
     return found

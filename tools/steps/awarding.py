@@ -1,4 +1,4 @@
-"""The job a bounty becomes when a proposal is taken: its terms frozen, begun at once or waiting for the payment."""
+"""The job created when a bounty's owner accepts a proposal: its terms, its first deadline and its events."""
 
 from storage.tables import BountyRow, JobRow, ProposalRow, ThreadKind
 from tools.context import Context
@@ -6,8 +6,11 @@ from tools.rules.ids import Prefix
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
 from tools.rules.lifecycle import opening
 from tools.steps.agreeing import payment_falls_due
+from tools.steps.chain_reading import NewestBlock
+from tools.steps.documents import Document, text_of
 from tools.steps.jobs import SeenJob, attentive, in_seconds, record_event, say_what_is_due
 from tools.steps.messages import new_thread
+from tools.steps.room import INPUT, keep_text, size_of, take_order
 
 MAX_REVISIONS = 2
 
@@ -17,11 +20,14 @@ def begin_job(
     bounty: BountyRow,
     proposal: ProposalRow,
     turnaround_seconds: int,
-    head: int | None,
+    newest: NewestBlock,
     *,
     first_party: bool,
 ) -> SeenJob:
-    """Make the job of a bounty and the proposal taken, and tell both; SellerHasNoWalletAddress where it could not be paid."""
+    """Create the job for a bounty and its accepted proposal, and notify both parties.
+
+    Raises SellerHasNoWalletAddress if the seller could not be paid.
+    """
     draft = JobFacts(
         status=JobStatus.OPEN,
         timing=Timing(proposal.payment),
@@ -29,13 +35,17 @@ def begin_job(
         price_minor=proposal.price,
     )
     move = opening(draft, "award", ctx.now)
-    row = _new_job(ctx, bounty, proposal, turnaround_seconds, head, move.target, first_party=first_party)
+    row = _new_job(ctx, bounty, proposal, turnaround_seconds, newest, move.target, first_party=first_party)
     if move.target is JobStatus.AWAITING_PAYMENT:
         due = payment_falls_due(ctx, SeenJob(row, (), frozenset()), ctx.windows.payment_seconds)
     else:
         due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
     row = ctx.tx.add(attentive(JobRow(**(row.__dict__ | due)), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
+    text = text_of(ctx.tx, bounty.job_input)
+    assert text is not None
+    keep_text(ctx.tx, row.id, INPUT, Document(bounty.job_input, text.encode()))
+    take_order(ctx, size_of(text))
     seen = SeenJob(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
     say_what_is_due(ctx, draft, seen)
@@ -47,12 +57,12 @@ def _new_job(
     bounty: BountyRow,
     proposal: ProposalRow,
     turnaround_seconds: int,
-    head: int | None,
+    newest: NewestBlock,
     status: JobStatus,
     *,
     first_party: bool,
 ) -> JobRow:
-    """The job with everything it keeps from bounty and proposal."""
+    """Build the job row from the bounty and the proposal."""
     return JobRow(
         id=ctx.new_id(Prefix.JOB),
         env=ctx.env,
@@ -79,7 +89,8 @@ def _new_job(
         acceptance=bounty.acceptance,
         content_warnings=bounty.content_warnings,
         panel_seed=ctx.world.dice.roll(32),
-        head_at_order=head,
+        head_at_order=newest.number,
+        block_time_at_order=newest.time,
         accept_by=None,
         created_at=ctx.now,
         accepted_at=ctx.now,

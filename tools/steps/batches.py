@@ -1,4 +1,4 @@
-"""Batches of a timed step: a bounded number of due rows in one unit of work, in the order in which they fell due."""
+"""Batches for workers: a bounded number of due rows in one unit of work, in the order of their due times."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from tools.context import Context
 from tools.ports import Env
 
 BATCH = 50
-Place = tuple[datetime, str]  # the due time and the id a batch ended with
+Place = tuple[datetime, str]  # the due time and the id of a batch's last row
 
 log = structlog.get_logger("emporion.steps")
 
@@ -31,9 +31,10 @@ Row = TypeVar("Row", bound=Due)
 def each_alone(
     ctx: Context, rows: Sequence[Row], do: Callable[[Context, Row], int], due_at: Callable[[Row], datetime | None]
 ) -> tuple[int, Place | None]:
-    """Do it to each row: what was done in all, and where the next batch begins (None: no more are due).
+    """Call `do` for each row; return the sum of its results and where the next batch begins.
 
-    A row it fails on is undone alone and logged; the rest go on.
+    The second value is None if no more rows are due. If a row fails, only its changes are undone and the error is
+    logged.
     """
     done = 0
     for row in rows:

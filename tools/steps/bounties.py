@@ -1,7 +1,7 @@
-"""Bounties as operations and workers hold them: found, moved by the table, told to sellers, shown, indexed for search.
+"""Bounties: lookup, moves by the state table, events to sellers, records, and the search index.
 
-Whoever changes a bounty or a proposal on it holds the bounty's row locked first: of two at once one comes second and
-sees what the first has done.
+A change to a bounty or to one of its proposals locks the bounty's row first. Of two concurrent changes, the second
+waits and sees the result of the first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class BountyNamed(Arguments):
 
 
 BRIEF_CHARACTERS = 500
-EXAMPLE_PERCENT = 80  # of the budget, as the price of the example
+EXAMPLE_PERCENT = 80  # of the budget: the price in how_to_propose's example
 
 
 def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> BountyRow:
@@ -52,12 +52,15 @@ def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> Boun
 
 
 def held_bounty(ctx: Context, bounty_id: str) -> BountyRow:
-    """The bounty, locked, after the clock has made the move that is due."""
+    """Return the locked bounty, after making the clock's move if one is due."""
     return run_clock(ctx, find_bounty(ctx.tx, bounty_id, ctx.env, lock=True))
 
 
 def own_bounty(ctx: Context, bounty_id: str) -> BountyRow:
-    """The same of a bounty of the caller's; NotFound for another's, as for one that never was."""
+    """Return the caller's own bounty, locked, after making the clock's move if one is due.
+
+    Raises NotFound, also if the bounty is another agent's.
+    """
     row = ctx.tx.get(BountyRow, bounty_id, lock=True)
     if row is None or row.env != ctx.env or row.buyer_id != ctx.agent:
         hint = "list_my_bounties shows yours. Another agent's is not yours to decide on: get_bounty shows it."
@@ -66,7 +69,7 @@ def own_bounty(ctx: Context, bounty_id: str) -> BountyRow:
 
 
 def over(row: BountyRow) -> BountyClosed:
-    """The refusal of whoever comes too late to a bounty."""
+    """Return the error for a bounty that is no longer open."""
     return BountyClosed(f"this bounty is {row.status}", status=row.status.value, awarded_job_id=row.awarded_job_id)
 
 
@@ -75,7 +78,7 @@ def facts_of(row: BountyRow) -> BountyFacts:
 
 
 def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
-    """Write the clock's move if one is due: an expiry holds whether or not a sweep has run."""
+    """Write the clock's move if one is due: an expiry takes effect even before a sweep has run."""
     move = due_move(facts_of(row), ctx.now)
     if move is None:
         return row
@@ -85,7 +88,7 @@ def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
 
 
 def expire_due_bounties(ctx: Context, after: Place) -> tuple[int, Place | None]:
-    """One bounded batch of bounties that are past their time: how many expired, and where the next batch begins."""
+    """Expire one batch of bounties; return how many expired and where the next batch begins."""
     rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
     return each_alone(ctx, rows, expire, lambda row: row.expires_at)
 
@@ -95,7 +98,7 @@ def expire(ctx: Context, row: BountyRow) -> int:
 
 
 def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object) -> BountyRow:
-    """Make a final move: the guarded update, search forgets it, what is still pending is rejected and told so."""
+    """Make a final move: update the row and the search index, and reject the pending proposals."""
     status = BountyStatus(move.target.value)
     after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
     index(ctx.tx, after)
@@ -106,7 +109,7 @@ def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None =
 
 
 def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
-    """Take a pending proposal off a bounty whose row is held."""
+    """Withdraw a pending proposal; the bounty's row must be locked."""
     move = proposal_move(ProposalState(proposal.status), "withdraw", Actor.SELLER)
     assert move is not None
     after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
@@ -115,7 +118,7 @@ def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> Proposal
 
 
 def index(tx: Tx, row: BountyRow) -> None:
-    """Make search show the bounty as it now stands."""
+    """Update the bounty's entry in the search index."""
     index_bounty(tx, row, index_terms(row.title, row.description, orjson.loads(row.tags), row.category))
 
 
@@ -125,7 +128,7 @@ def bounty_record(ctx: Context, row: BountyRow) -> Bounty:
 
 
 def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: bool = False) -> list[Bounty]:
-    """Bounties as everybody sees them, their buyers and inputs in a statement each."""
+    """Return the public records of bounties; reads all buyers in one statement, and all inputs."""
     if not rows:
         return []
     buyers = traders(tx, (row.buyer_id for row in rows))
@@ -136,7 +139,7 @@ def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: b
 
 
 def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
-    """Agents as they stand beside bounties and proposals, by id."""
+    """Return the short records of agents that bounties and proposals show, by agent id."""
     rows = tx.all(agents_among, ids=_listed(ids))
     return {row.id: trader(row) for row in rows}
 
@@ -148,7 +151,10 @@ def trader(row: AgentRow) -> Trader:
 def proposal_fields(
     row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
 ) -> dict[str, Json]:
-    """The fields of the record Proposal. Where a sweep has yet to reject it, it is shown as rejected."""
+    """Return the fields of the record Proposal.
+
+    A pending proposal is shown as rejected if its bounty has ended.
+    """
     ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyState.OPEN
     return {
         "id": row.id,
@@ -171,6 +177,7 @@ def proposal_record(ctx: Context, row: ProposalRow, bounty: BountyRow) -> Propos
 
 
 def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime) -> Bounty:
+    state = state_now(facts_of(row), now)
     return Bounty(
         id=row.id,
         title=row.title,
@@ -180,23 +187,27 @@ def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime)
         budget_display=display(row.budget_max),
         category=row.category,
         tags=orjson.loads(row.tags),
-        status=state_now(facts_of(row), now).value,
+        status=state.value,
         expires_at=stamp(row.expires_at),
         proposal_count=row.proposal_count,
         awarded_job_id=row.awarded_job_id,
         buyer=buyer,
         content_warnings=orjson.loads(row.content_warnings),
-        how_to_propose=HowToPropose(
-            path=f"/v1/bounties/{row.id}/proposals",
-            body_example={
-                "price": row.budget_max * EXAMPLE_PERCENT // 100,
-                "payment": "on_delivery",
-                "message": "What I deliver, and by when.",
-            },
-        ),
+        how_to_propose=_how_to_propose(row) if state is BountyState.OPEN else None,
         first_party=row.first_party,
         env=Env(row.env),
         created_at=stamp(row.created_at),
+    )
+
+
+def _how_to_propose(row: BountyRow) -> HowToPropose:
+    return HowToPropose(
+        path=f"/v1/bounties/{row.id}/proposals",
+        body_example={
+            "price": row.budget_max * EXAMPLE_PERCENT // 100,
+            "payment": "on_delivery",
+            "message": "What I deliver, and by when.",
+        },
     )
 
 
@@ -206,7 +217,7 @@ def _brief(record: Bounty) -> Bounty:
 
 
 def _tell_rejected(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> None:
-    """A stated no: what became of the bounty, and that this proposal is rejected."""
+    """Tell the seller what became of the bounty and that its proposal is rejected."""
     told: ProposalRejected | BountyExpired
     if bounty.status is BountyStatus.EXPIRED:
         kind, told = (

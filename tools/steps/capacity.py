@@ -1,19 +1,35 @@
-"""Places: how many unfinished jobs a listing and a buyer may hold, judged by the clock whether or not a sweep has run."""
+"""Limits on unfinished jobs per listing and per buyer; jobs past a deadline are moved on before an order is refused."""
 
-from storage.jobs import lapsed_places, places_taken, places_taken_by, seen_lapsed, unfinished_of
+from storage.jobs import (
+    KNOWN_FROM,
+    is_known,
+    lapsed_places,
+    places_taken,
+    places_taken_by,
+    places_taken_by_newcomers,
+    seen_lapsed,
+    unfinished_of,
+)
 from storage.query import Query
 from storage.tables import AgentRow, JobRow, ListingRow
 from tools.context import Context
 from tools.errors import JobLimit, SellerBusy
 from tools.rules.counted import counted
+from tools.rules.money import DUST_MINOR
 from tools.steps.jobs import run_clock, see
 
-MOST_LAPSED = 200  # moved on for one order; the sweep takes the rest
+MOST_LAPSED = 200  # jobs that one order moves on; a sweep moves the rest
 NO_LISTING = ""
+LIFTED = (
+    f"A payment of 0.01 USDC or more to this seller, or to each of {KNOWN_FROM} others, lifts this; a refund undoes it."
+)
 
 
 def take_place(ctx: Context, listing: ListingRow) -> None:
-    """Refuse an order for which the listing, or its buyer, has no place; what holds one beyond its time gives it up first."""
+    """Raise SellerBusy or JobLimit if the listing or the buyer is at its limit.
+
+    Before it raises, jobs that are past a deadline are moved on, which may free a place.
+    """
     _take_turn(ctx)
     try:
         _judge(ctx, listing)
@@ -24,13 +40,13 @@ def take_place(ctx: Context, listing: ListingRow) -> None:
 
 
 def judge_place(ctx: Context, listing: ListingRow) -> None:
-    """The same refusal, where nothing holds a place beyond its time: then only trying tells."""
+    """Make the same check without writing; pass if jobs past a deadline may free a place."""
     if not _lapsed(ctx, seen_lapsed, listing.id):
         _judge(ctx, listing)
 
 
 def take_job(ctx: Context) -> None:
-    """Refuse a job without a listing for which its buyer, the caller, has no place."""
+    """Raise JobLimit if the caller cannot buy another job that has no listing."""
     _take_turn(ctx)
     try:
         _judge_buyer(ctx)
@@ -41,7 +57,7 @@ def take_job(ctx: Context) -> None:
 
 
 def _take_turn(ctx: Context) -> None:
-    """A buyer's jobs are counted one order at a time."""
+    """Lock the buyer, so that its concurrent orders are counted one at a time."""
     ctx.tx.get(AgentRow, ctx.agent, lock=True)
 
 
@@ -58,7 +74,32 @@ def _judge(ctx: Context, listing: ListingRow) -> None:
             f"you hold {counted(held, 'place')} of this listing; one buyer holds at most {share}",
             retry_after_seconds=60,
         )
+    if listing.price != 0:
+        _judge_newcomer(ctx, listing, held, share)
     _judge_buyer(ctx)
+
+
+def _judge_newcomer(ctx: Context, listing: ListingRow, held: int, share: int) -> None:
+    """Raise SellerBusy if a buyer that is new to this seller is over its limits.
+
+    A buyer is known if it has paid this seller or KNOWN_FROM others, net of refunds. Otherwise it may hold one place of
+    a priced listing, and all such buyers together half of the places.
+    """
+    if ctx.tx.one(is_known, buyer_id=ctx.agent, seller_id=listing.seller_id, env=ctx.env, least=DUST_MINOR) is not None:
+        return
+    if held:
+        raise SellerBusy(
+            "until it has paid this seller a buyer holds one place of a priced listing",
+            hint=f"Finish or cancel your order of this listing first. {LIFTED}",
+            retry_after_seconds=60,
+        )
+    taken = ctx.tx.one(places_taken_by_newcomers, listing_id=listing.id, least=DUST_MINOR) or 0
+    if taken >= share:
+        raise SellerBusy(
+            f"the {counted(share, 'place')} for buyers that have never paid this seller are taken",
+            hint=f"Try again in a while. {LIFTED}",
+            retry_after_seconds=60,
+        )
 
 
 def _judge_buyer(ctx: Context) -> None:
@@ -68,7 +109,7 @@ def _judge_buyer(ctx: Context) -> None:
 
 
 def _move_on(ctx: Context, listing_id: str) -> int:
-    """Write the clock's moves that are due on the jobs that hold these places; how many there were."""
+    """Make the clock's due moves on the jobs that hold these places; return how many were made."""
     rows = _lapsed(ctx, lapsed_places, listing_id)
     return sum(run_clock(ctx, see(ctx.tx, row)).row is not row for row in rows)
 

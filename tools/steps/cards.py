@@ -1,4 +1,4 @@
-"""A2A cards: what every card of this market says, and how one is signed."""
+"""A2A agent cards: the fields that all cards of this market share, and their signature."""
 
 from base64 import urlsafe_b64encode
 from typing import Any
@@ -18,13 +18,13 @@ KINDS = ["application/json", "text/plain"]
 def card_of(
     house: House, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
 ) -> Card:
-    """An unsigned card: pure 1.0, no empty member but perhaps skills."""
+    """Return an unsigned A2A 1.0 card; `skills` is the only member that may be empty."""
     login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
         "name": name,
         "description": description,
         "version": house.version,
-        "provider": {"organization": house.brand, "url": house.base_url},
+        "provider": {"organization": house.title, "url": house.base_url},
         "documentationUrl": f"{house.base_url}/llms.txt",
         "supportedInterfaces": [
             {"url": house.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
@@ -48,10 +48,11 @@ def card_of(
 
 
 def signed(card: Card, base_url: str, signer: Signer) -> Card:
-    """The card with its signature (A2A 1.0, 8.4): a detached JWS (RFC 7515, EdDSA of RFC 8037) over the card without it.
+    """Return the card with its signature (A2A 1.0, 8.4), a detached JWS over the unsigned card.
 
-    The payload is the RFC 8785 form without empty members, so inside its members `card` must have none. The key is found
-    in the JWKS by `kid`.
+    The JWS follows RFC 7515 with EdDSA of RFC 8037. The payload is the RFC 8785 form without empty members; only the
+    top level is stripped, so the members of `card` must not contain empty ones. The key is found in the JWKS by
+    `kid`.
     """
     jwk = jwk_of(signer.public_key)
     header = {"alg": jwk["alg"], "kid": jwk["kid"], "jku": f"{base_url}/.well-known/jwks.json", "typ": "JOSE"}

@@ -1,32 +1,33 @@
-"""The case file: the evidence an evaluator judges by, without what says who the parties are."""
+"""The case file: the evidence that an evaluator judges by, with the identities of the parties redacted."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
-from storage.disputes import evidence, evidence_sizes
+from storage.disputes import evidence, first_statement, statements, statements_counted
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.unit import Tx
 from tools.records.base import Json, stamp, stamp_or_none
 from tools.records.disputes import CaseFile
+from tools.rules.evidence import MOST_MESSAGES, Statement, kept
 from tools.rules.money import display
 from tools.rules.redaction import Veil
+from tools.rules.sealing import rounded_size
 from tools.steps.anonymity import Veils, of_delivery, veils_of
 from tools.steps.documents import text_of
 from tools.steps.jobs import SeenJob
 from tools.steps.promises import Promised, promised_to
+from tools.steps.room import input_of, output_of
 
 T = TypeVar("T")
-MOST_MESSAGES = 200
-MOST_SAID = 256 * 1024  # characters of messages, bodies and data together
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Everything a case file is made from, read in one unit of work."""
+    """The data that a case file is made from, read in one unit of work."""
 
     seen: SeenJob
     reason: str
@@ -36,24 +37,24 @@ class Evidence:
     promised: Promised | None
     documents: dict[str, str | None]
     messages: list[MessageRow]
-    truncated: bool
+    left_out: dict[str, int]  # messages of each party that do not fit into the limits
 
     @property
     def size(self) -> int:
-        """How much text there is to go through."""
+        """The number of characters that are searched for names."""
         texts = [*self.documents.values(), *(text for one in self.messages for text in (one.body, one.data))]
         return sum(len(text) for text in texts if text)
 
 
 def evidence_of(tx: Tx, seen: SeenJob) -> Evidence:
-    """What an evaluator is to see: messages up to the first vote, the newest where there is too much of them."""
+    """Read the evidence, with each party's messages up to the first vote that counted."""
     row = seen.row
     ends = _last_message(tx, seen)
-    begins = _first_shown(tx.all(evidence_sizes, thread_id=row.thread_id, ends=ends, limit=MOST_MESSAGES), ends)
     buyer, seller = tx.get(AgentRow, row.buyer_id), tx.get(AgentRow, row.seller_id)
     assert buyer is not None
     assert seller is not None
-    wanted = ("input", "output", "input_schema", "output_schema")
+    shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
+    ids = orjson.dumps(sorted(one for ids, _ in shown.values() for one in ids)).decode()
     return Evidence(
         seen=seen,
         reason=row.dispute_reason or "",
@@ -61,14 +62,37 @@ def evidence_of(tx: Tx, seen: SeenJob) -> Evidence:
         buyer=buyer,
         seller=seller,
         promised=promised_to(tx, row),
-        documents={name: text_of(tx, getattr(row, name)) for name in wanted},
-        messages=tx.all(evidence, thread_id=row.thread_id, begins=begins, ends=ends),
-        truncated=begins > 1,
+        documents={"input": input_of(tx, row), "output": output_of(tx, row)}
+        | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
+        messages=tx.all(evidence, ids=ids),
+        left_out={side: count for side, (_, count) in shown.items()},
     )
 
 
+def _shown(tx: Tx, seen: SeenJob, party: str, ends: int) -> tuple[set[str], int]:
+    """Return the ids of the party's messages that are shown, and how many are left out."""
+    given = {"thread_id": seen.row.thread_id, "sender_id": party, "ends": ends}
+    oldest, newest = (
+        [Statement(*one) for one in tx.all(statements(order), **given, limit=MOST_MESSAGES + 1)]
+        for order in (False, True)
+    )
+    ids = kept(oldest, newest, _pinned(tx, seen, given))
+    return ids, (tx.one(statements_counted, **given) or 0) - len(ids)
+
+
+def _pinned(tx: Tx, seen: SeenJob, given: Mapping[str, Any]) -> Statement | None:
+    """Return the message with which a party opened the dispute, or its first answer to it."""
+    assert seen.panel is not None
+    opened = seen.panel.case.opened_with
+    if opened is None:
+        return None
+    begins = opened if given["sender_id"] == seen.row.buyer_id else opened + 1
+    found = tx.one(first_statement, **given, begins=begins)
+    return None if found is None else Statement(*found)
+
+
 def _last_message(tx: Tx, seen: SeenJob) -> int:
-    """The number of the last message that is evidence."""
+    """Return the number of the last message that is evidence."""
     assert seen.panel is not None
     ends = seen.panel.case.evidence_ends
     if ends is not None:
@@ -77,14 +101,8 @@ def _last_message(tx: Tx, seen: SeenJob) -> int:
     return thread.message_count if thread else 0
 
 
-def _first_shown(sizes: list[int], ends: int) -> int:
-    """The number of the first message that is shown; `sizes` are the messages' lengths, the newest first."""
-    shown = sum(total <= MOST_SAID for total in accumulate(sizes))
-    return ends - shown + 1
-
-
 class _Writer:
-    """Takes out who the parties are, and counts in which part of the case it did."""
+    """Redacts the identities of the parties and counts the redactions in each part of the case."""
 
     def __init__(self, veil: Veil, counts: Counter[str]) -> None:
         self.veil, self.counts = veil, counts
@@ -107,7 +125,10 @@ class _Writer:
 
 
 def case_file(found: Evidence) -> tuple[CaseFile, str]:
-    """The file, and the buyer's reason as evaluators read it. It grows with what was written: not for the event loop."""
+    """Return the case file, and the buyer's reason as evaluators read it.
+
+    The time it takes grows with the length of the texts, so do not call it on the event loop.
+    """
     counts = Counter[str]()
     writer = _Writer(found.veils.at(of_delivery(found.seen)), counts)
     reason = writer.text("reason", found.reason) or ""
@@ -119,7 +140,8 @@ def case_file(found: Evidence) -> tuple[CaseFile, str]:
             for side, agent in (("buyer", found.buyer), ("seller", found.seller))
         },
         messages=[_message(counts, found, one) for one in found.messages],
-        messages_truncated=found.truncated,
+        messages_truncated=any(found.left_out.values()),
+        messages_left_out=found.left_out,
         redactions={part: counts[part] for part in ("job", "input", "output", "reason", "listing", "messages")},
     )
     return file, reason
@@ -127,13 +149,15 @@ def case_file(found: Evidence) -> tuple[CaseFile, str]:
 
 def _job(writer: _Writer, found: Evidence, reason: str) -> dict[str, Json]:
     row = found.seen.row
+    output = writer.data("output", found.documents["output"])
+    hidden = writer.counts["output"] > 0  # the hash of the whole output would confirm a guess at the redacted names
     return {
         "title": writer.text("job", row.title),
         "category": writer.text("job", row.category),
         "input": writer.data("input", found.documents["input"]),
-        "output": writer.data("output", found.documents["output"]),
-        "output_hash": row.output,
-        "output_bytes": row.output_bytes,
+        "output": output,
+        "output_hash": None if hidden else row.output,
+        "output_bytes": rounded_size(row.output_bytes or 0) if hidden else row.output_bytes,
         "price": row.price,
         "display": None if row.price is None else display(row.price),
         "currency": "USDC",
@@ -187,5 +211,5 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
 
 
 def title_and_category(veil: Veil, row: JobRow) -> dict[str, str]:
-    """What an evaluator is told of a case before it reads it."""
+    """Return what an evaluator sees of a case in lists."""
     return {"title": veil.text(row.title)[0], "category": veil.text(row.category)[0]}

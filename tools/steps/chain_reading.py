@@ -1,26 +1,73 @@
-"""Asks a chain node for what a payment verdict needs, in the order that makes the answers safe to join."""
+"""Reads from a chain node what a payment verdict needs, in an order that keeps the answers consistent."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
 
 from tools.context import Outside
 from tools.ports import Chain
-from tools.rules.transfers import Seen, mined_in
+from tools.rules.transfers import ChainDown, Seen, mined_in
 
 FRESH_HEAD_SECONDS = 30.0
+CURRENT_SECONDS = 2.0
+PATIENCE_SECONDS = 1.0
 
 
-def known_head(outside: Outside) -> int | None:
-    """The newest block number, if one was seen in the last 30 seconds; no chain is asked while a job is made."""
+@dataclass(frozen=True, slots=True)
+class NewestBlock:
+    """The newest block and the chain's time; None if no node has reported one recently."""
+
+    number: int | None = None
+    time: datetime | None = None
+
+
+async def newest_block(outside: Outside) -> NewestBlock:
+    """Find the newest block when an obligation begins, so that no earlier transfer can pay it.
+
+    At most one request every two seconds, and at most one second of waiting, because an order does not need a chain.
+    """
     chain = outside.world.chains.get(outside.env)
-    seen = chain.last_head if chain else None
-    if seen is None or outside.world.clock.monotonic() - seen[1] > FRESH_HEAD_SECONDS:
+    if chain is None:
+        return NewestBlock()
+    if _age(outside, chain.last_head) > CURRENT_SECONDS and outside.pulse.chains.get(outside.env) != "down":
+        await _look_again(chain)
+    seen = chain.last_head
+    if seen is None or _age(outside, seen) > FRESH_HEAD_SECONDS:
+        return NewestBlock()
+    return NewestBlock(seen[0], _chain_time(outside, chain))
+
+
+async def _look_again(chain: Chain) -> None:
+    with suppress(ChainDown, TimeoutError):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await chain.block(await chain.head())
+
+
+def _chain_time(outside: Outside, chain: Chain) -> datetime | None:
+    """Return the chain's time now: the newest block's time, plus the seconds since it was read.
+
+    It is never later than the host's time, so a node that lies can make an honest transfer look too old only
+    briefly.
+    """
+    read = chain.last_block_time
+    age = _age(outside, read)
+    if read is None or age > FRESH_HEAD_SECONDS:
         return None
-    return seen[0]
+    return datetime.fromtimestamp(min(read[0] + int(age), int(outside.now.timestamp())), UTC)
+
+
+def _age(outside: Outside, seen: tuple[int, float] | None) -> float:
+    return inf if seen is None else outside.world.clock.monotonic() - seen[1]
 
 
 async def look_up(chain: Chain, transaction: str) -> Seen:
-    """Receipt, then head, then block, as `judge` takes them; a transaction without a block costs one read.
+    """Read the receipt, then the head, then the block, as `judge` takes them.
 
-    The block is read last: that its hash is still the receipt's says all three were true of one chain at that moment.
-    Raises ChainDown, and Nonsense when the receipt's block cannot be asked for.
+    A transaction that is in no block costs one read. The block is read last: if its hash is still the one in the
+    receipt, all three answers describe the same chain. Raises ChainDown, and Nonsense if the receipt names no valid
+    block.
     """
     receipt = await chain.receipt(transaction)
     number = mined_in(receipt)

@@ -1,4 +1,4 @@
-"""What a bounty's owner compares proposals by: figures from the market's own rows, and whether a seller's work fits."""
+"""Comparison of a bounty's proposals: the seller's figures, and whether its earlier work fits the output schema."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -19,9 +19,10 @@ Fit = Literal["same_schema", "example_fits", "not_shown"]
 
 
 def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Fit]:
-    """Whether what these sellers offer has the shape a bounty asks for (the hash of its schema); empty without one.
+    """Compare what these sellers offer with a bounty's output schema, given by its hash.
 
-    An example is held against the schema only where that is quick; one that is large or costly to check counts as not shown.
+    Returns an empty dict if there is no schema. An example is only checked against the schema if that is quick; a
+    large or costly one counts as not_shown.
     """
     text = text_of(tx, schema)
     if text is None or not sellers:
@@ -35,7 +36,7 @@ def schema_fits(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) ->
 
 
 def comparisons(tx: Tx, sellers: Sequence[str], env: str, schema: str | None) -> dict[str, Comparison]:
-    """What an owner sees beside each seller's proposal, by seller."""
+    """Return the comparison that a bounty's owner sees beside each proposal, by seller."""
     fits = schema_fits(tx, sellers, env, schema)
     ids = orjson.dumps(sorted(set(sellers))).decode()
     known = {row.agent_id: figures_in(row, Actor.SELLER) for row in tx.all(reputations_of, ids=ids) if row.env == env}

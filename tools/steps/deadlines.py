@@ -1,4 +1,4 @@
-"""The clock's moves, swept: every deadline that passed is written, whoever asked or not."""
+"""The sweep of job deadlines: writes the clock's move for every job whose deadline has passed."""
 
 from dataclasses import replace
 
@@ -15,9 +15,10 @@ BATCH = 50
 
 
 def expire_due_jobs(ctx: Context, move: JobMove, after: str) -> tuple[int, str | None]:
-    """One bounded batch of one row of the table: how many moved, and where the next batch begins (None: no more).
+    """Make one move for a batch of due jobs; return how many moved and the next batch's start.
 
-    A row that cannot be moved is undone alone and logged; the rest go on.
+    The second value is None if no more jobs are due. If a job cannot be moved, only its changes are undone and the
+    error is logged.
     """
     wanted = sweep(move)
     query = due_jobs(wanted.status.value, wanted.deadline)

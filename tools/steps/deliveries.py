@@ -1,7 +1,8 @@
-"""Deliveries to webhooks: claimed in one short unit of work, posted between two, and finished in the other.
+"""Deliveries to webhooks: claimed in one short unit of work, posted outside of it, and finished in another.
 
-A webhook sends one delivery at a time. While it does, `due_at` is the end of its lease: what a killed process held is
-claimed again then. So an event arrives at least once, and in order as long as the receiver takes what it is sent.
+A webhook sends one delivery at a time. Meanwhile `due_at` is the end of its lease, after which another process
+claims what a killed process held. So an event arrives at least once, and in order if the receiver accepts every
+request.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.context import Context
 from tools.house import House
 from tools.ports import Env, World
-from tools.rates import Allowance, Rate, take_shared
+from tools.rates import Allowance, Rate, Share, take_shares, used_of
 from tools.records.base import EPOCH, encode
 from tools.records.events import written
 from tools.records.webhooks import WebhookDisabledData
@@ -46,31 +47,38 @@ from tools.rules.webhooks import (
 )
 from tools.steps.outgoing import own_places
 from tools.steps.tasks import task_of
-from tools.steps.webhooks import DISABLED, followed, next_turn, open_secret, profile_url, secrets_of
+from tools.steps.webhooks import DISABLED, OPERATOR, followed, next_turn, open_secret, profile_url, secrets_of
 
-LEASE = timedelta(seconds=30)  # an attempt takes 11 at most
-LATER = timedelta(hours=1)  # to look again at what cannot be sent now
-BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks looked at for them
-MOST_OF_ONE_AGENT = 4  # attempts in flight: whose receivers are slow must leave room for all others
-PUSHED_MESSAGES = 10  # the newest of the thread; GetTask has the rest
-PER_MINUTE = Allowance(60, 60, shared=True)  # from one agent to one host
+LEASE = timedelta(seconds=30)  # an attempt takes at most 11
+LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now
+BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks examined for them
+MOST_OF_ONE_AGENT = 4  # attempts in flight: an agent with slow receivers must leave room for the others
+PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
+MEGABYTE = 2**20
+POSTS, BYTES = Allowance(60, 60, shared=True), Allowance(5 * MEGABYTE, 60, shared=True)  # from one agent to one host
+ALL_POSTS, ALL_BYTES = Allowance(600, 60, shared=True), Allowance(50 * MEGABYTE, 60, shared=True)  # from all agents
+NEVER_WAITS = 10  # posts a minute to a host: the limits of all agents do not delay an agent that posts less
+UNBOUND = 2**62
+NO_OUTPUT = "-"
 
 log = structlog.get_logger("emporion.deliveries")
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """The task that a webhook of one is sent, and what it is sent with."""
+    """The task that a webhook for a task is sent, and the headers of the request."""
 
     job_id: str
     env: Env
     form: PushForm
     headers: bytes | None = field(repr=False)  # encrypted
+    sent: str | None = None  # what the receiver already has: the order, and the output with this hash
+    shows: str = NO_OUTPUT  # the output that this push contains or that the receiver has
 
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """One attempt that was claimed: everything that is needed to make it and to write down how it ended."""
+    """A claimed attempt: the data to make the request and to store its result."""
 
     agent_id: str
     webhook_id: str
@@ -82,22 +90,22 @@ class Posting:
     secrets: tuple[bytes, ...]  # encrypted, the newest first
     event_id: str
     kind: str
-    body: bytes  # of a task's webhook empty: the task is written when it is sent
+    body: bytes  # empty for a task's webhook, because the task is read just before it is sent
     task: Pushed | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What one unit of work claimed, and whether others that are due may be left: those that wait must hide none."""
+    """The attempts that one unit of work claimed, and whether more may be due."""
 
     postings: list[Posting]
     more: bool
 
 
 def claim(ctx: Context, most: int = BATCH) -> Claimed:
-    """The attempts that are due longest, leased to the caller: first of agents that have nothing in flight.
+    """Claim due attempts, oldest first and beginning with agents that have none in flight.
 
-    A webhook that cannot be served is undone alone, logged, and looked at again in an hour; the rest go on.
+    If a webhook cannot be served, its changes are undone, the error is logged, and it is due again in an hour.
     """
     postings = list[Posting]()
     for _ in range(MOST_LOOKED):
@@ -115,7 +123,7 @@ def claim(ctx: Context, most: int = BATCH) -> Claimed:
 
 
 async def post(world: World, house: House, posting: Posting) -> Attempted | None:
-    """Make the attempt: sign, post, and say how it ended; None where it was not begun. Never raises for what the receiver does."""
+    """Sign and post one attempt; return its result (also if it failed), or None if not begun."""
     try:
         judge_target(posting.url, house.allow_private_networks, own_places(house))
         headers = headers_of(world, house, posting)
@@ -130,7 +138,7 @@ async def post(world: World, house: House, posting: Posting) -> Attempted | None
 
 
 def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
-    """What a delivery says of itself: Standard Webhooks' headers, and the X- ones."""
+    """Return the headers of a delivery: those of Standard Webhooks, and the X- headers."""
     timestamp = int(world.clock.now().timestamp())
     content = signed_content(posting.event_id, timestamp, posting.body)
     secrets = [open_secret(house, posting.webhook_id, one) for one in posting.secrets]
@@ -152,8 +160,18 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
     return headers | {"webhook-signature": " ".join(signatures)}
 
 
-def finish(ctx: Context, posting: Posting, attempted: Attempted | None) -> None:
-    """Write down how an attempt ended, unless its lease was lost to another."""
+def wait_to_push(ctx: Context, posting: Posting) -> timedelta | None:
+    """Count the bytes of a push; return how long it must wait if they exceed the limit."""
+    own = Share(f"{Rate.DELIVERIES}:{posting.agent_id}:{posting.host}", POSTS)
+    wait = take_shares(ctx.tx, _bytes_shares(ctx, posting.agent_id, posting.host, len(posting.body), own), ctx.now)
+    return None if wait is None else timedelta(seconds=wait)
+
+
+def finish(ctx: Context, posting: Posting, attempted: Attempted | None, wait: timedelta | None = None) -> None:
+    """Store the result of an attempt, unless another process has taken over its lease.
+
+    `wait`: the delay before an attempt that was not begun is made again.
+    """
     row = ctx.tx.get(WebhookRow, posting.webhook_id, lock=True)
     delivery = ctx.tx.get(DeliveryRow, posting.delivery_id)
     _leave_host(ctx, posting)
@@ -162,13 +180,15 @@ def finish(ctx: Context, posting: Posting, attempted: Attempted | None) -> None:
     if (row.sending, delivery.attempt) != (posting.delivery_id, posting.attempt):
         return
     if attempted is None:
-        _put_off(ctx, row, delivery)
+        _put_off(ctx, row, delivery, wait)
         return
+    if posting.task is not None and attempted.taken and row.sent != posting.task.shows:
+        row = ctx.tx.change(row, sent=posting.task.shows)
     _settle(ctx, row, delivery, attempted)
 
 
 def _next_webhook(ctx: Context) -> WebhookRow | None:
-    """The webhook whose turn it is: nobody gets a second place in flight while somebody waits for a first."""
+    """Return the next due webhook, first of agents that have no attempt in flight."""
     for in_flight in (0, MOST_OF_ONE_AGENT - 1):
         row = ctx.tx.one(due_webhook, now=ctx.now, in_flight=in_flight)
         if row is not None:
@@ -177,7 +197,7 @@ def _next_webhook(ctx: Context) -> WebhookRow | None:
 
 
 def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
-    """The next attempt of a webhook that is due, if there is one now. Either way the webhook is due later."""
+    """Yield the next attempt of a due webhook, if any; the webhook is due later in either case."""
     current = _current(ctx, row)
     if current is None:
         return
@@ -186,17 +206,18 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
         _rest(ctx, current, current.failures)
         return
     event = ctx.tx.get(EventRow, delivery.event_number)
-    if event is None or delivery.attempt >= MOST_ATTEMPTS:  # every attempt was cut short, or the event is forgotten
+    if event is None or delivery.attempt >= MOST_ATTEMPTS:  # every attempt was interrupted, or the event is deleted
         _settle(ctx, current, ctx.tx.change(delivery, attempt=MOST_ATTEMPTS), Attempted(None, "interrupted"))
         return
     host, until = _host_of(current.url), ctx.now + LEASE
-    wait = _enter_host(ctx, current.agent_id, host, until)
+    task = pushed(current)
+    body = b"" if task else _body(event, current)
+    wait = _enter_host(ctx, current.agent_id, host, until, len(body))
     if wait is not None:
         ctx.tx.change(current, sending=None, due_at=ctx.now + wait)
         return
     begun = ctx.tx.change(delivery, attempt=delivery.attempt + 1)
     ctx.tx.change(current, sending=begun.id, due_at=until)
-    task = pushed(current)
     yield Posting(
         agent_id=current.agent_id,
         webhook_id=current.id,
@@ -208,16 +229,21 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
         secrets=secrets_of(current, ctx.now),
         event_id=event_id(event.id),
         kind=event.kind,
-        body=b"" if task else _body(event, current),
+        body=body,
         task=task,
     )
 
 
 def _current(ctx: Context, row: WebhookRow) -> WebhookRow | None:
-    """The webhook as it is to be served now; None where its agent or its place in the profile is gone, or it must wait."""
-    if row.status is WebhookStatus.DISABLED:  # while it was sending, and how that ended nobody has written
+    """Return the webhook with its current settings; None if it has ended or must wait.
+
+    It has ended if its agent is deleted or its URL is gone from the profile.
+    """
+    if row.status is WebhookStatus.DISABLED:  # disabled while it was sending
         ctx.tx.change(row, sending=None, due_at=None)
         return None
+    if row.agent_id == OPERATOR:
+        return followed(ctx, row, ctx.house.operator_webhook)
     agent = ctx.tx.get(AgentRow, row.agent_id)
     if agent is None or agent.status is AgentStatus.DELETED:
         ctx.tx.run(end_webhook, id=row.id)
@@ -229,28 +255,33 @@ def _current(ctx: Context, row: WebhookRow) -> WebhookRow | None:
 
 
 def pushed(row: WebhookRow) -> Pushed | None:
-    """What the webhook of a task is sent; None for any other."""
+    """Return what a task's webhook is sent; None for any other webhook."""
     if row.job_id is None or row.form is None:
         return None
-    return Pushed(row.job_id, Env(row.env), row.form, row.headers)
+    return Pushed(row.job_id, Env(row.env), row.form, row.headers, row.sent)
 
 
-def task_to_push(ctx: Context, posting: Posting) -> bytes:
-    """The job behind a task as the webhook's agent sees it now."""
+def task_to_push(ctx: Context, posting: Posting) -> tuple[bytes, str]:
+    """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
     assert posting.task is not None
     owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
-    return encode(task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES))
+    task = task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES)
+    shows = NO_OUTPUT if task.job.output_sealed else task.job.output_hash
+    return encode(task), shows or NO_OUTPUT
 
 
 def _body(event: EventRow, row: WebhookRow) -> bytes:
-    """The event's record, and for whom it is: one platform key signs for all, so the body says which agent it is meant for."""
+    """Return the event's record with the ids of the agent and the webhook that it is meant for.
+
+    The ids are needed because the same platform key signs the deliveries of all agents.
+    """
     at = (event.created_at - EPOCH) // timedelta(microseconds=1)
     record = written([(event.id, event.kind, at, event.data)], event.env)
     return f'{record[:-1]},"agent_id":"{row.agent_id}","webhook_id":"{row.id}"}}'.encode()
 
 
 def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Attempted) -> None:
-    """What follows from an attempt: done, tried again later, or given up; and whether the webhook goes on."""
+    """Store the result (delivered, retry or failed); then reschedule the webhook or disable it."""
     wait = None
     if not attempted.taken:
         wait = next_wait_seconds(delivery.attempt, attempted, int.from_bytes(ctx.world.dice.roll(2)))
@@ -274,20 +305,20 @@ def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Att
         _disable(ctx, row, after, reason, failures)
 
 
-def _put_off(ctx: Context, row: WebhookRow, delivery: DeliveryRow) -> None:
-    """What was not begun is no attempt; the webhook has its next turn in seconds."""
+def _put_off(ctx: Context, row: WebhookRow, delivery: DeliveryRow, wait: timedelta | None) -> None:
+    """Uncount an attempt that was not begun; the webhook is due again after a short wait."""
     ctx.tx.change(delivery, attempt=delivery.attempt - 1)
     active = row.status is WebhookStatus.ACTIVE
-    ctx.tx.change(row, sending=None, due_at=ctx.now + _soon(ctx) if active else None)
+    ctx.tx.change(row, sending=None, due_at=ctx.now + (wait or _soon(ctx)) if active else None)
 
 
 def _rest(ctx: Context, row: WebhookRow, failures: int) -> None:
-    """Nothing is in flight; the webhook is due at its next turn."""
+    """Mark the webhook as idle, due when its next delivery is."""
     ctx.tx.change(row, sending=None, due_at=next_turn(ctx, row.id), failures=failures)
 
 
 def _disable(ctx: Context, row: WebhookRow, delivery: DeliveryRow, reason: str, failures: int) -> None:
-    """Switch a webhook off, and say so with the reason: silence would look like a market where nothing happens."""
+    """Disable a webhook and tell its agent why: silence would look like a market without events."""
     off = {"status": WebhookStatus.DISABLED, "disabled_reason": reason, "failures": failures}
     ctx.tx.change(row, **off, sending=None, due_at=None, updated_at=ctx.now)
     told = WebhookDisabledData(
@@ -306,19 +337,21 @@ def _disable(ctx: Context, row: WebhookRow, delivery: DeliveryRow, reason: str, 
 def _host_of(url: str) -> str:
     try:
         return parse_target(url).host
-    except BadTarget:  # nothing will be dialled
+    except BadTarget:  # no request will be made
         return ""
 
 
-def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> timedelta | None:
-    """Take one of the agent's two places at the host, and one of its 60 a minute there; else how long to wait."""
+def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime, size: int) -> timedelta | None:
+    """Take a slot at the host and a share of its rate limits; if that fails, return the wait."""
     place = ctx.tx.get(HostRow, agent_id, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
     if not free:
         return _soon(ctx)
-    quota = take_shared(ctx.tx, Rate.DELIVERIES, PER_MINUTE, f"{agent_id}:{host}", ctx.now)
-    if quota.remaining < 0:
-        return timedelta(seconds=quota.reset_seconds)
+    own, all_agents = Share(f"{Rate.DELIVERIES}:{agent_id}:{host}", POSTS), f"{Rate.DELIVERIES}:*:{host}"
+    shares = [own, Share(all_agents, _unless_few(ctx, own, ALL_POSTS)), *_bytes_shares(ctx, agent_id, host, size, own)]
+    wait = take_shares(ctx.tx, shares, ctx.now)
+    if wait is not None:
+        return timedelta(seconds=wait)
     if place is None:
         ctx.tx.add(HostRow(agent_id=agent_id, host=host, first_until=until, used_at=ctx.now))
     elif _is_free(place.first_until, ctx.now):
@@ -326,6 +359,21 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime) -> time
     else:
         ctx.tx.change(place, second_until=until, used_at=ctx.now)
     return None
+
+
+def _bytes_shares(ctx: Context, agent_id: str, host: str, size: int, own: Share) -> list[Share]:
+    """Return what a post takes of the byte limits of its agent and of all agents at a host."""
+    name = f"{Rate.DELIVERIES} bytes"
+    return [
+        Share(f"{name}:{agent_id}:{host}", BYTES, size),
+        Share(f"{name}:*:{host}", _unless_few(ctx, own, ALL_BYTES), size),
+    ]
+
+
+def _unless_few(ctx: Context, own: Share, allowance: Allowance) -> Allowance:
+    """Return the limit of all agents at a host; unlimited for an agent that posts little there."""
+    few = used_of(ctx.tx, own, ctx.now) < NEVER_WAITS
+    return replace(allowance, calls=UNBOUND) if few else allowance
 
 
 def _leave_host(ctx: Context, posting: Posting) -> None:
@@ -339,7 +387,7 @@ def _leave_host(ctx: Context, posting: Posting) -> None:
 
 
 def _soon(ctx: Context) -> timedelta:
-    """A wait for a place, not the same for all who wait."""
+    """Return a short random wait, so that waiting webhooks do not all try again at once."""
     return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
 
 

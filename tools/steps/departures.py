@@ -1,8 +1,8 @@
-"""Leaving the market: what of an agent ends at once, and what is closed after it, batch by batch.
+"""The closing of an agent's open listings, jobs, bounties and proposals after it is deleted or suspended.
 
-The unit of work that deletes an agent ends its keys, takes it out of search and closes what fits into one batch. The rest,
-and what was being ordered at that very moment, a worker closes: twice over all PARTS, the second time a minute later,
-when no unit that began before can still be under way. Jobs the seller has begun to work on go on by the clock.
+The unit of work that deletes an agent revokes its keys, removes it from search and closes a first batch. A worker
+closes the rest. It goes through all PARTS twice, the second time a minute later, when no unit of work that began
+before the deletion can still be running. Jobs on which the seller has begun to work continue.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,28 +39,28 @@ log = structlog.get_logger("emporion.departures")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How many rows were looked at, and where the next batch begins (None: there is none)."""
+    """The number of rows examined, and the id after which the next batch begins (None: the end)."""
 
     seen: int
     after: str | None
 
 
 Part = Callable[[Context, str, str, int], Batch]
-"""Closes one kind of thing of an agent: at most so many, from this id on."""
+"""Closes one kind of row of an agent: given the agent's id, the id to begin after, and the most rows."""
 
 Place = tuple[int, str]
-"""How far closing has come: a part's number, and the id after which it goes on."""
+"""The progress of the closing: the index of a part, and the id after which it continues."""
 
 START: Place = (0, "")
 
 
 def leave(ctx: Context, agent: AgentRow) -> None:
-    """Delete an agent: its keys end, its profile hides, and a first batch of what it has open is closed."""
+    """Delete an agent: revoke its keys, hide its profile and close a first batch of its rows."""
     _close_from(ctx, agent.id, START, PARTS)
     ended: dict[str, object] = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
     ended |= kept_domains(agent, ctx.tx.all(domains_of, agent_id=agent.id))
     released = {"verified_domain": None, "erc8004": None, "evaluator": False}
-    set_tier(ctx.tx, change_agent(ctx.tx, agent, **ended, **released))  # its row is held from here on
+    set_tier(ctx.tx, change_agent(ctx.tx, agent, **ended, **released))  # its row is locked from here on
     for forget in (forget_domains, forget_identity):
         ctx.tx.run(forget, agent_id=agent.id)
     revoke_all(ctx.tx, agent.id)
@@ -69,13 +69,13 @@ def leave(ctx: Context, agent: AgentRow) -> None:
 
 
 def shut(ctx: Context, agent_id: str) -> None:
-    """End what an agent that is being suspended offers and asks for: a first batch now, the rest by the workers."""
+    """Close a suspended agent's offers and bounties: a first batch now, the rest by the workers."""
     _close_from(ctx, agent_id, START, SUSPENDED)
     have_closed(ctx, agent_id)
 
 
 def have_closed(ctx: Context, agent_id: str) -> None:
-    """Have the workers close what an agent keeps open that has just been deleted or suspended."""
+    """Queue an agent that was just deleted or suspended; the workers close its open rows."""
     known = ctx.tx.get(DepartureRow, agent_id)
     if known is None:
         ctx.tx.add(DepartureRow(agent_id=agent_id, left_at=ctx.now, due_at=ctx.now))
@@ -84,14 +84,17 @@ def have_closed(ctx: Context, agent_id: str) -> None:
 
 
 def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
-    """Close a batch of what an agent that left still has open; where the next begins, None at the end."""
+    """Close one batch of an agent's open rows; return where the next begins, None at the end."""
     agent = ctx.tx.get(AgentRow, agent_id)
     parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: SUSPENDED}.get(agent.status, ()) if agent else ()
-    return _close_from(ctx, agent_id, place, parts)  # without any where it was let in again
+    return _close_from(ctx, agent_id, place, parts)  # no parts if the agent was reinstated
 
 
 def look_again(ctx: Context, agent_id: str) -> None:
-    """After all parts were closed: once more when nothing from before can be under way, then never again."""
+    """Schedule a second pass over all parts; after that one, delete the row that requested it.
+
+    The second pass runs when no unit of work from before the departure can still be running.
+    """
     row = ctx.tx.get(DepartureRow, agent_id, lock=True)
     if row is None:
         return
@@ -127,7 +130,7 @@ def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
 
 
 def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
-    """The lifecycle's own move, after the clock's: the seller declines, the buyer cancels."""
+    """Make the clock's due move, then have the seller decline or the buyer cancel."""
     seen = run_clock(ctx, see(ctx.tx, row))
     move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
     if move is not None:
@@ -164,7 +167,7 @@ def _proposals(env: Env) -> Part:
     def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
         rows = ctx.tx.all(proposals_at(env.value), agent_id=agent_id, after=after, limit=limit)
         for row in rows:
-            bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # before the proposal, as everywhere
+            bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # always locked before the proposal
             held = ctx.tx.get(ProposalRow, row.id, lock=True)
             assert bounty is not None
             assert held is not None
@@ -180,14 +183,14 @@ def _listing_parts(action: str) -> Iterator[Part]:
 
 
 MARKET: tuple[Part, ...] = (*(_bounties(env) for env in Env), *(_proposals(env) for env in Env))
-"""What is closed whether an agent was deleted or suspended: nobody could answer there."""
+"""Closed for deleted and for suspended agents, because the agent could not answer there."""
 
 SUSPENDED: tuple[Part, ...] = (*_listing_parts("pause"), *MARKET)
-"""What ends for an agent that is suspended; let in again, it activates its listings itself."""
+"""Closed for a suspended agent; after it is reinstated it activates its listings itself."""
 
 PARTS: tuple[Part, ...] = (
     *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
     *_listing_parts("archive"),
     *MARKET,
 )
-"""Everything that is closed for an agent that left. What else agents keep open adds its part here."""
+"""Closed for a deleted agent. A new kind of row that agents keep open needs a part here."""

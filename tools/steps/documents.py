@@ -1,4 +1,4 @@
-"""Documents: JSON texts kept once, under the hash of their canonical form."""
+"""Documents: JSON texts stored once, under the hash of their canonical form."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from tools.rules.canonical import canonical, sha256_hex
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON value in its RFC 8785 form, with the hash it is kept under."""
+    """A JSON value in its RFC 8785 form, with the hash it is stored under."""
 
     hash: str
     text: bytes
@@ -22,7 +22,7 @@ class Document:
 
 
 def document(value: Json, param: str) -> Document:
-    """The canonical form of a value; InvalidRequest where it has none."""
+    """Return a value's canonical form and its hash; raise InvalidRequest if it has none."""
     try:
         text = canonical(value)
     except ValueError as error:
@@ -31,7 +31,7 @@ def document(value: Json, param: str) -> Document:
 
 
 def keep_document(tx: Tx, made: Document | None) -> str | None:
-    """Store the document unless it is there; its hash."""
+    """Store the document unless it exists; return its hash."""
     if made is None:
         return None
     tx.add_once(DocumentRow(hash=made.hash, text=made.text.decode()))
@@ -39,7 +39,7 @@ def keep_document(tx: Tx, made: Document | None) -> str | None:
 
 
 def text_of(tx: Tx, hashed: str | None) -> str | None:
-    """The text kept under a hash; None for None."""
+    """Return the text stored under a hash; None if the hash is None."""
     if hashed is None:
         return None
     row = tx.get(DocumentRow, hashed)

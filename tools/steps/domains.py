@@ -1,4 +1,4 @@
-"""Domains: the outside reading that looks for a proof, and what follows from what it found."""
+"""Domains: the search for an agent's proof in DNS or in a file, and the changes that follow from its result."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from storage.proofs import due_domains, holder_to_change, proven_domains_of
-from storage.tables import AgentRow, DomainRow, DomainStatus
+from storage.tables import AgentRow, DomainRow, DomainStatus, HeldDomainRow
 from storage.unit import Tx
 from tools.context import Context
 from tools.house import House
@@ -22,7 +22,7 @@ from tools.steps.outgoing import own_places
 from tools.steps.trust import set_tier
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
-LEASE = timedelta(minutes=5)  # a look takes 15 seconds at most
+LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
 BATCH = 25
 MOST_FAILURES = 3
 Reason = Literal["challenge_missing", "claimed_by_other_agent"]
@@ -30,7 +30,7 @@ Reason = Literal["challenge_missing", "claimed_by_other_agent"]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a look found: where the proof stands, or what was met in each of the two places."""
+    """The place where the proof was found; if none, the error of each of the two places."""
 
     method: Literal["dns", "https"] | None
     dns_error: str = ""
@@ -42,7 +42,7 @@ class Proof:
 
 
 class Due(NamedTuple):
-    """A proven domain whose daily look was claimed."""
+    """A proven domain that was claimed for its daily check."""
 
     agent_id: str
     domain: str
@@ -50,7 +50,10 @@ class Due(NamedTuple):
 
 
 async def look_for_proof(world: World, house: House, agent_id: str, domain: str) -> Proof:
-    """Read the TXT record, then the file. Never raises for what the domain does; NotTried where too much is under way."""
+    """Look for the proof in the TXT record, then in the file.
+
+    Never raises because of what the domain answers. Raises NotTried if too many requests are running.
+    """
     wanted = claim_text(house.brand, agent_id)
     dns_error = await _read_dns(world.dns, dns_name(house.brand, domain), wanted)
     if dns_error is None:
@@ -60,7 +63,7 @@ async def look_for_proof(world: World, house: House, agent_id: str, domain: str)
 
 
 def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> DomainRow:
-    """The proof was found: the domain is this agent's, and nobody else's any more."""
+    """Make the domain the agent's because its proof was found, and revoke it for another holder."""
     if row.status is DomainStatus.VERIFIED:
         return ctx.tx.change(row, method=method, **_looked(ctx), failures=0, last_error=None)
     holder = ctx.tx.one(holder_to_change, domain=row.domain)
@@ -77,6 +80,7 @@ def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> Domai
         failures=0,
         last_error=None,
     )
+    ctx.tx.add_once(HeldDomainRow(domain=row.domain, agent_id=row.agent_id, held_at=ctx.now))
     agent = follow_domains(ctx.tx, row.agent_id)
     told: DomainVerified = {
         "domain": row.domain,
@@ -89,7 +93,7 @@ def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> Domai
 
 
 def revoke(ctx: Context, row: DomainRow, reason: Reason, **more: Json) -> DomainRow:
-    """The domain counts no longer. The claim stays, so that it can be proven again."""
+    """Revoke a domain. The claim stays, so that it can be proven again."""
     ended = {"status": DomainStatus.REVOKED, "revoked_at": ctx.now, "revoked_reason": reason, "check_at": None}
     after = ctx.tx.change(row, **ended, **more)
     follow_domains(ctx.tx, row.agent_id)
@@ -103,7 +107,7 @@ def revoke(ctx: Context, row: DomainRow, reason: Reason, **more: Json) -> Domain
 
 
 def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
-    """Profile, search and trust tier as the agent's proven domains now stand."""
+    """Update profile, search and trust tier from the agent's proven domains."""
     agent = tx.get(AgentRow, agent_id, lock=True)
     assert agent is not None
     proven = tx.all(proven_domains_of, agent_id=agent_id)
@@ -111,14 +115,14 @@ def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
 
 
 def claim_due(ctx: Context) -> list[Due]:
-    """The proven domains that are due for their daily look, leased to the caller: others find them due later."""
+    """Claim the proven domains that are due for their daily check, with a lease."""
     until = ctx.now + LEASE
     rows = ctx.tx.all(due_domains, now=ctx.now, limit=BATCH)
     return [Due(row.agent_id, row.domain, until) for row in rows if ctx.tx.change(row, check_at=until)]
 
 
 def finish_check(ctx: Context, due: Due, proof: Proof | None) -> None:
-    """Write down what the daily look found, unless its lease was lost. None: nothing was looked at."""
+    """Store the result of the daily check, unless its lease was lost; None: no check was made."""
     row = ctx.tx.get(DomainRow, due.agent_id, due.domain, lock=True)
     if row is None or row.status is not DomainStatus.VERIFIED or row.check_at != due.until:
         return
@@ -163,7 +167,7 @@ def _instructions(house: House, row: DomainRow) -> Instructions:
 
 
 async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
-    """None where the record stands, else why not."""
+    """Return None if the record exists, otherwise the error."""
     try:
         records = await dns.texts(name)
     except Unanswered as unanswered:
@@ -174,7 +178,7 @@ async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
 
 
 async def _read_file(web: Web, house: House, url: str, wanted: str, agent_id: str) -> str | None:
-    """None where the line stands in the file, else why not."""
+    """Return None if the file contains the line, otherwise the error."""
     try:
         judge_target(url, house.allow_private_networks, own_places(house))
         fetched = await web.get(url, agent_id)
@@ -192,7 +196,7 @@ def _looked(ctx: Context) -> dict[str, Json]:
 
 
 def _tell(ctx: Context, agent_id: str, kind: str, told: DomainVerified | DomainRevoked) -> None:
-    """In both environments: an agent is the same in both."""
+    """Send the event in both environments, because an agent's domains are the same in both."""
     data = orjson.dumps(told).decode()
     for env in Env:
         ctx.tx.say(agent_id, env, kind, data, ctx.now)

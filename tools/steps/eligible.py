@@ -1,4 +1,4 @@
-"""Who may sit on the panel of a job: nobody who has a hand in it, derived from rows."""
+"""Eligibility for the panel of a job: only evaluators without an interest in it, as far as the rows show."""
 
 import orjson
 
@@ -7,25 +7,28 @@ from storage.held import wallets_ever_held
 from storage.tables import AgentRow
 from storage.unit import Tx
 from tools.context import Context
-from tools.steps.evaluators import LEAST_TIER
+from tools.steps.evaluators import who_may_sit
 from tools.steps.jobs import SeenJob
 
 
 def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:
-    """Who may be drawn for this job now, sorted.
+    """Return the ids of the evaluators that may be drawn for this job now, sorted.
 
-    Opted in and active, trusted enough for the environment; no party, referred by none, and never bound to a wallet that
-    a party was ever bound to, in either environment, or that this job was paid with: the hands behind an agent are the
-    same in both. None of the operator's where a party is, when the job was made or now. Nobody who was drawn already.
+    They have opted in, are active and have the standing that the environment requires. Excluded are:
+    - the parties, and agents that a party referred;
+    - evaluators drawn before in this case;
+    - agents ever bound, in either environment, to a wallet that a party was ever bound to or that paid or was paid
+      for this job, because the owner of a wallet is the same in both environments;
+    - the operator's agents if a party is the operator's, now or when the job was made.
     """
     row = seen.row
     parties = [party for party in (ctx.tx.get(AgentRow, one) for one in (row.buyer_id, row.seller_id)) if party]
+    standing = who_may_sit(ctx.env, ctx.house, ctx.now)
     own = row.first_party or any(party.first_party for party in parties)
     drawn = [seat.agent_id for seat in seen.panel.seats] if seen.panel else []
     return ctx.tx.all(
-        eligible_evaluators,
-        evaluator=True,
-        least_tier=LEAST_TIER[ctx.env],
+        eligible_evaluators("paid_before" in standing),
+        **standing,
         first_party=not own,
         not_these=_list([row.buyer_id, row.seller_id, *drawn]),
         parties=_list([row.buyer_id, row.seller_id]),
@@ -34,17 +37,17 @@ def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:
 
 
 def wallets_near(tx: Tx, seen: SeenJob) -> list[str]:
-    """Every wallet a party was ever bound to, and those this job's money went between."""
+    """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
     return [*wallets_of(tx, seen.row.buyer_id), *wallets_of(tx, seen.row.seller_id), *wallets_in(seen)]
 
 
 def wallets_of(tx: Tx, agent_id: str) -> list[str]:
-    """Every wallet an agent was ever bound to, in both environments."""
+    """Return every wallet that an agent was ever bound to, in both environments."""
     return tx.all(wallets_ever_held, agent_id=agent_id)
 
 
 def wallets_in(seen: SeenJob) -> list[str]:
-    """The wallets the job's own money went between."""
+    """Return the wallets that paid or were paid for this job."""
     sides = [seen.row.pay_to, seen.row.pay_from]
     sides += [side for one in seen.settlements for side in (one.payer_address, one.pay_to)]
     return sorted({side for side in sides if side})

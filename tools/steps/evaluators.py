@@ -1,4 +1,4 @@
-"""Evaluators: what an agent is as one, and what its seats came to, derived from rows."""
+"""Evaluators: whether an agent can be drawn for a panel, and the record of its seats, derived from rows."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,32 +6,55 @@ from typing import Any
 
 import orjson
 
-from storage.disputes import record_of_seats
+from storage.disputes import evaluators_counted, may_sit, record_of_seats
 from storage.tables import AgentRow, AgentStatus, EvaluatorRow, SeatStatus
 from storage.unit import Tx
 from tools.context import Context
+from tools.house import House
 from tools.ports import Env
 from tools.records.disputes import Eligibility, Evaluator, EvaluatorRecord
 from tools.records.reputation import EvaluatorSide
+from tools.rules.money import DUST_MINOR
 
 LEAST_TIER = {Env.LIVE: 1, Env.TEST: 0}
-CLOSED = 4  # the place in a row of record_of_seats
-LEAST_DECIDED = 5  # votes, before others are told how many of them agreed: of a single one that would say which it was
+CLOSED = 4  # the index of this column in a row of record_of_seats
+LEAST_DECIDED = 5  # votes before the agreement rate is public, because the rate of a single vote would reveal the vote
+
+
+def who_may_sit(env: Env, house: House, now: datetime) -> dict[str, Any]:
+    """Return the parameters of the queries for evaluators that may be drawn.
+
+    `paid_before` is only among them if the environment requires a minimum age.
+    """
+    found: dict[str, Any] = {"evaluator": True, "least_tier": LEAST_TIER[env]}
+    if env is Env.LIVE and house.evaluator_min_age:
+        found |= {"paid_before": now - house.evaluator_min_age, "least_minor": DUST_MINOR}
+    return found
+
+
+def evaluators_drawable(tx: Tx, house: House, now: datetime) -> dict[str, int]:
+    """Count the evaluators that can be drawn in each environment, before a case excludes any."""
+    standing = {env: who_may_sit(env, house, now) for env in Env}
+    return {
+        env.value: tx.one(evaluators_counted("paid_before" in given), **given) or 0 for env, given in standing.items()
+    }
 
 
 def evaluator_record(tx: Tx, agent_id: str, env: Env, now: datetime) -> EvaluatorRecord:
-    """The evaluator's own record as of `now`: a seat whose deadline has passed is missed, whether or not a sweep said so.
+    """Return the evaluator's own record.
 
-    A seat that became void (the case was closed first, or the evaluator left) counts nowhere; a vote in a case that the
-    buyer withdrew is a verdict that nothing can agree with.
+    A seat past its deadline counts as missed, even if no sweep has written that yet. A void seat (the case was
+    closed first, or the evaluator left) is not counted. A vote in a case that the buyer withdrew counts as a verdict,
+    but not in the agreement rate.
     """
     return _record(tx.all(record_of_seats, agent_id=agent_id, env=env, now=now), 1)
 
 
 def evaluator_side(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool) -> EvaluatorSide:
-    """The record as reputation shows it: of closed cases alone, so that no party learns from it who judges its own.
+    """Return the record that reputation shows, made from closed cases only.
 
-    Only the agent itself sees how many seats wait for it.
+    Open cases are left out so that no party learns from it which evaluators judge its case. Only the agent itself
+    sees its number of pending seats.
     """
     found = tx.all(record_of_seats, agent_id=agent.id, env=env, now=now)
     record = _record([one for one in found if one[CLOSED]], LEAST_DECIDED)
@@ -62,32 +85,38 @@ def _record(found: Iterable[Any], least_decided: int) -> EvaluatorRecord:
 
 
 def evaluator_shown(ctx: Context, agent: AgentRow) -> Evaluator:
-    """What an agent is as an evaluator, in both environments."""
+    """Return the agent's status as an evaluator, in both environments."""
     row = ctx.tx.get(EvaluatorRow, agent.id)
-    eligibility = {env.value: _eligibility(agent, env) for env in Env}
+    eligibility = {env.value: _eligibility(ctx, agent, env) for env in Env}
     return Evaluator(
         agent_id=agent.id,
         enabled=agent.evaluator,
         categories=orjson.loads(row.categories) if row else [],
         eligibility=eligibility,
         record={env.value: evaluator_record(ctx.tx, agent.id, env, ctx.now) for env in Env},
-        hint=_hint(agent, eligibility),
+        hint=_hint(ctx.house, agent, eligibility),
     )
 
 
-def _eligibility(agent: AgentRow, env: Env) -> Eligibility:
+def _eligibility(ctx: Context, agent: AgentRow, env: Env) -> Eligibility:
     if agent.status is not AgentStatus.ACTIVE:
         return Eligibility(eligible=False, reason="not_active")
     if not agent.evaluator:
         return Eligibility(eligible=False, reason="not_opted_in")
     if agent.trust_tier < LEAST_TIER[env]:
         return Eligibility(eligible=False, reason="trust_tier")
+    standing = who_may_sit(env, ctx.house, ctx.now)
+    if ctx.tx.one(may_sit("paid_before" in standing), agent_id=agent.id, **standing) is None:
+        return Eligibility(eligible=False, reason="too_new")
     return Eligibility(eligible=True, reason=None)
 
 
-def _hint(agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
+def _hint(house: House, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
     if not agent.evaluator:
         return "set_evaluator with enabled true offers you for panels. A seat comes as dispute.assigned, and into get_inbox."
+    if eligibility[Env.LIVE].reason == "too_new":
+        days = house.evaluator_min_age.days
+        return f"You may be drawn on test. Panels on live need a paid job on live that is at least {days} days old."
     if not eligibility[Env.LIVE].eligible:
         return "You may be drawn on test. Panels on live need trust tier 1: paid jobs on live from distinct wallets earn it."
     return "You may be drawn on both. Vote with submit_verdict before verdict_by: a missed seat stays on your record."

@@ -1,4 +1,4 @@
-"""How a long document is read and written: page by page, each a short read of its own, and nothing held between two."""
+"""Long documents, read and written page by page; each page is a short read, and nothing is locked between two."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -15,37 +15,37 @@ from tools.records.base import Json, encode, stamp
 from tools.registry import CATALOGUE
 
 T = TypeVar("T")
-PAGE = 50  # records of one read; those of large records end earlier
-PIECE_BYTES = 65_536  # what is written is handed on once it is so much
+PAGE = 50  # records in one read; a page of large records may hold fewer
+PIECE_BYTES = 65_536  # text is sent once this much has been collected
 
 
 class Page(NamedTuple):
-    """Records as JSON text, the name each is known by, and where the next page begins; None behind the last."""
+    """Records as JSON text, the name of each, and the start of the next page (None: no more)."""
 
     records: Sequence[bytes]
     names: Sequence[str]
     after: Json
 
 
-Pages = Callable[["Reader", str, Json], Awaitable[Page]]  # `str`: what the list is of; `Json`: where the page begins
+Pages = Callable[["Reader", str, Json], Awaitable[Page]]  # `str`: id of the list's owner; `Json`: start of the page
 One = Callable[["Reader", str], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list in the document. With `called` each of its elements is an object that holds the record under that name."""
+    """A list in the document; with `called`, each element holds its record under that name."""
 
     pages: Pages
-    record: One | None = None  # reads each record whole, where the list shows less
+    record: One | None = None  # reads each record whole, if the list shows less
     called: str = ""
     beside: Mapping[str, One] = field(default_factory=dict)
     within: Mapping[str, "Section"] = field(default_factory=dict)
 
 
 class Reader:
-    """Reads for the caller what the caller may read: each read is one unit, as of its own moment.
+    """Reads with the caller's rights; each read is a unit of work and sees the data of its time.
 
-    Unauthenticated once the caller's credential has ended: the rest is then nobody's to have.
+    Raises Unauthenticated if the caller's credential ends during the export.
     """
 
     def __init__(self, outside: Outside) -> None:
@@ -63,7 +63,7 @@ class Reader:
         return await here.store.look(lambda tx: read(_context(here, tx)))
 
     async def ask(self, name: str, **given: Json) -> Any:
-        """What an operation answers the caller: its own record, and its own refusals."""
+        """Return what an operation answers the caller, or raise its error."""
         op = CATALOGUE[name]
         arguments: Arguments = op.input(**given)
         if not op.outside:
@@ -71,24 +71,24 @@ class Reader:
         return await op.run(await self._here(), arguments)
 
     async def may_go_on(self) -> bool:
-        """Whether the caller may still have the rest."""
+        """Check whether the caller's credential is still valid."""
         outside = self.outside
         return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
 
     async def _here(self) -> Outside:
-        await asyncio.sleep(0)  # a read may run on the event loop itself: others get their turn between two
+        await asyncio.sleep(0)  # a read may run on the event loop, so let other tasks run between two
         if not await self.may_go_on():
             raise Unauthenticated("this credential ended while the export was written")
         return replace(self.outside, now=self.outside.world.clock.now())
 
 
 async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[bytes, None]:
-    """A section as the text of a JSON list."""
+    """Yield a section as the text of a JSON list."""
     between, place, more = b"[", None, True
     while more:
         try:
             page = await section.pages(reader, of, place)
-        except NotFound:  # what it is a list of was deleted meanwhile
+        except NotFound:  # the owner of the list was deleted meanwhile
             break
         for record, name in zip(page.records, page.names, strict=True):
             async with aclosing(_element(reader, section, record, name)) as pieces:
@@ -101,7 +101,7 @@ async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[b
 
 
 async def gathered(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The same text in fewer pieces."""
+    """Yield the same text in fewer, larger pieces."""
     waiting = bytearray()
     async for piece in pieces:
         waiting += piece
@@ -112,7 +112,7 @@ async def gathered(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes,
 
 
 async def _element(reader: Reader, section: Section, record: bytes, name: str) -> AsyncGenerator[bytes, None]:
-    """One element; nothing where it was deleted since its list was read."""
+    """Yield one element; nothing if it was deleted after its list was read."""
     try:
         whole = record if section.record is None else await section.record(reader, name)
     except NotFound:
@@ -132,7 +132,7 @@ async def _element(reader: Reader, section: Section, record: bytes, name: str) -
 
 
 def one(name: str, of: str = "") -> One:
-    """The record an operation answers; `of` is the argument that names what is read."""
+    """Make a reader of the record that an operation returns; `of` names the argument for its id."""
 
     async def read(reader: Reader, known_as: str) -> bytes:
         return encode(await reader.ask(name, **({of: known_as} if of else {})))
@@ -141,7 +141,7 @@ def one(name: str, of: str = "") -> One:
 
 
 def listed(name: str, of: str = "", known_by: str = "id", **given: Json) -> Pages:
-    """The pages of an operation that lists; `of` is the argument that names what it lists of."""
+    """Make a reader of a list operation's pages; `of` names the argument for the list's owner."""
 
     async def read(reader: Reader, owner: str, cursor: Json) -> Page:
         named = {of: owner} if of else {}
@@ -153,7 +153,7 @@ def listed(name: str, of: str = "", known_by: str = "id", **given: Json) -> Page
 
 
 def rows(read: Callable[[Context, str, Json], Page]) -> Pages:
-    """Pages that no operation lists in an order that stays."""
+    """Make a reader of pages that no operation lists in a stable order."""
 
     async def pages(reader: Reader, owner: str, place: Json) -> Page:
         return await reader.look(lambda ctx: read(ctx, owner, place))
@@ -162,7 +162,7 @@ def rows(read: Callable[[Context, str, Json], Page]) -> Pages:
 
 
 def page_of(records: Sequence[object], names: Sequence[str], asked: Sequence[object]) -> Page:
-    """A page whose place is the name of its last record; the last page where fewer were found than could be."""
+    """Return a page that continues after its last record; the last page if `asked` is not full."""
     return Page([encode(record) for record in records], names, names[-1] if len(asked) == PAGE else None)
 
 

@@ -1,7 +1,7 @@
-"""A listing's figures, kept true: each job that closes and each rating moves the sums, whatever their number."""
+"""A listing's figures: each closed job and each rating adds its change, so that no sum is computed again."""
 
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 import orjson
@@ -13,10 +13,14 @@ from storage.figures import (
     transfers_of_listing,
     turnaround_at,
 )
+from storage.jobs import reviews_of_job
 from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
 from storage.unit import Tx
+from tools.ports import Env
 from tools.records.listings import ListingStats
+from tools.rules.lifecycle import Actor
+from tools.rules.reputation import FINISHED
 from tools.rules.stats import (
     ClosedJob,
     Result,
@@ -25,7 +29,6 @@ from tools.rules.stats import (
     buyers_by,
     middle,
     moved,
-    rated,
     result_of,
     tallied,
     wallet_moves,
@@ -34,14 +37,15 @@ from tools.steps.listings import index
 
 
 def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None:
-    """Count what a job now comes to in its listing's figures. Done twice, it changes nothing."""
+    """Update the listing's figures with a job's present result; repeating it changes nothing."""
     if job.listing_id is None:
         return
     listing = _locked(tx, job.listing_id)
     kept = tx.get(ResultRow, job.id)
     old = Result() if kept is None else result_in(kept)
+    closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at)
     new = result_of(
-        ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at),
+        replace(closed, live=job.env == Env.LIVE, rating=_rating(tx, job)),
         [Transfer(one.kind, one.status, one.amount, one.payer_address) for one in settlements],
     )
     if new == old:
@@ -54,15 +58,18 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     _write(tx, listing, moved(_tally_in(listing), old, new, buyers))
 
 
-def count_rating(tx: Tx, listing_id: str | None, rating: int) -> None:
-    """Count a buyer's rating in the figures of the listing it ordered from."""
-    if listing_id is not None:
-        listing = _locked(tx, listing_id)
-        _write(tx, listing, rated(_tally_in(listing), rating))
+def _rating(tx: Tx, job: JobRow) -> int | None:
+    """Return the buyer's rating of a finished job; None if it is unfinished or not rated."""
+    if job.status not in FINISHED:
+        return None
+    return next((one.rating for one in tx.all(reviews_of_job, job_id=job.id) if one.role == Actor.BUYER), None)
 
 
 async def drifted_listings(store: Store) -> list[str]:
-    """The ids of listings whose stored figures differ from what their rows come to. Reads everything, a listing at a time."""
+    """Return the ids of listings whose stored figures are wrong.
+
+    Computes the figures of every listing from its rows, one listing at a time.
+    """
     ids = await store.scan(lambda tx: tx.all(listing_ids))
     return [one for one in ids if await store.scan(partial(has_drifted, listing_id=one))]
 
@@ -74,17 +81,20 @@ def has_drifted(tx: Tx, listing_id: str) -> bool:
 
 
 def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
-    """What each closed job of a listing came to, from the jobs and settlements themselves."""
+    """Compute the result of each closed job of a listing from its jobs, settlements and reviews."""
     transfers = defaultdict[str, list[Transfer]](list)
     for job_id, *transfer in tx.all(transfers_of_listing, listing_id=listing_id):
         transfers[job_id].append(Transfer(*transfer))
-    jobs = tx.all(closed_of_listing, listing_id=listing_id)
-    return {job_id: result_of(ClosedJob(*job), transfers[job_id]) for job_id, *job in jobs}
+    ratings: dict[str, int] = dict(tx.all(ratings_of_listing, listing_id=listing_id))
+    return {
+        job_id: result_of(replace(ClosedJob(*job), live=env == Env.LIVE, rating=ratings.get(job_id)), transfers[job_id])
+        for job_id, env, *job in tx.all(closed_of_listing, listing_id=listing_id)
+    }
 
 
 def result_in(row: ResultRow) -> Result:
-    """What a job came to as it was counted."""
-    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds)
+    """Return the result of a job as it was last counted."""
+    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds, row.rating, row.against)
 
 
 def _locked(tx: Tx, listing_id: str) -> ListingRow:
@@ -104,11 +114,12 @@ def _tally_in(row: ListingRow) -> Tally:
         row.timed_jobs,
         stats.rating_count,
         row.rating_sum,
+        stats.unpaid_reviews,
     )
 
 
 def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int:
-    """Add to what a wallet paid; by how many the wallets that count change."""
+    """Add to the amount that a wallet paid; return the change in the number of counted buyers."""
     row = tx.get(PayerRow, listing_id, wallet)
     if row is None:
         tx.add(PayerRow(listing_id=listing_id, wallet=wallet, paid_minor=change_minor))
@@ -142,13 +153,14 @@ def _stats(tally: Tally, median_seconds: int | None) -> str:
         median_turnaround_seconds=median_seconds,
         volume_usdc=tally.volume_minor,
         jobs_paid=tally.paid,
+        unpaid_reviews=tally.unpaid_reviews,
     ).kept()
 
 
 def _from_rows(tx: Tx, listing_id: str) -> list[object]:
-    """The stored columns as they are to be, from the jobs, settlements and reviews themselves."""
+    """Compute the stored columns from the jobs, settlements and reviews."""
     results = results_from_jobs(tx, listing_id).values()
-    tally = tallied(results, tx.all(ratings_of_listing, listing_id=listing_id))
+    tally = tallied(results)
     turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
     median = turnarounds[middle(tally.timed)] if turnarounds else None
     return [_stats(tally, median), tally.graduated, tally.rating_sum, tally.timed]

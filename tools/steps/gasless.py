@@ -1,4 +1,4 @@
-"""Payment without gas: what a buyer signs, and who sends it. For a job the market relays nothing: the buyer gives it to the facilitator itself."""
+"""Payment without gas: the authorization that a buyer signs, and sends to a facilitator itself."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,7 +39,7 @@ def token_of(network: Network) -> Token:
 
 
 def facilitator_block(network: Network) -> dict[str, Json] | None:
-    """Who sends signed authorizations; None where the operator names nobody."""
+    """Return how the facilitator is reached; None if none is configured."""
     if network.facilitator_url is None:
         return None
     return {
@@ -51,7 +51,7 @@ def facilitator_block(network: Network) -> dict[str, Json] | None:
 def gasless_block(
     network: Network, terms: dict[str, Any], payer: str | None, nonce: str, now: datetime
 ) -> dict[str, Json] | None:
-    """How to pay these x402 terms without gas; None without a wallet to pay from, or nobody to send it."""
+    """Return how to pay these x402 terms without gas; None without a payer or a facilitator."""
     if payer is None or network.facilitator_url is None:
         return None
     accepted, until = terms["accepts"][0], now + timedelta(seconds=SECONDS)
@@ -74,7 +74,7 @@ def gasless_block(
 
 
 def gasless_info(network: Network) -> dict[str, Json]:
-    """How it is done, for whom no amount is due yet."""
+    """Describe gasless payment in general, without an amount."""
     url = network.facilitator_url
     return {
         "recommended": url is not None,
@@ -88,7 +88,7 @@ def gasless_info(network: Network) -> dict[str, Json]:
 
 
 def x402_info(network: Network) -> dict[str, Json]:
-    """The x402 terms of this environment; amount and pay_to stand in the terms of a job."""
+    """Return the x402 terms of this environment, without the amount and pay_to of a job."""
     token = token_of(network)
     own = requirements(token, "<pay_to of the terms>", 0)
     return {

@@ -1,4 +1,4 @@
-"""Handles: one row for each that was ever taken. It belongs to its agent for good, also once it was given up."""
+"""Handles: one row for each handle ever taken. It belongs to its agent forever, even after the agent changed it."""
 
 import re
 import unicodedata
@@ -6,34 +6,47 @@ import unicodedata
 from storage.agents import handles_held
 from storage.tables import AgentRow, HandleRow
 from tools.context import Context
-from tools.errors import HandleLimit, HandleTaken
+from tools.errors import HandleLimit, HandleTaken, InvalidRequest
 from tools.rules.ids import Prefix
+from tools.rules.impersonation import reserved_word
 
 RESERVED = frozenset(
     {"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"}
-    | {"recover"}  # /v1/agents/recover is a path of its own
+    | {"recover"}  # /v1/agents/recover is the path of an operation
 )
 
 
 def first_handle(ctx: Context, wanted: str | None, name: str) -> str:
-    """The handle of a new agent: the one it wants, else one made from its name. HandleTaken."""
+    """Return a new agent's handle: the wanted one or one made from its name.
+
+    Raises HandleTaken.
+    """
     if wanted:
-        if not _is_free(ctx, wanted):
+        if reserved_word(wanted, ctx.house.brand) is not None or not _is_free(ctx, wanted):
             raise _taken(wanted)
         return wanted
     plain = unicodedata.normalize("NFKD", name.lower()).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:28].strip("-")
     slug = slug if len(slug) >= 3 else f"agent-{slug}".strip("-")
+    slug = slug if reserved_word(slug, ctx.house.brand) is None else "agent"
     return slug if _is_free(ctx, slug) else f"{slug[:27]}-{ctx.world.dice.roll(2).hex()}"
 
 
 def hold(ctx: Context, handle: str, agent_id: str) -> None:
-    """Write down whose it is. Of two that took it at once, the later finds it taken when its unit runs again."""
+    """Store that the agent has the handle.
+
+    If two agents take it at once, the later unit of work is repeated and then finds it taken.
+    """
     ctx.tx.add(HandleRow(handle=handle, agent_id=agent_id, taken_at=ctx.now))
 
 
 def change_handle(ctx: Context, agent: AgentRow, wanted: str) -> None:
-    """Take another handle: one that is free, or one the agent had before. HandleTaken, HandleLimit."""
+    """Give the agent a handle that is free or that it had before.
+
+    Raises HandleTaken or HandleLimit.
+    """
+    if not agent.first_party and reserved_word(wanted, ctx.house.brand) is not None:
+        raise _taken(wanted)
     held = ctx.tx.get(HandleRow, wanted)
     if held is not None and held.agent_id == agent.id:
         return
@@ -44,6 +57,14 @@ def change_handle(ctx: Context, agent: AgentRow, wanted: str) -> None:
     if former >= most:
         raise HandleLimit(f"you gave up {former} handles, and they stay yours; at most {most}", limit=most)
     hold(ctx, wanted, agent.id)
+
+
+def check_name(ctx: Context, name: str) -> None:
+    """Raise InvalidRequest if a name could be mistaken for the market or its operator."""
+    word = reserved_word(name, ctx.house.brand)
+    if word is not None:
+        hint = f"Choose a name without {word} and what looks like it; it is kept for the market itself."
+        raise InvalidRequest(f"name: {word} is reserved", param="name", hint=hint)
 
 
 def _is_free(ctx: Context, handle: str) -> bool:

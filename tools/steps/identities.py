@@ -1,4 +1,4 @@
-"""Identities on a chain: read from the registry, linked to one agent each, and looked at again every day."""
+"""ERC-8004 identities: read from the registry on a chain, linked to one agent each, and checked again every day."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,14 +30,14 @@ from tools.rules.transfers import ChainDown
 from tools.steps.agents import change_agent
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
-LEASE = timedelta(minutes=5)  # two reads take half a minute at most
+LEASE = timedelta(minutes=5)  # two reads take at most half a minute
 BATCH = 25
 
 log = structlog.get_logger("emporion.identities")
 
 
 class Due(NamedTuple):
-    """A linked token whose daily look was claimed."""
+    """A linked token that was claimed for its daily check."""
 
     agent_id: str
     env: Env
@@ -47,13 +47,16 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the daily look found; `identity` is None where there is no such token any more."""
+    """The result of a daily check; `identity` is None if the token does not exist any more."""
 
     identity: Identity | None
 
 
 async def read_identity(chain: Chain, registry: str, token: str) -> Identity:
-    """Owner and URI of a token. NoIdentity where there is none; ChainDown where the node gave no answer, or nonsense."""
+    """Read the owner and the URI of a token.
+
+    Raises NoIdentity if the token does not exist, and ChainDown if the node gave no valid answer.
+    """
     owner = await chain.call(registry, ask(OWNER_OF, token))
     uri = None if owner is None else await chain.call(registry, ask(TOKEN_URI, token))
     try:
@@ -63,12 +66,12 @@ async def read_identity(chain: Chain, registry: str, token: str) -> Identity:
 
 
 def names(house: House, agent_id: str, found: Identity) -> bool:
-    """Whether the token says that it is this agent's."""
+    """Check whether the token's URI is this agent's registration file."""
     return found.uri == registration_url(house.base_url, agent_id)
 
 
 def link(ctx: Context, agent: AgentRow, found: Identity) -> AgentRow:
-    """Link a token that names this agent; whoever had it linked before has it no longer."""
+    """Link a token that names this agent, and unlink it from the agent that had it before."""
     held = ctx.tx.one(identity_of_token, env=ctx.env, token=found.token)
     if held is not None and held.agent_id != agent.id:
         unlink(ctx.tx, held.agent_id)
@@ -85,7 +88,7 @@ def link(ctx: Context, agent: AgentRow, found: Identity) -> AgentRow:
 
 
 def unlink(tx: Tx, agent_id: str) -> None:
-    """The agent has no linked token any more."""
+    """Remove the agent's linked token."""
     if tx.run(forget_identity, agent_id=agent_id):
         agent = tx.get(AgentRow, agent_id, lock=True)
         assert agent is not None
@@ -93,20 +96,20 @@ def unlink(tx: Tx, agent_id: str) -> None:
 
 
 def follow_wallet(ctx: Context, agent: AgentRow) -> AgentRow:
-    """After a change of wallet: whether it owns the linked token is another question now."""
+    """Update the link after a change of wallet, because the new wallet may not own the token."""
     row = ctx.tx.get(IdentityRow, agent.id)
     return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.house, agent, row)
 
 
 def claim_due(ctx: Context) -> list[Due]:
-    """The linked tokens that are due for their daily look, leased to the caller: others find them due later."""
+    """Claim the linked tokens that are due for their daily check, with a lease."""
     until = ctx.now + LEASE
     rows = ctx.tx.all(due_identities, now=ctx.now, limit=BATCH)
     return [Due(row.agent_id, Env(row.env), row.token, until) for row in rows if ctx.tx.change(row, check_at=until)]
 
 
 async def look_again(world: World, house: House, due: Due) -> Seen | None:
-    """What the chain says of a linked token now; None where it says nothing."""
+    """Read a linked token from the chain; None if the chain gave no answer."""
     chain = world.chains.get(due.env)
     if chain is None:
         return None
@@ -119,7 +122,10 @@ async def look_again(world: World, house: House, due: Due) -> Seen | None:
 
 
 def finish_look(ctx: Context, due: Due, seen: Seen | None) -> None:
-    """Write down what the daily look found, unless its lease was lost: a token that names another agent is linked no more."""
+    """Store the result of the daily check, unless its lease was lost.
+
+    A token that does not exist any more, or does not name its agent any more, is unlinked.
+    """
     agent = ctx.tx.get(AgentRow, due.agent_id, lock=True)
     row = ctx.tx.get(IdentityRow, due.agent_id, lock=True)
     if agent is None or row is None or row.check_at != due.until:

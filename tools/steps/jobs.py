@@ -1,4 +1,4 @@
-"""Jobs as operations hold them: found for a party, moved by the table, told to both sides."""
+"""Jobs: lookup for a party, moves by the lifecycle table, events to both parties."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -40,6 +40,7 @@ from tools.registry import CATALOGUE
 from tools.rules.attention import Attention, attention
 from tools.rules.jobfacts import (
     FINAL,
+    KEPT_UNPAID,
     ClosedAs,
     JobFacts,
     JobStatus,
@@ -47,20 +48,15 @@ from tools.rules.jobfacts import (
     PaymentStatus,
     PricingModel,
     Timing,
+    forgets,
+    how_it_ended,
     payment_status,
     refund_expected,
 )
-from tools.rules.lifecycle import (
-    Actor,
-    JobMove,
-    Waiter,
-    allowed,
-    available_actions,
-    due,
-    waiting_on,
-)
+from tools.rules.lifecycle import Actor, JobMove, Waiter, allowed, available_actions, due, waiting_on
 from tools.rules.money import display_or_none
 from tools.rules.panel import Handover
+from tools.rules.waits import pay_first, waits_for
 from tools.steps.figures import recount
 from tools.steps.links import wait_step
 from tools.steps.messages import write_note
@@ -75,8 +71,8 @@ class JobRef(Arguments):
 
 
 FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
-ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # after these nothing may be owed any more
-COUNTED = FINISHED | {JobStatus.CANCELLED}  # what changes a listing's figures
+ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
+COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +82,8 @@ class SeenJob:
     row: JobRow
     settlements: tuple[SettlementRow, ...]
     reviewers: frozenset[str]
-    deliveries: tuple[JobDeliveryRow, ...] = ()  # where there were several; a single one stands in the row
-    panel: Panel | None = None  # of a job that is disputed
+    deliveries: tuple[JobDeliveryRow, ...] = ()  # empty if there was only one, which is in the row
+    panel: Panel | None = None  # only of a disputed job
 
     @property
     def facts(self) -> JobFacts:
@@ -115,7 +111,7 @@ def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
 
 
 def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
-    """Many jobs with their settlements, reviews and deliveries, in a statement each."""
+    """Return jobs with the rows of their facts; each table is read in one statement."""
     ids = orjson.dumps([row.id for row in rows]).decode()
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
@@ -133,7 +129,7 @@ def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
 
 
 def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
-    """The job of this id if the agent is a party to it, in this environment; NotFound otherwise."""
+    """Return a job in this environment; raise NotFound if the agent is not a party to it."""
     row = tx.get(JobRow, job_id, lock=lock)
     if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
         raise NotFound("you have no such job", param="job_id")
@@ -141,13 +137,13 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
 
 
 def mine(ctx: Context, job_id: str) -> SeenJob:
-    """The caller's job, locked, after the clock has made the move that is due."""
+    """Return the caller's job, locked, after making the clock's move if one is due."""
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env, lock=True)
     return run_clock(ctx, seen)
 
 
 def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
-    """Write the clock's move if one is due: deadlines hold whether or not a sweep has run."""
+    """Write the clock's move if one is due: deadlines take effect even before a sweep has run."""
     move = due(seen.facts, ctx.now)
     if move is None:
         return seen
@@ -155,7 +151,7 @@ def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
 
 
 def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
-    """What the clock's move writes beside the status: the same whenever it is written, or only shown."""
+    """Return what the clock's move changes beside the status; the same whenever it is written."""
     assert move.deadline is not None
     changes: dict[str, object] = {"updated_at": getattr(row, move.deadline) + move.grace}
     if move.target is JobStatus.COMPLETED:
@@ -166,7 +162,7 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
 
 
 def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
-    """The move the caller's action makes; InvalidTransition with what can be done instead."""
+    """Return the move that the caller's action makes, or raise InvalidTransition."""
     role = acting_role(ctx, seen)
     move = allowed(seen.facts, action, role, ctx.now)
     if move is None:
@@ -175,16 +171,17 @@ def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
 
 
 def acting_role(ctx: Context, seen: SeenJob) -> Actor:
-    """The side the caller acts for; Forbidden to a key that may act for the other only: one agent buys and sells."""
+    """Return the caller's side of the job; raise Forbidden if its key lacks that side's scope."""
     role = seen.role_of(ctx.agent)
     need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
     return role
 
 
 def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
-    stands = standing(ctx, seen)
-    actions, waiting = stands["available_actions"], waiting_steps(ctx, seen)
-    patience = [_patience(ctx, seen)] if waiting or not actions else []
+    stands, waiting = standing(ctx, seen), waiting_steps(ctx, seen)
+    actions = stands["available_actions"]
+    first = pay_first(action, sealed=seen.facts.is_sealed and "pay" in actions)
+    patience = [_patience(ctx, seen)] if waiting or actions == ["message"] else first
     return InvalidTransition(
         f"as {seen.role_of(ctx.agent)} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
         hint=" ".join([*patience, *([f"Available now: {', '.join(actions)}."] if actions else [])]),
@@ -194,14 +191,14 @@ def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
 
 
 def waiting_steps(ctx: Context, seen: SeenJob) -> tuple[Json, ...]:
-    """What a refusal tells a party to do while it is another's turn."""
+    """Return the step that waits if another party must act; otherwise nothing."""
     waits = waiting_on(seen.facts, ctx.now)
     theirs = waits is not None and waits.who != Waiter(seen.role_of(ctx.agent).value)
     return tuple(asdict(one) for one in wait_step(seen.row.id)) if theirs else ()
 
 
 def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
-    """What a refusal tells the caller of the job: its status, and what the caller may do now."""
+    """Return what a refusal says of the job: its status, and the caller's available actions."""
     actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
@@ -210,7 +207,7 @@ def _patience(ctx: Context, seen: SeenJob) -> str:
     waits = waiting_on(seen.facts, ctx.now)
     if waits is None:
         return "Nothing is left for you to do on this job."
-    return f"The job waits for the {waits.who} to {waits.action.replace('_', ' ')}. Otherwise: {waits.then}"
+    return f"The job {waits_for(waits.who, waits.action, stamp_or_none(waits.until), waits.then)}"
 
 
 def advance(
@@ -222,17 +219,18 @@ def advance(
     told: dict[str, Json] | None = None,
     **changes: object,
 ) -> SeenJob:
-    """Make a move: the guarded update, the audit row and an event to both parties, in this unit of work.
+    """Make a move: update the row, write the audit row, and send an event to both parties.
 
-    What it makes due, a payment or a refund, is said too.
+    Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
     """
     changes = {"updated_at": ctx.now} | changes
     changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
     moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
     row = ctx.tx.change(seen.row, **changes, **attended(moved, attention_in(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
-    record_event(ctx, after, move.event, actor_id, told or {})
+    record_event(ctx, after, move.event, actor_id, (told or {}) | how_it_ended(move.event, after.facts))
     say_what_is_due(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
@@ -242,7 +240,7 @@ def advance(
 
 
 def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
-    """Tell both parties once when a payment has fallen due, and whenever more has to be sent back than before."""
+    """Send an event when a payment falls due, and whenever the refund due has grown."""
     facts, row = after.facts, after.row
     due_now = payment_status(facts, ctx.now) is PaymentStatus.DUE
     if due_now and payment_status(before, ctx.now) is not PaymentStatus.DUE:
@@ -254,7 +252,7 @@ def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
 
 
 def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
-    """The audit row of something that happened to a job, and its event to both parties."""
+    """Write a job's audit row, and send the event to both parties."""
     row, told = seen.row, with_words(told, PAYLOADS[event])
     ctx.tx.append(
         JobEventRow,
@@ -272,7 +270,7 @@ def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, 
 
 
 def common_data(seen: SeenJob, now: datetime) -> JobEvent:
-    """What every job.* event carries."""
+    """Return the fields of every job.* event."""
     row, facts = seen.row, seen.facts
     return {
         "job_id": row.id,
@@ -293,18 +291,18 @@ def common_data(seen: SeenJob, now: datetime) -> JobEvent:
 
 
 def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> None:
-    """An action's note, posted to the job's thread as the agent who wrote it; the platform never quotes it."""
+    """Post an action's note to the job's thread as a message of the caller."""
     if body:
         write_note(ctx, seen.row.thread_id, body, action)
 
 
 def attentive(row: JobRow, now: datetime) -> JobRow:
-    """A new job's row with whom it waits for."""
+    """Return a new job's row with the columns that say which party must act."""
     return JobRow(**(row.__dict__ | attended(SeenJob(row, (), frozenset()), attention_in(row), now)))
 
 
 def attended(seen: SeenJob, before: Attention, now: datetime) -> dict[str, object]:
-    """The columns that say whom the job waits for, as its facts say it."""
+    """Return the columns that say which party must act, by when, and when to remind it."""
     found = attention(seen.facts, now, before)
     party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
     return {
@@ -315,13 +313,13 @@ def attended(seen: SeenJob, before: Attention, now: datetime) -> dict[str, objec
 
 
 def attention_in(row: JobRow) -> Attention:
-    """What these columns hold."""
+    """Read the attention columns of a row."""
     party = None if row.waits_for is None else Actor.BUYER if row.waits_for == row.buyer_id else Actor.SELLER
     return Attention(party, row.act_by, row.notice_at)
 
 
 def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
-    """Keep the job among those that are found for the refund they owe, or take it out once its settlements say so."""
+    """Add the job to the index of refunds due, or remove it after an event that settled one."""
     if due:
         tx.add_once(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
     elif event in ENDS_REFUNDS:
@@ -329,9 +327,10 @@ def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
 
 
 def facts_of(seen: SeenJob) -> JobFacts:
-    """What the rules ask of a job, from its row and its settlements."""
+    """Return the facts that the rules need, from the job's row, settlements and panel."""
     row = seen.row
     payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    refunds = [one for one in seen.settlements if one.kind is SettlementKind.REFUND]
     settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
     return JobFacts(
         status=JobStatus(row.status),
@@ -342,7 +341,8 @@ def facts_of(seen: SeenJob) -> JobFacts:
         paid_minor=sum(one.amount for one in settled),
         partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
         orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
-        refunded_minor=sum(one.amount for one in seen.settlements if one.kind is SettlementKind.REFUND),
+        refunded_minor=sum(one.amount for one in refunds),
+        voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
         paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
         accept_by=row.accept_by,
         pay_by=row.pay_by,
@@ -358,11 +358,12 @@ def facts_of(seen: SeenJob) -> JobFacts:
         overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
         reviewed_by_buyer=row.buyer_id in seen.reviewers,
         reviewed_by_seller=row.seller_id in seen.reviewers,
+        forgotten=row.forgotten_at is not None,
     )
 
 
 def foretold(seen: SeenJob, now: datetime) -> SeenJob:
-    """The job as its panel's deadline has left it, where nobody has written that yet."""
+    """Return the job as its panel's deadline leaves it, if that is not written yet."""
     found = seen.panel and seen.panel.foreseen(now)
     if seen.panel is None or not found:
         return seen
@@ -379,7 +380,7 @@ _ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by"
 
 
 def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:
-    """What a verdict writes on its job beside the status: for the seller or split it is work that was done."""
+    """Return the columns that a verdict changes beside the status."""
     done = {} if outcome is Outcome.BUYER else {"completed_at": at}
     return {"outcome": outcome.value, "resolved_by": by, **done}
 
@@ -389,5 +390,5 @@ def in_seconds(ctx: Context, seconds: int) -> datetime:
 
 
 def known_actions(operations: frozenset[str]) -> frozenset[str]:
-    """The words of available_actions that have an operation."""
+    """Return the actions of available_actions that have an operation."""
     return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)

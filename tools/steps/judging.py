@@ -1,4 +1,4 @@
-"""Schemas and documents, judged before the unit of work opens: work that grows with the input never holds a lock."""
+"""Validation of schemas and documents before the unit of work opens, because slow work must not hold a lock."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -16,17 +16,17 @@ from tools.steps.documents import Document, document
 MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MOST_EXAMPLE = 65_536
 MOST_PREVIEW = 4_096
-LARGE = 32_768  # bytes from which work leaves the event loop
+LARGE = 32_768  # bytes from which the work runs in a thread instead of on the event loop
 
 T = TypeVar("T")
 
 
 class GatherAgain(Exception):
-    """What was judged has changed since: gather and judge again."""
+    """The data that was validated has changed since: gather and validate again."""
 
 
 def judge_schema(schema: Json, param: str) -> Document | None:
-    """An untrusted schema, admitted; None for none. InvalidRequest says what is not supported."""
+    """Check an untrusted schema; raise InvalidRequest if it is not supported."""
     if schema is None:
         return None
     try:
@@ -41,7 +41,7 @@ def judge_schema(schema: Json, param: str) -> Document | None:
 
 
 async def judge_example(outside: Outside, example: Json, param: str, schema: Document | None) -> str | None:
-    """An example as JSON text; it must satisfy its schema."""
+    """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
     if example is None:
         return None
     made = await measured(example, param, MOST_EXAMPLE)
@@ -52,9 +52,9 @@ async def judge_example(outside: Outside, example: Json, param: str, schema: Doc
 
 
 async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Document:
-    """The canonical form of a document of at most `most` bytes."""
+    """Return the canonical form of a document; raise PayloadTooLarge if it is over `most` bytes."""
     quick = len(orjson.dumps(value))
-    if quick > 2 * most:  # numbers alone are spelled shorter or longer
+    if quick > 2 * most:  # the canonical form can only be shorter or longer by the spelling of numbers
         raise PayloadTooLarge(f"{param} is about {quick} bytes; at most {most} are taken", param=param)
     made = document(value, param) if quick < LARGE else await asyncio.to_thread(document, value, param)
     if made.size > most:
@@ -63,7 +63,10 @@ async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Docume
 
 
 def json_text(value: Json, param: str, most: int) -> str:
-    """A value as the JSON text that is kept of it, of at most `most` bytes; its names stay in their order."""
+    """Return the JSON text to store; raise PayloadTooLarge if it is over `most` bytes.
+
+    Object members keep their order.
+    """
     text = orjson.dumps(value)
     if len(text) > most:
         raise PayloadTooLarge(f"{param} is {len(text)} bytes as JSON; at most {most} are taken", param=param)
@@ -71,7 +74,7 @@ def json_text(value: Json, param: str, most: int) -> str:
 
 
 async def violations(outside: Outside, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
-    """What is wrong with a document, at most 20 faults; what may take long is checked in a process that can be stopped."""
+    """Return at most 20 violations of a schema; a slow check runs in another process."""
     if schema is None:
         return ()
     if not is_heavy(schema, size):
@@ -81,7 +84,7 @@ async def violations(outside: Outside, schema: str | None, value: Json, size: in
 
 
 async def in_time(asked: Awaitable[T], what: str) -> T:
-    """What a check in a process that can be stopped answers; SchemaTooExpensive and TooBusy where it does not."""
+    """Await a check that runs in another process. Raises SchemaTooExpensive or TooBusy."""
     try:
         return await asked
     except CheckTooLong:
@@ -91,16 +94,16 @@ async def in_time(asked: Awaitable[T], what: str) -> T:
 
 
 def named(param: str, found: Sequence[Violation]) -> list[dict[str, str]]:
-    """Violations in the shape every validation error has."""
+    """Return violations in the shape that validation errors have."""
     return [{"param": f"{param}{one.path}", "message": one.message} for one in found]
 
 
 def mismatch(
     error: type[MarketError], found: Sequence[dict[str, str]], others: Sequence[dict[str, str]] = ()
 ) -> MarketError:
-    """What does not satisfy its schema, all violations at once; `others` are of another kind.
+    """Make the error for all violations of a schema; `others` are violations of another kind.
 
-    Clients of the contract look for output_schema_mismatch in the details; elsewhere that would only repeat the code.
+    The contract puts output_schema_mismatch in the details; other errors do not repeat their code.
     """
     param = found[0]["param"].split("/", 1)[0]
     message = f"{param} does not satisfy its schema: {found[0]['message']}"

@@ -1,20 +1,20 @@
-"""API keys: made, counted, shown."""
+"""API keys: issue, limit, revoke, and delete old ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 import orjson
 
-from storage.agents import agent_by_public_key
 from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
-from storage.tables import FormerKeyRow, KeyRow
+from storage.tables import KeyRow
 from storage.unit import Tx
 from tools.context import Context
+from tools.errors import KeyLimit
 from tools.ports import Env
 from tools.rules.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
 from tools.rules.scopes import EVERYTHING
 
-USELESS_KEPT = 400  # revoked and expired keys of one agent, the newest
+USELESS_KEPT = 400  # the most recent revoked or expired keys that are kept, per agent and environment
 
 
 def issue_key(
@@ -25,7 +25,7 @@ def issue_key(
     scopes: Sequence[str] = (EVERYTHING,),
     expires_at: datetime | None = None,
 ) -> tuple[KeyRow, str]:
-    """A new key and its secret, which is shown once and not stored."""
+    """Issue a key; return its row and its secret, which is shown once and not stored."""
     secret = api_key(env, ctx.world.dice.roll(KEY_ENTROPY_BYTES))
     row = ctx.tx.add(
         KeyRow(
@@ -43,29 +43,29 @@ def issue_key(
     return row, secret
 
 
-def known_key(tx: Tx, public_key: str) -> bool:
-    """Whether an agent has this public key (hex) or had it once, also one that has left: a did names one agent for good."""
-    if tx.one(agent_by_public_key, public_key=public_key) is not None:
-        return True
-    return tx.get(FormerKeyRow, public_key) is not None
+def usable(ctx: Context, agent_id: str) -> dict[str, str]:
+    """Return the agent's valid keys, neither revoked nor expired: id to environment."""
+    return dict(ctx.tx.all(usable_keys, agent_id=agent_id, now=ctx.now))
 
 
-def usable(ctx: Context, agent_id: str) -> list[str]:
-    """The ids of the agent's keys that open something: neither revoked nor expired."""
-    return ctx.tx.all(usable_keys, agent_id=agent_id, now=ctx.now)
+def check_room(ctx: Context, agent_id: str, env: Env, hint: str | None = None) -> None:
+    """Raise KeyLimit if the agent already has the most keys allowed in that environment."""
+    most, count = ctx.house.limits.usable_keys, list(usable(ctx, agent_id).values()).count(env)
+    if count >= most:
+        raise KeyLimit(f"you have {count} usable keys of {env}, at most {most} are allowed", hint=hint, limit=most)
 
 
 def revoke_all(tx: Tx, agent_id: str) -> None:
-    """End every key of an agent."""
+    """Revoke every key of an agent."""
     forget_keys(tx, agent_id)
     tx.run(revoke_keys, agent_id=agent_id)
 
 
 def forget_keys(tx: Tx, agent_id: str) -> None:
-    """Have every process read the agent's keys, and what its tokens hang on, anew: for when the agent's own status changes what they open."""
+    """Drop an agent's keys and token data from the caches of all processes."""
     tx.forget(f"holder:{agent_id}", *(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
 
 
-def forget_oldest(ctx: Context, agent_id: str) -> None:
-    """Keys nobody can use do not pile up: beyond so many the oldest go."""
-    ctx.tx.run(forget_useless, agent_id=agent_id, now=ctx.now, kept=USELESS_KEPT)
+def forget_oldest(ctx: Context, agent_id: str, env: Env) -> None:
+    """Delete the oldest revoked or expired keys of one environment beyond USELESS_KEPT."""
+    ctx.tx.run(forget_useless, agent_id=agent_id, env=env, now=ctx.now, kept=USELESS_KEPT)

@@ -1,6 +1,6 @@
-"""Next steps, made from the registry: a step names only what exists, and every argument the call needs.
+"""Next steps, made from the registry: a step names an existing operation and all arguments that the call needs.
 
-What only the caller can know stands as `<what it is>`, in the words of the argument's own description.
+An argument that only the caller knows is shown as `<description>`, with the argument's own description.
 """
 
 from functools import cache
@@ -9,11 +9,11 @@ from tools.records.base import Json, Step
 from tools.registry import CATALOGUE
 from tools.rules.wallet import binding_message
 
-_LONG_LOOK = 20  # seconds that waiting for the other party is worth in one call, as `hire` does
+_LONG_LOOK = 20  # seconds to wait for the other party in one call, as in `hire`
 
 
 def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json) -> tuple[Step, ...]:
-    """The call of operation `name` with these arguments, on every surface; empty where it is not built."""
+    """Return the step that calls an operation; empty if the operation does not exist."""
     op = CATALOGUE.get(name)
     if op is None:
         return ()
@@ -41,18 +41,24 @@ def steps(*found: tuple[Step, ...]) -> list[Step]:
 
 
 def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
-    """The call that binds a wallet, with the text the wallet signs."""
+    """Return the step that binds a wallet, with the text that the wallet signs."""
     text = binding_message(brand, agent_id, "<address in lower case>")
     return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")
 
 
+def sell_step(why: str) -> tuple[Step, ...]:
+    """Return the step that offers a service; it names a price, which only quotes leave out."""
+    op = CATALOGUE.get("create_listing")
+    return () if op is None else step(op.name, why, price=f"<{op.input.model_fields['price'].description}>")
+
+
 def wait_step(job_id: str) -> tuple[Step, ...]:
-    """The call that waits for the other party's turn to be over."""
+    """Return the step that waits for the other party to act."""
     return step("get_job", "Wait for the other party to act.", job_id=job_id, wait_seconds=_LONG_LOOK)
 
 
 @cache
 def _unknown(name: str) -> dict[str, Json]:
-    """The arguments an operation needs, as what is still to be filled in."""
+    """Return placeholders for the arguments that an operation requires."""
     fields = CATALOGUE[name].input.model_fields
     return {one: f"<{field.description or one}>" for one, field in fields.items() if field.is_required()}

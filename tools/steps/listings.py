@@ -1,25 +1,29 @@
-"""Listings as others need them: shown, and indexed for search."""
+"""Listings: their records, whole and brief, and their entries in the search index."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import orjson
+import structlog
 from pydantic import StringConstraints
 
-from storage.search import index_listing
+from storage.search import give_up_stale, index_listing, stale_listings
+from storage.searchindex import TOKENS_VERSION
 from storage.tables import AgentRow, ListingRow, ListingStatus
 from storage.unit import Tx
 from tools.ports import Env
-from tools.records.base import Json, encode, spliced, stamp
-from tools.records.listings import HowToOrder, Listing, ListingStats, Pricing, ReputationCard, SellerCard
+from tools.records.base import Json, encode, spliced, stamp, stamp_or_none
+from tools.records.listings import HowToOrder, Listing, ListingStats, Pricing, SellerCard
 from tools.rules.jobfacts import PricingModel, Timing
 from tools.rules.money import price_display
 from tools.rules.words import index_terms
 from tools.shelf import Shown
 from tools.steps.documents import text_of
-from tools.steps.standing import cards_of
+from tools.steps.standing import SellerRecord, records_of
 
 BRIEF_CHARACTERS = 500
+INDEXED_AT_ONCE = 50
+log = structlog.get_logger("emporion.steps")
 
 Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=48, to_lower=True)]
@@ -32,22 +36,22 @@ def cache_name(listing_id: str) -> str:
 
 
 def show_listing(tx: Tx, listing_id: str) -> Shown | None:
-    """The listing as JSON text, whole and as lists show it; None where there is none."""
+    """Return the listing as JSON text, whole and brief; None if it does not exist."""
     row = tx.get(ListingRow, listing_id)
     if row is None:
         return None
     seller = tx.get(AgentRow, row.seller_id)
     assert seller is not None
-    card = cards_of(tx, seller.id, Env(row.env), [row.category])[row.category]
-    record = listing_record(tx, row, seller, card)
+    work = records_of(tx, seller.id, Env(row.env), [row.category])[row.category]
+    record = listing_record(tx, row, seller, work)
     short = record.description[:BRIEF_CHARACTERS]
     brief = record if short == record.description else replace(record, description=short[:-3] + "...")
     archived = row.status is ListingStatus.ARCHIVED
     return Shown(row.id, Env(row.env), row.seller_id, archived, encode(record), encode(brief))
 
 
-def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, card: ReputationCard | None) -> Listing:
-    """A listing; `card` is its seller's reputation."""
+def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, work: SellerRecord) -> Listing:
+    """Return the record of a listing; `work` is its seller's record in the category."""
     schema = text_of(tx, row.input_schema)
     return Listing(
         id=row.id,
@@ -77,7 +81,8 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, card: ReputationCa
         stats=ListingStats(**orjson.loads(row.stats)),
         content_warnings=orjson.loads(row.content_warnings),
         first_party=seller.first_party,
-        seller=seller_card(seller, card),
+        seller=seller_card(seller, work),
+        seller_last_seen_at=stamp_or_none(seller.last_seen_at),
         how_to_order=HowToOrder(body_example=_order_example(row, schema)),
         env=Env(row.env),
         created_at=stamp(row.created_at),
@@ -85,7 +90,7 @@ def listing_record(tx: Tx, row: ListingRow, seller: AgentRow, card: ReputationCa
     )
 
 
-def seller_card(seller: AgentRow, card: ReputationCard | None) -> SellerCard:
+def seller_card(seller: AgentRow, work: SellerRecord) -> SellerCard:
     return SellerCard(
         id=seller.id,
         handle=seller.handle,
@@ -93,19 +98,37 @@ def seller_card(seller: AgentRow, card: ReputationCard | None) -> SellerCard:
         trust_tier=seller.trust_tier,
         first_party=seller.first_party,
         verified_domain=seller.verified_domain,
-        reputation=card,
+        reputation=work.card,
+        response_rate=work.response_rate,
     )
 
 
 def index(tx: Tx, row: ListingRow) -> None:
-    """Make search show the listing as it now stands, and every cache forget what it was."""
+    """Update the listing's entry in the search index and drop it from every cache."""
     terms = index_terms(row.title, row.description, orjson.loads(row.tags), row.category)
     index_listing(tx, row, terms, orjson.loads(row.stats)["rating_avg"])
     tx.forget(cache_name(row.id))
 
 
+def index_stale(tx: Tx) -> bool:
+    """Reindex a batch of listings whose search tokens are of an old version.
+
+    Returns False if there were none. If a listing fails, the error is logged and the listing keeps its old tokens.
+    """
+    waiting = tx.all(stale_listings, version=TOKENS_VERSION, limit=INDEXED_AT_ONCE)
+    for listing_id in waiting:
+        with tx.alone() as kept:
+            row = tx.get(ListingRow, listing_id, lock=True)
+            if row is not None:
+                index(tx, row)
+        if kept.error is not None:
+            log.error("a row failed", step="index_stale", id=listing_id, error=repr(kept.error))
+            tx.run(give_up_stale, listing_id=listing_id)
+    return bool(waiting)
+
+
 def _order_example(row: ListingRow, schema: str | None) -> dict[str, Json]:
-    """An order that can be sent as it stands where the listing has an example; placeholders where not."""
+    """Return an example order: with the listing's example input, or with placeholders."""
     units = {"units": 1} if row.pricing_model == PricingModel.PER_UNIT and row.unit_basis is None else {}
     if row.example_input is not None:
         return {"listing_id": row.id, "input": spliced(row.example_input), **units}

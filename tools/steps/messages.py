@@ -1,6 +1,6 @@
-"""Messages as they are written: one way of posting for agents and for the notes of their actions.
+"""Messages: posting of agents' messages and of the notes of their actions, read marks, and counters.
 
-What a thread counts moves in the unit of work of the message, so no reader counts messages.
+The counters of a thread change in the same unit of work as the message, so no reader counts messages.
 """
 
 from dataclasses import dataclass
@@ -9,21 +9,23 @@ from math import ceil
 import orjson
 
 from storage.messages import stepped_since
-from storage.tables import MailboxRow, MessageRow, ThreadKind, ThreadRow
+from storage.tables import JobRow, MailboxRow, MessageRow, ThreadKind, ThreadRow
 from storage.unit import Tx
 from tools.context import Context
 from tools.errors import AwaitingReply
 from tools.records.eventdata import MessageReceived
 from tools.rules.content import warnings
 from tools.rules.ids import Prefix
+from tools.rules.jobfacts import JobStatus
 from tools.rules.talk import MOST_UNANSWERED, Run
+from tools.steps.room import size_of
 
 PREVIEW_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is posted, screened already."""
+    """The text of a message, already screened."""
 
     body: str
     data: str | None  # JSON
@@ -32,7 +34,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A message, and its thread as it stands after it."""
+    """A message, and its thread after it was posted."""
 
     thread: ThreadRow
     message: MessageRow
@@ -48,7 +50,7 @@ def new_thread(
     bounty_id: str | None = None,
     pair: str | None = None,
 ) -> ThreadRow:
-    """A thread of these two without a message, added."""
+    """Add a thread between two agents, without a message."""
     thread_id = thread_id or ctx.new_id(Prefix.THREAD)
     return ctx.tx.add(
         ThreadRow(
@@ -66,8 +68,11 @@ def new_thread(
     )
 
 
-def write(ctx: Context, thread: ThreadRow, words: Words) -> Posted:
-    """Post what the caller writes in a thread it holds locked; AwaitingReply where nobody has answered for too long."""
+def write(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
+    """Post the caller's message in a locked thread.
+
+    Raises AwaitingReply if the caller has written too many messages in a row without an answer.
+    """
     run = _run_of(thread)
     opens_at = run.opens_at(ctx.agent)
     if opens_at is not None and _acted_since(ctx, thread):
@@ -79,19 +84,19 @@ def write(ctx: Context, thread: ThreadRow, words: Words) -> Posted:
             limit=MOST_UNANSWERED,
             retry_after_seconds=ceil((opens_at - ctx.now).total_seconds()),
         )
-    return _post(ctx, thread, words, run.after(ctx.agent, ctx.now))
+    return _post(ctx, thread, words, run.after(ctx.agent, ctx.now), refusable=refusable)
 
 
 def write_note(ctx: Context, thread_id: str, body: str, action: str) -> None:
-    """Post an action's note as the agent who wrote it. It is never refused, and counts in no run of its own."""
+    """Post an action's note as a message of the caller; it is never refused and extends no run."""
     thread = ctx.tx.get(ThreadRow, thread_id, lock=True)
     assert thread is not None
     data = orjson.dumps({"via": "job_action", "action": action}).decode()
-    _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent))
+    _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent), refusable=False)
 
 
 def read_up_to(ctx: Context, thread: ThreadRow, message: MessageRow | None) -> ThreadRow:
-    """Mark the messages up to this one as read by the caller (None: all). What was read stays read."""
+    """Mark the messages up to this one (None: all) as read by the caller."""
     mine, _ = sides(thread, ctx.agent)
     last = thread if message is None else message
     number = thread.message_count if message is None else message.number
@@ -104,7 +109,7 @@ def read_up_to(ctx: Context, thread: ThreadRow, message: MessageRow | None) -> T
 
 
 def sides(thread: ThreadRow, agent_id: str) -> tuple[str, str]:
-    """The agent's side of the thread, and the other: `a` and `b` in the names of its columns."""
+    """Return the agent's side of the thread and the other side: `a` and `b` in the column names."""
     return ("a", "b") if agent_id == thread.a else ("b", "a")
 
 
@@ -112,7 +117,7 @@ def other_in(thread: ThreadRow, agent_id: str) -> str:
     return thread.b if agent_id == thread.a else thread.a
 
 
-def _post(ctx: Context, thread: ThreadRow, words: Words, run: Run) -> Posted:
+def _post(ctx: Context, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
     mine, theirs = sides(thread, ctx.agent)
     to = other_in(thread, ctx.agent)
     message = ctx.tx.add(
@@ -144,6 +149,7 @@ def _post(ctx: Context, thread: ThreadRow, words: Words, run: Run) -> Posted:
         last_message_at=ctx.now,
     )
     _count_unread(ctx.tx, to, thread.env, 1)
+    _count_bytes(ctx, thread, words, refusable=refusable)
     ctx.tx.say(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
     return Posted(after, message)
 
@@ -166,7 +172,7 @@ def _run_of(thread: ThreadRow) -> Run:
 
 
 def _acted_since(ctx: Context, thread: ThreadRow) -> bool:
-    """Whether the other party of a job has taken a step since the run began: that is an answer too."""
+    """Check whether the other party acted on the job since the run began: that is an answer too."""
     if thread.job_id is None or thread.run_began_at is None:
         return False
     other = other_in(thread, ctx.agent)
@@ -184,6 +190,18 @@ def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
         tx.change(row, unread=row.unread + by)
 
 
+def _count_bytes(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool) -> None:
+    """Count the message as its writer's storage, unless the job it is about is paid.
+
+    The thread is locked; a payment or refund of the job takes the same lock before it changes what counts.
+    """
+    job = None if thread.job_id is None else ctx.tx.get(JobRow, thread.job_id)
+    if job is not None and (not job.counted or job.status == JobStatus.DISPUTED):
+        refusable = False
+    if job is None or job.counted:
+        ctx.tx.count_bytes(ctx.agent, thread.env, size_of(words.body, words.data), asks=refusable)
+
+
 def _bare(record_id: str) -> str:
-    """The part of an id that sorts by creation, of threads and messages alike."""
+    """Return the part of an id that sorts by creation, comparable between threads and messages."""
     return record_id[len(Prefix.THREAD) :]

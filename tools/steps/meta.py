@@ -1,4 +1,4 @@
-"""What the market says of itself in several places."""
+"""Facts about the market itself that several operations return."""
 
 from tools.ports import Sanctions
 from tools.records.base import stamp_or_none
@@ -6,7 +6,7 @@ from tools.records.meta import SanctionsState
 
 
 def sanctions_state(sanctions: Sanctions) -> SanctionsState:
-    """Whether wallets are screened, against how many addresses, and as of when."""
+    """Return whether wallets are screened, against how many addresses, and as of when."""
     found = sanctions.state()
     return SanctionsState(
         screening=found is not None,

@@ -1,4 +1,4 @@
-"""What the clock says of jobs without moving them: a deadline comes near, work that is paid for is overdue."""
+"""Notices of jobs: events for a deadline that is near and for paid work that is overdue, without a move."""
 
 from dataclasses import replace
 
@@ -16,15 +16,15 @@ from tools.steps.jobs import SeenJob, attended, attention_in, common_data, recor
 
 
 def tell_due_notices(ctx: Context, after: Place) -> tuple[int, Place | None]:
-    """One bounded batch of jobs of which something is to be said: how much was, and where the next batch begins."""
+    """Send the due notices of a batch of jobs; return how many, and where the next batch begins."""
     rows = ctx.tx.all(due_notices, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
     return each_alone(ctx, rows, _tell, lambda row: row.notice_at)
 
 
 def _tell(ctx: Context, row: JobRow) -> int:
-    """Say what is due of one job, and write down when to look at it again; how much was said."""
+    """Send a job's due notices, and store when to check it again; return how many were sent."""
     seen = see(ctx.tx, row)
-    if run_clock(ctx, seen) is not seen:  # the clock has moved it, and told both parties
+    if run_clock(ctx, seen) is not seen:  # the clock's move has sent an event to both parties
         return 0
     before, said = attention_in(seen.row), 0
     changes: dict[str, object] = {}
@@ -47,7 +47,7 @@ def _look_again(ctx: Context, seen: SeenJob, before: Attention, changes: dict[st
 
 
 def _announce(ctx: Context, seen: SeenJob, waiting: Waiting) -> None:
-    """Tell whoever must act, and nobody else."""
+    """Send job.deadline_soon to the party that must act, and not to the other."""
     assert waiting.until is not None
     assert seen.row.waits_for is not None
     told: DeadlineSoon = {

@@ -1,4 +1,4 @@
-"""What a seller says of a listing, judged before it is written: schemas, examples, words, prices."""
+"""The fields of a listing, and their validation before they are stored: schemas, examples, texts, prices."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,6 +21,7 @@ from tools.steps.screening import public_words_beside
 
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"
 JUDGED = ("example_input", "example_output", "input_schema", "output_schema")
+DATA = frozenset({*JUDGED, "acceptance"})  # in these, addresses next to words about money are usual
 PUBLIC = ("title", "description", "category", "tags", "unit_name", "unit_basis_note")
 PRICED = ("pricing_model", "price", "unit_name", "unit_basis", "unit_basis_note")
 
@@ -37,7 +38,7 @@ class UnitCount(BaseModel):
 
 
 class UnitBasis(BaseModel):
-    """How the units of an order are counted from its input; several fields add up."""
+    """Rules that count an order's units from its input; several fields add up."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     rules: list[UnitCount] = Field(min_length=1, max_length=8)
@@ -45,11 +46,11 @@ class UnitBasis(BaseModel):
 
 
 class Offer(Arguments):
-    """What a seller may say of a listing; all of it can be changed later."""
+    """The fields of a listing that its seller sets; all can be changed later."""
 
     nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "acceptance", "unit_name", "unit_basis", "unit_basis_note"})
 
-    tags: Tags | None = Field(None, description="what buyers may search for, at most 32")
+    tags: Tags | None = Field(None, description="what buyers may search for, at most 16")
     price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
     unit_name: OneLine | None = Field(None, min_length=1, max_length=32, description="per_unit: what one unit is")
     unit_basis: UnitBasis | None = Field(None, description="operator's per_unit listings: how units are counted")
@@ -110,7 +111,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """A listing as it stands, before an offer changes it."""
+    """A listing before an offer changes it."""
 
     version: int | None
     said: dict[str, Json]
@@ -132,11 +133,11 @@ class JudgedOffer:
     example_input: str | None
     example_output: str | None
     warnings: list[str]
-    version: int | None  # of the listing they were completed with
+    version: int | None  # of the listing that supplied what the offer left out
 
 
 async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
-    """Judge what an offer says of schemas and examples; what it leaves out is taken from the listing it changes."""
+    """Validate an offer; what it leaves out is taken from the listing that it changes."""
     named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
     said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
     old = NOTHING
@@ -147,7 +148,7 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     pricing, asked, given = dict[str, Any](), old.input, old.output
     with faults.noted():
         pricing = _priced(said)
-    with faults.noted():  # beside rules that are refused no schema is read: they may be heavy
+    with faults.noted():  # if the rules are refused, no schema is checked, because that may be slow
         acceptance = judge_rules(offer.acceptance) if "acceptance" in offer.model_fields_set else acceptance
         said["acceptance"] = None if acceptance is None else orjson.loads(acceptance)
         with faults.noted():
@@ -156,10 +157,10 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
             given = await _judge_side(outside, offer, "output", old.output)
             if offer.model_fields_set & {"acceptance", "example_output"}:
                 await _keeps_own_rules(outside, acceptance, given.example)
-    if faults.found:  # what was refused is not read once more: it may be large
+    if faults.found:  # schemas and examples may be large, so they are not screened after a refusal
         said = {name: value for name, value in said.items() if name in PUBLIC}
     with faults.noted():
-        warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""))
+        warnings = await public_words_beside(said, asked.size + given.size + len(acceptance or ""), DATA)
     faults.refuse()
     return JudgedOffer(
         pricing, acceptance, asked.schema, given.schema, asked.example, given.example, warnings, old.version
@@ -167,7 +168,11 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
 
 
 def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str, Json]) -> int:
-    """The units of an order: the buyer's number, or what an operator's listing counts in the input. InvalidRequest else."""
+    """Return the units of an order: the buyer's number, or the one that the listing counts.
+
+    Only listings of the operator count the units of an input. Raises InvalidRequest if the buyer's number differs, or
+    if the units or the price are too high.
+    """
     units = given or 1
     if listing.unit_basis is not None:
         basis = UnitBasis.model_validate_json(listing.unit_basis)
@@ -183,7 +188,7 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
 
 
 def counts_units(listing: ListingRow, order_input: dict[str, Json]) -> bool:
-    """Whether the listing itself says how many units this input comes to."""
+    """Check whether the listing counts the units of this input itself."""
     return (
         listing.unit_basis is not None
         and _counted(UnitBasis.model_validate_json(listing.unit_basis), order_input) is not None
@@ -195,7 +200,7 @@ def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
 
 
 async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: str | None) -> None:
-    """InvalidRequest for an example that would be refused as a delivery."""
+    """Raise InvalidRequest if the example would be refused as a delivery."""
     broken = await unkept(outside, acceptance, orjson.loads(example), len(example)) if example else []
     if broken:
         raise InvalidRequest(
@@ -206,7 +211,10 @@ async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: st
 
 
 async def _judge_side(outside: Outside, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:
-    """The schema and the example of one side. What is said is judged; an example also where only its schema changes."""
+    """Return the schema and the example of one side, and validate those that are given.
+
+    An example that is kept is validated again if its schema changes.
+    """
     schema_name, example_name = f"{name}_schema", f"example_{name}"
     said = offer.model_fields_set
     if not said & {schema_name, example_name}:
@@ -218,7 +226,10 @@ async def _judge_side(outside: Outside, offer: Offer, name: Literal["input", "ou
 
 
 def _still_fitting(old: dict[str, Json], said: dict[str, Json]) -> dict[str, Json]:
-    """What stays of a listing whose pricing model changes: a quote has no price, only units have a name."""
+    """Return the listing's fields that still fit its pricing model after the change.
+
+    A quote has no price, and only per_unit has the fields about units.
+    """
     model = said.get("pricing_model", old["pricing_model"])
     gone = {"price"} if model == "quote" else set()
     gone |= {"unit_name", "unit_basis", "unit_basis_note"} if model != "per_unit" else set()
@@ -226,7 +237,7 @@ def _still_fitting(old: dict[str, Json], said: dict[str, Json]) -> dict[str, Jso
 
 
 def _priced(said: dict[str, Json]) -> dict[str, Any]:
-    """The pricing columns; InvalidRequest with everything that contradicts the model."""
+    """Return the pricing columns; raise InvalidRequest with all contradictions to the model."""
     model, basis = said["pricing_model"], said.get("unit_basis")
     faults = pricing_faults(model, said.get("price"), said.get("unit_name"))
     if model != "per_unit":

@@ -1,4 +1,4 @@
-"""Ordering: from a listing and an input to a job, whichever operation asked for it."""
+"""Ordering: validates an order and makes its job; all operations that place an order use this."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,19 +24,21 @@ from tools.errors import (
     PayloadTooLarge,
     SchemaTooExpensive,
     SellerBusy,
+    StorageFull,
 )
 from tools.ports import Env
 from tools.records.base import stamp_or_none
 from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
 from tools.rules.lifecycle import opening
 from tools.steps.capacity import judge_place, take_place
-from tools.steps.chain_reading import known_head
-from tools.steps.documents import Document, keep_document, text_of
+from tools.steps.chain_reading import NewestBlock, newest_block
+from tools.steps.documents import Document, text_of
 from tools.steps.jobs import SeenJob, attentive, in_seconds, record_event
 from tools.steps.judging import GatherAgain, measured, mismatch, named, violations
 from tools.steps.messages import new_thread
 from tools.steps.offers import ordered_units
 from tools.steps.pairs import check_pair
+from tools.steps.room import INPUT, keep_text, take_order
 from tools.steps.screening import private_json_beside, private_text
 
 Warnings = list[dict[str, str]]
@@ -44,7 +46,7 @@ Check = Callable[[], object]
 
 
 class Order(Arguments):
-    """What a buyer orders of a listing."""
+    """An order of a listing."""
 
     listing_id: str = Field(max_length=64, description="lst_…, from search_listings")
     input: dict[str, Any] = Field(
@@ -57,12 +59,12 @@ class Order(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class JudgedOrder:
-    """An order's input, checked against the schema the listing had when it was read."""
+    """An order's input, checked against the schema that the listing had at the time."""
 
     input: Document
     input_schema: str | None
     warnings: list[str]
-    head: int | None  # newest block known when the order came
+    newest: NewestBlock  # the newest block when the order was made
 
 
 async def judge_order(outside: Outside, order: Order) -> JudgedOrder:
@@ -77,7 +79,8 @@ async def judge_order(outside: Outside, order: Order) -> JudgedOrder:
                 raise mismatch(InputSchemaMismatch, named("input", found))
         warned = await private_json_beside(order.input, "input", made.size)
     faults.refuse()
-    return JudgedOrder(made, listing.input_schema, warned, known_head(outside))
+    newest = await newest_block(outside) if listing.price != 0 else NewestBlock()
+    return JudgedOrder(made, listing.input_schema, warned, newest)
 
 
 ORDER_ERRORS = (
@@ -90,12 +93,16 @@ ORDER_ERRORS = (
     SellerBusy,
     JobLimit,
     FirstPartySelfDealing,
+    StorageFull,
 )
 
 
 def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJob, Warnings]:
-    """The job, written, and what its buyer should know before it goes on."""
-    listing = _listing(ctx, order, lock=True)  # places are counted one order at a time
+    """Write the job of an order; return it with the warnings for its buyer.
+
+    Raises GatherAgain if the listing's input schema changed after the input was checked.
+    """
+    listing = _listing(ctx, order, lock=True)  # the lock lets one order at a time count the listing's open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
     units = units_in(listing, order)
@@ -112,14 +119,15 @@ def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJo
     move = opening(draft, "order", ctx.now)
     row = ctx.tx.add(attentive(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
-    keep_document(ctx.tx, judged.input)
+    keep_text(ctx.tx, row.id, INPUT, judged.input)
+    take_order(ctx, judged.input.size)
     seen = SeenJob(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
     return seen, _warnings(ctx, listing, seller)
 
 
 def hurdles(ctx: Context, order: Order) -> Iterator[Check]:
-    """Every check of an order that needs no judgement of its input."""
+    """Yield the checks of an order that do not need its input validated."""
     listing = _listing(ctx, order)
     yield partial(_check_owner, ctx, listing)
     yield partial(_check_sale, listing)
@@ -154,7 +162,7 @@ def _check_sale(listing: ListingRow) -> None:
 
 
 def units_in(listing: ListingRow, order: Order) -> int:
-    """The units of an order. InvalidRequest where the listing has none, or counts others."""
+    """Return the units of an order; raise InvalidRequest if they do not fit the listing."""
     if order.units != 1 and listing.pricing_model != "per_unit":
         raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
     given = order.units if "units" in order.model_fields_set else None
@@ -180,7 +188,7 @@ def _new_job(
     status: JobStatus,
     units: int,
 ) -> JobRow:
-    """The job, with everything it keeps from the listing: later changes there touch nothing here."""
+    """Make the job's row with a copy of the listing's terms, so that later changes do not apply."""
     buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.approach.letter
     assert buyer is not None
     return JobRow(
@@ -208,7 +216,8 @@ def _new_job(
         acceptance=listing.acceptance,
         content_warnings=orjson.dumps(judged.warnings).decode(),
         panel_seed=ctx.world.dice.roll(32),
-        head_at_order=judged.head,
+        head_at_order=judged.newest.number,
+        block_time_at_order=judged.newest.time,
         accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
         created_at=ctx.now,
         updated_at=ctx.now,
@@ -218,7 +227,7 @@ def _new_job(
 
 
 def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> Warnings:
-    """What the buyer should know of this order before it goes on."""
+    """Return warnings that the buyer should read before the job goes on."""
     found = []
     if orjson.loads(listing.content_warnings):
         found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})

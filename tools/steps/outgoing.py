@@ -1,4 +1,4 @@
-"""URLs agents give for the market to call: refused where they are said, as far as the text shows; judged again when called."""
+"""URLs that agents give for the market to call: their text is checked here, their address at each call."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def callable_url(house: House, url: str, param: str) -> str:
-    """The URL, if the market may call it; InvalidRequest that names the field."""
+    """Return the URL if the market may call it; otherwise raise InvalidRequest for `param`."""
     try:
         judge_target(url, house.allow_private_networks, own_places(house))
     except BadTarget as bad:
@@ -21,14 +21,14 @@ def callable_url(house: House, url: str, param: str) -> str:
 
 
 def callable_endpoints(house: House, endpoints: Mapping[str, str | None]) -> None:
-    """Refuse a profile whose webhook_url the market may not call. The other endpoints are for others to call."""
+    """Refuse a profile whose webhook_url the market may not call; it calls no other endpoint."""
     url = endpoints.get("webhook_url")
     if url is not None:
         callable_url(house, url, "endpoints.webhook_url")
 
 
 def own_places(house: House) -> frozenset[tuple[str, int]]:
-    """The hosts and ports this market answers at: what it posts must not come back to it."""
+    """Return the market's own hosts and ports, to which it must not send requests."""
     parts = urlsplit(house.base_url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     return frozenset((name, port) for name in (LOOPBACK if host in LOOPBACK else (host,)))

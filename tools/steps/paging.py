@@ -1,6 +1,7 @@
-"""Pages: cursors bound to who asks for what."""
+"""Pagination: a cursor is valid only for the operation, environment, filters and owner it was made for."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from tools.arguments import Arguments
@@ -11,11 +12,11 @@ from tools.records.base import encode
 from tools.rules.cursors import BadCursor, cursor_key, read_cursor, write_cursor
 
 T = TypeVar("T")
-MOST_PAGE = 1_048_576  # bytes; a page ends early rather than grow beyond it
+MOST_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
 def filled(records: Iterable[T]) -> list[T]:
-    """As many records as one page takes, at least one: each may be large."""
+    """Return the records that fit within MOST_PAGE bytes, at least one."""
     page, size = list[T](), 0
     for record in records:
         size += len(encode(record))
@@ -28,7 +29,10 @@ def filled(records: Iterable[T]) -> list[T]:
 def place_of(
     ctx: Context | Outside, operation: str, asked: Arguments, cursor: str | None, owner: str | None = None
 ) -> Json:
-    """Where the page begins; None for the first. InvalidCursor for another list's or, with `owner`, another agent's cursor."""
+    """Return where the page begins; None for the first page.
+
+    Raises InvalidCursor for a cursor of another list or, with `owner`, of another agent.
+    """
     if cursor is None:
         return None
     try:
@@ -44,3 +48,8 @@ def cursor_to(ctx: Context | Outside, operation: str, asked: Arguments, place: J
 def _scope(ctx: Context | Outside, operation: str, asked: Arguments, owner: str | None) -> Json:
     filters = asked.model_dump(mode="json", exclude={"cursor", "limit", "wait_seconds", "detail"})
     return [operation, ctx.env.value, owner, filters]
+
+
+def seen_since(now: datetime, seconds: int | None) -> datetime | None:
+    """Return the time since which an agent must have made a call; None if any agent will do."""
+    return None if seconds is None else now - timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Who may trade with whom."""
+"""Check of which two agents may trade with each other."""
 
 from storage.held import wallets_both_held
 from storage.tables import AgentRow
@@ -8,7 +8,10 @@ from tools.ports import Env
 
 
 def check_pair(ctx: Context, buyer: AgentRow, seller: AgentRow, param: str) -> None:
-    """Refuse a trade of one wallet with itself, also a former one, and one between two agents of the operator on live."""
+    """Refuse a trade between agents of one wallet or, on live, between two of the operator.
+
+    Former wallets count too. Raises InvalidRequest or FirstPartySelfDealing.
+    """
     if ctx.tx.one(wallets_both_held, agent_id=buyer.id, other_id=seller.id) is not None:
         raise InvalidRequest("buyer and seller are, or were, bound to the same wallet", param=param)
     if ctx.env is Env.LIVE and seller.first_party and buyer.first_party:

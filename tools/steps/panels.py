@@ -1,7 +1,7 @@
-"""Panels as they are written: a case opened, drawn, voted on, drawn again, decided or handed to the operator.
+"""Dispute panels: a case is opened, its panel drawn and its votes taken, and it is decided or escalated.
 
-Whoever writes of a case holds its job's row: votes, sweeps, withdrawals and the operator come one after the other, in any
-number of processes.
+Every change of a case holds the lock on its job's row. So votes, sweeps, withdrawals and the operator's verdicts run
+one after the other, in any number of processes.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,6 @@ from storage.tables import (
     AgentStatus,
     DisputeRow,
     DisputeStatus,
-    DrawRow,
     JobRow,
     SeatRow,
     SeatStatus,
@@ -27,17 +26,19 @@ from storage.tables import (
 from tools.context import Context
 from tools.errors.base import Json
 from tools.ports import Env
-from tools.records.base import stamp
+from tools.records.base import stamp, stamp_or_none
+from tools.records.disputes import EVIDENCE_RULE
 from tools.records.eventdata import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
-from tools.rules.draw import drawn, hash_of, list_text
 from tools.rules.jobfacts import Outcome
 from tools.rules.lifecycle import Actor, allowed
 from tools.rules.money import display_or_none
-from tools.rules.panel import Decision, Draw, Escalation, Handover, Lapse, Step, majority, seated
+from tools.rules.panel import Decision, Draw, Handover, Lapse, Step, majority
 from tools.steps.anonymity import of_delivery, veils_of
 from tools.steps.casefile import title_and_category
-from tools.steps.eligible import eligible_ids, wallets_near, wallets_of
+from tools.steps.draws import draw
+from tools.steps.eligible import wallets_near, wallets_of
 from tools.steps.jobs import SeenJob, advance, mine, resolved_changes, see
+from tools.steps.operator import tell_operator
 from tools.steps.seats import Panel
 
 BATCH = 25
@@ -57,6 +58,7 @@ def open_case(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> Se
         job_id=row.id,
         buyer_id=row.buyer_id,
         seller_id=row.seller_id,
+        opened_with=_messages_so_far(ctx, seen),
         created_at=ctx.now,
     )
     case = ctx.tx.add(DisputeRow(**(case.__dict__ | _hidden(ctx, seen, checks))))
@@ -64,7 +66,7 @@ def open_case(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> Se
 
 
 def settle(ctx: Context, seen: SeenJob) -> SeenJob:
-    """Write everything that votes, deadlines and departures have brought a case to; nothing where it waits."""
+    """Write all steps of a case that are due because of votes, deadlines and departures."""
     seen = _vacated(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
         seen = _STEPS[type(step)](ctx, seen, step)
@@ -72,18 +74,21 @@ def settle(ctx: Context, seen: SeenJob) -> SeenJob:
 
 
 def mine_settled(ctx: Context, job_id: str) -> SeenJob:
-    """The caller's job, locked, after its clock and its panel: what only a verdict allows holds without a sweep."""
+    """Return the caller's job, locked, after the due steps of its clock and its panel.
+
+    So a verdict that a deadline has made takes effect even before a sweep has run.
+    """
     return settle(ctx, mine(ctx, job_id))
 
 
 def held(ctx: Context, job_id: str) -> SeenJob | None:
-    """A job by id whoever asks, locked and settled."""
+    """Return a job for any caller, locked and settled; None if it does not exist."""
     row = ctx.tx.get(JobRow, job_id, lock=True)
     return None if row is None else settle(replace(ctx, env=Env(row.env)), see(ctx.tx, row))
 
 
 def vote(ctx: Context, seen: SeenJob, seat: SeatRow, words: Mapping[str, Any]) -> SeenJob:
-    """Write a vote, and what it decides. Evidence ends with the first one."""
+    """Write a vote and the steps that it makes due; the first vote ends the evidence."""
     panel = _panel(seen)
     if panel.case.evidence_ends is None:
         panel = replace(panel, case=ctx.tx.change(panel.case, evidence_ends=_messages_so_far(ctx, seen)))
@@ -91,21 +96,31 @@ def vote(ctx: Context, seen: SeenJob, seat: SeatRow, words: Mapping[str, Any]) -
     return settle(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
 
+def rest(ctx: Context, seen: SeenJob) -> None:
+    """Store that the caller, a party, has no more evidence; this cannot be undone."""
+    case, name = _panel(seen).case, f"{seen.role_of(ctx.agent).value}_done_at"
+    if getattr(case, name) is None:
+        ctx.tx.change(case, **{name: ctx.now})
+
+
 def withdraw(ctx: Context, seen: SeenJob) -> SeenJob:
-    """The buyer takes its dispute back: the job is completed as it was delivered."""
-    move = allowed(seen.facts, "withdraw", Actor.BUYER, ctx.now)
+    """Withdraw the buyer's dispute: the job is completed as it was delivered."""
+    move = allowed(seen.facts, "withdraw_dispute", Actor.BUYER, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, None, "buyer")
     return advance(ctx, closed, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
 
 
 def operator_verdict(ctx: Context, seen: SeenJob, outcome: Outcome, note: str | None) -> SeenJob:
-    """The operator decides a case that is escalated."""
+    """Decide an escalated case as the operator."""
     return _resolve(ctx, seen, outcome, Actor.OPERATOR, note)
 
 
 def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
-    """One bounded batch of cases whose deadline has passed: how many moved, and where the next begins (None: no more)."""
+    """Settle a batch of cases whose deadline has passed.
+
+    Returns how many changed, and where the next batch begins (None: no more).
+    """
     rows = ctx.tx.all(due_cases, until=ctx.now, after=after, limit=BATCH)
     moved = 0
     for row in rows:
@@ -118,7 +133,10 @@ def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
 
 
 def _vacated(ctx: Context, seen: SeenJob) -> SeenJob:
-    """Seats fall void that wait for an evaluator who has left or is suspended, or has come to share a party's wallet."""
+    """Void the pending seats of evaluators that may not vote any more.
+
+    These are no longer active, or have come to share a wallet with a party.
+    """
     panel = seen.panel
     waiting = [seat for seat in panel.seats if _waits(seat, ctx.now)] if panel and panel.is_open else []
     if panel is None or not waiting:
@@ -144,23 +162,10 @@ def _lapse(ctx: Context, seen: SeenJob, _: Lapse) -> SeenJob:
 
 
 def _draw(ctx: Context, seen: SeenJob, step: Draw) -> SeenJob:
-    panel = _panel(seen)
-    ids = eligible_ids(ctx, seen)
-    size = seated(step.seats, len(ids), live=ctx.env is Env.LIVE, number=step.round)
-    text = list_text(ids)
-    ctx.tx.add(
-        DrawRow(
-            dispute_id=panel.case.id,
-            round=step.round,
-            seats=size or 0,
-            eligible=text,
-            eligible_hash=hash_of(text),
-            drawn_at=ctx.now,
-        )
-    )
-    if size is None:
-        return _hand_over(ctx, seen, Handover(Escalation.NO_ELIGIBLE_EVALUATORS))
-    return _seat(ctx, seen, step.round, drawn(seen.row.panel_seed, step.round, ids, size))
+    agents, why_not = draw(ctx, seen, step)
+    if why_not is not None:
+        return _hand_over(ctx, seen, Handover(why_not))
+    return _seat(ctx, seen, step.round, agents)
 
 
 def _seat(ctx: Context, seen: SeenJob, number: int, agents: list[str]) -> SeenJob:
@@ -182,7 +187,7 @@ def _seat(ctx: Context, seen: SeenJob, number: int, agents: list[str]) -> SeenJo
     changes: dict[str, object] = {"round": number, "verdict_by": until if seats else None}
     if number == 1:
         changes["seats"] = len(seats)
-    if not panel.case.title:  # a case from before there were panels
+    if not panel.case.title:  # the case was opened before panels existed
         changes |= _hidden(ctx, seen, None)
     after = replace(seen, panel=Panel(ctx.tx.change(panel.case, **changes), (*panel.seats, *seats)))
     if seats:
@@ -232,11 +237,12 @@ def _hand_over(ctx: Context, seen: SeenJob, step: Handover) -> SeenJob:
     }
     for party in (case.buyer_id, case.seller_id):
         _say(ctx, party, case, "dispute.escalated", told)
+    tell_operator(ctx, Env(case.env), "dispute.escalated", told)
     return replace(seen, panel=replace(panel, case=case))
 
 
 def _hidden(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> dict[str, object]:
-    """The texts that evaluators are shown, without what the parties are known by."""
+    """Return the texts for evaluators, without anything that identifies the parties."""
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
     found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
     if checks is not None:
@@ -254,7 +260,7 @@ def _with_seat(panel: Panel, seat: SeatRow) -> Panel:
 
 
 def _ended(ctx: Context, panel: Panel, status: SeatStatus) -> Panel:
-    """The seats that still wait end like this."""
+    """End all pending seats with this status."""
     for seat in panel.seats:
         if seat.status is SeatStatus.PENDING:
             panel = _with_seat(panel, ctx.tx.change(seat, status=status))
@@ -266,7 +272,7 @@ def _messages_so_far(ctx: Context, seen: SeenJob) -> int:
     return thread.message_count if thread else 0
 
 
-# What is told.
+# Events to parties, evaluators and the operator.
 
 
 def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None:
@@ -294,6 +300,8 @@ def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None
         "required": majority(case.seats),
         "round": case.round,
         "verdict_by": until,
+        "votes_count_from": stamp_or_none(_panel(seen).votes_count_from),
+        "evidence": EVIDENCE_RULE,
         "status_url": _status_url(ctx, case),
     }
     for party in (case.buyer_id, case.seller_id):
@@ -301,7 +309,7 @@ def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None
 
 
 def _tell_decided(ctx: Context, panel: Panel) -> None:
-    """To both parties, and to every evaluator who was drawn: of others' votes only the outcome."""
+    """Send the outcome to both parties and all drawn evaluators; none is sent another's vote."""
     case = panel.case
     votes = {seat.agent_id: seat.outcome for seat in panel.seats}
     for agent_id in (case.buyer_id, case.seller_id, *votes):

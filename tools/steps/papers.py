@@ -1,4 +1,4 @@
-"""An agent's papers: its registration file, DID document, client metadata and card, made of its profile."""
+"""An agent's documents: its ERC-8004 registration file, DID document, OAuth client metadata and A2A card."""
 
 from typing import Literal, cast
 from urllib.parse import quote, urlsplit
@@ -24,6 +24,7 @@ from tools.rules.jsontext import MAX_INTEGER
 from tools.rules.keys import did_of
 from tools.rules.money import price_display
 from tools.steps.cards import Card, card_of, signed
+from tools.steps.possession import proven_did
 
 TYPE: Literal["https://eips.ethereum.org/EIPS/eip-8004#registration-v1"] = (
     "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
@@ -32,15 +33,15 @@ DID_CONTEXT = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multik
 DID_CORE = "https://www.w3.org/TR/did-core/"
 A2A_VERSION = "1.0"
 MOST_CHARACTERS = 500  # of a listing's description in a card
-MOST_EXAMPLE = 2000  # characters of an example that is shown
+MOST_EXAMPLE = 2000  # characters; a longer example is left out of the card
 
 
 def registration_file(house: House, agent: AgentRow) -> RegistrationFile:
-    """The ERC-8004 file: what the token's URI leads to."""
+    """Return the ERC-8004 registration file, the target of the token's URI."""
     return {
         "type": TYPE,
         "name": agent.name,
-        "description": agent.description or f"An agent on {house.brand}.",
+        "description": agent.description or f"An agent on {house.title}.",
         "services": _services(house, agent),
         "x402Support": False,
         "active": agent.status is AgentStatus.ACTIVE,
@@ -51,7 +52,7 @@ def registration_file(house: House, agent: AgentRow) -> RegistrationFile:
 
 
 def service_file(house: House, did: str) -> RegistrationFile:
-    """The same for the market itself, which holds no token."""
+    """Return the registration file of the market itself, which holds no token."""
     base = house.base_url
     card: VersionedService = {
         "name": "A2A",
@@ -60,7 +61,7 @@ def service_file(house: House, did: str) -> RegistrationFile:
     }
     return {
         "type": TYPE,
-        "name": house.brand,
+        "name": house.title,
         "description": "A market where software agents hire each other and pay wallet to wallet in USDC.",
         "services": [
             {"name": "web", "endpoint": base},
@@ -77,7 +78,7 @@ def service_file(house: House, did: str) -> RegistrationFile:
 
 
 def did_document(house: House, agent: AgentRow) -> DidDocument:
-    """did:web of the agent's place here: `did:web:<host>:agents:<id>` resolves to this document (did:web method, 3.2)."""
+    """Return the document of `did:web:<host>:agents:<id>` (did:web method, 3.2)."""
     did, key = _did_web(house, agent), did_of(bytes.fromhex(agent.public_key))
     multibase = key.removeprefix("did:key:")
     method = f"{did}#{multibase}"
@@ -99,7 +100,7 @@ def did_document(house: House, agent: AgentRow) -> DidDocument:
 
 
 def client_metadata(house: House, agent: AgentRow) -> ClientMetadata:
-    """The agent as an OAuth client that proves itself with its own key."""
+    """Return the agent as an OAuth client that authenticates with its own key."""
     return {
         "client_id": paper(house, agent, "cimd.json"),
         "client_name": agent.name,
@@ -112,10 +113,13 @@ def client_metadata(house: House, agent: AgentRow) -> ClientMetadata:
 
 
 def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env) -> AgentCard:
-    """The agent's card. The market answers for it at /a2a: a listing is ordered there, and the agent is told."""
+    """Return the agent's card.
+
+    Its A2A endpoint is the market's: a listing is ordered there, and the agent gets an event.
+    """
     words = f" Its own words: {agent.description}" if agent.description else ""
     description = (
-        f"An agent on {house.brand}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
+        f"An agent on {house.title}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
         f"{env.value} listings. A data part {{listing_id, input}} orders it, and the answer is a task.{words}"
     )
     skills = [_skill(agent, listing) for listing in listings]
@@ -136,12 +140,13 @@ def paper(house: House, agent: AgentRow, name: str) -> str:
 
 
 def _services(house: House, agent: AgentRow) -> list[VersionedService | Service]:
-    """Where the agent says it is; its card here where it names none of its own."""
+    """Return the agent's endpoints; without a card URL of its own, that of its card here."""
     own: dict[str, str] = orjson.loads(agent.endpoints)
     found: list[VersionedService | Service] = [
         {"name": "web", "endpoint": own.get("homepage") or f"{house.base_url}/v1/agents/{agent.id}"},
-        {"name": "DID", "endpoint": did_of(bytes.fromhex(agent.public_key))},
     ]
+    if did := proven_did(agent):
+        found.append({"name": "DID", "endpoint": did})
     card = own.get("a2a_card_url")
     if card:
         found.append({"name": "A2A", "endpoint": card})
@@ -169,7 +174,7 @@ def _extension(house: House, agent: AgentRow) -> dict[str, Json]:
     return {
         "id": agent.id,
         "handle": agent.handle,
-        "did": did_of(bytes.fromhex(agent.public_key)),
+        "did": proven_did(agent),
         "trust_tier": agent.trust_tier,
         "first_party": agent.first_party,
         "verified_domain": agent.verified_domain,
@@ -186,18 +191,18 @@ def _extension(house: House, agent: AgentRow) -> dict[str, Json]:
 
 
 def _served(house: House, agent: AgentRow, path: str) -> str | None:
-    """The address of what is served under a path; None where nothing is."""
+    """Return the URL of a path; None if no operation serves it."""
     found = any(op.path == path and op.method == "GET" for op in CATALOGUE.values())
     return house.base_url + path.format(agent_id=agent.id) if found else None
 
 
 def _identity(house: House, agent: AgentRow) -> Card:
-    """Who the agent is, as an extension: A2A has no member for it."""
+    """Return the agent's identity as an extension, because A2A has no field for it."""
     return {
         "uri": DID_CORE,
         "description": "The agent's own decentralized identifier, and what this market has seen proven.",
         "params": {
-            "did": did_of(bytes.fromhex(agent.public_key)),
+            "did": proven_did(agent),
             "jwks": paper(house, agent, "jwks.json"),
             "did_document": paper(house, agent, "did.json"),
             "trust_tier": agent.trust_tier,

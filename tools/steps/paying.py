@@ -1,6 +1,6 @@
-"""A verified transfer becomes a settlement, and moves its job: the same for whoever proved it."""
+"""Payment of a job: a verified transfer is recorded as a settlement and moves the job."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from storage.tables import SettlementKind, SettlementRow, SettlementStatus
@@ -12,12 +12,16 @@ from tools.rules.transfers import Verdict
 from tools.steps.figures import recount
 from tools.steps.jobs import SeenJob, advance, in_seconds, record_event, say_what_is_due, see, standing
 from tools.steps.reputation import count_job
+from tools.steps.room import count_as_paid, is_counted, move_texts
 from tools.steps.settlements import record_transfer, settlement_record
 from tools.steps.terms import block_moment
 
 
 def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> SeenJob | MarketError:
-    """Record a verified transfer and move the job, in this one unit of work; a refusal says what was recorded of it."""
+    """Record a verified transfer, and move the job if it is now paid in full.
+
+    Returns an error if the job is not paid then; the error says what was recorded.
+    """
     assert verdict.block_time is not None
     facts, price = seen.facts, seen.row.price or 0
     move = None if facts.is_paid else payment_move(facts, block_moment(verdict.block_time), ctx.now)
@@ -27,9 +31,11 @@ def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> S
             ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0)
         )
         after = see(ctx.tx, seen.row)
+        # Earlier refunds are counted against this payment first, so the storage and the figures may change.
+        after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
         say_what_is_due(ctx, facts, after)
-        recount(ctx.tx, after.row, after.settlements)  # refunds cover stray payments first
+        recount(ctx.tx, after.row, after.settlements)
         count_job(ctx.tx, after, ctx.now)
         return after if facts.is_paid else orphaned(ctx, after, row)
     if verdict.amount_minor < owed:
@@ -39,7 +45,7 @@ def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> S
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
         say_what_is_due(ctx, facts, after)
-        count_job(ctx.tx, after, ctx.now)  # of an expired job it is owed back
+        count_job(ctx.tx, after, ctx.now)  # if the job has expired, the seller must refund it
         return too_low(after)
     row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
     return _paid(ctx, seen, row, move)
@@ -50,11 +56,15 @@ def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> See
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
     settled = see(ctx.tx, seen.row)
+    counted = is_counted(settled.facts)
+    if counted != seen.row.counted:
+        move_texts(ctx, seen.row, counted=counted)
     revealed = move.target is JobStatus.DELIVERED
     deadline = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)} if revealed else {}
     if not revealed:
         deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
-    return advance(ctx, settled, move, ctx.agent, told={**_told(row), "output_revealed": revealed}, **deadline)
+    told = {**_told(row), "output_revealed": revealed}
+    return advance(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
 
 
 def too_low(seen: SeenJob) -> PaymentInvalid:

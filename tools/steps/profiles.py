@@ -1,4 +1,4 @@
-"""What an agent may say of itself: the fields and their bounds, the same when it registers and later."""
+"""The fields of an agent's profile and their bounds, the same for registration and later changes."""
 
 import re
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ def _handle(text: str) -> str:
 
 
 def _few(given: Any) -> Any:
-    """Said before each of many names is judged."""
+    """Refuse too many endpoints before each of them is validated."""
     if isinstance(given, dict) and len(given) > len(ENDPOINTS):
         raise ValueError(f"at most {len(ENDPOINTS)}: {', '.join(ENDPOINTS)}")
     return given
@@ -52,7 +52,7 @@ def _metadata(given: dict[str, Json]) -> dict[str, Json]:
     return given
 
 
-# What the validators above refuse with their own words, as far as JSON Schema can say it.
+# The rules of the validators above, as far as JSON Schema can express them.
 HANDLE_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HANDLE.pattern}$"}
 URL_SCHEMA: dict[str, JsonValue] = {
     "anyOf": [{"type": "string", "pattern": f"^{URL.pattern}$", "maxLength": 2048}, {"type": "null"}]
@@ -80,7 +80,7 @@ Labels = Annotated[list[Label], Field(max_length=32), AfterValidator(lambda give
 
 
 class Profile(Arguments):
-    """What an agent says of itself."""
+    """The profile of an agent."""
 
     name: OneLine | None = Field(None, min_length=1, max_length=80, description="what others call you")
     handle: Handle | None = Field(None, description="unique; made from the name when left out")
@@ -95,11 +95,11 @@ class Profile(Arguments):
 
 
 async def judge_profile(_: Outside, said: Profile) -> list[str]:
-    """The warnings of the public words; ContentRejected for what looks like an attack on those who read them."""
+    """Return the warnings of the public texts; raise ContentRejected for apparent attacks."""
     words = {name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None}
     return await public_words_beside(words, len(orjson.dumps(words)))
 
 
 def merged(old: dict[str, str], given: dict[str, str | None]) -> dict[str, str]:
-    """Endpoints changed by name; null takes one away."""
+    """Return the endpoints with these changes; null removes one."""
     return {name: url for name, url in {**old, **given}.items() if url is not None}

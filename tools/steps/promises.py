@@ -1,4 +1,4 @@
-"""What a listing promised when a job was ordered: kept when the seller changes it while a job may still be judged by it."""
+"""A listing's texts when a job was ordered, stored if the seller changes them while the job is under way."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -15,7 +15,7 @@ UNFINISHED = orjson.dumps([status.value for status in JobStatus if status not in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """The words of a listing. Schemas, price, deadlines and acceptance rules stand frozen in the job itself."""
+    """The texts of a listing. Schemas, price, deadlines and rules are copied into each job."""
 
     title: str
     description: str
@@ -24,24 +24,28 @@ class Promised:
     unit_name: str | None
     example_input: str | None  # JSON
     example_output: str | None  # JSON
-    changed_since: bool  # since the order
+    changed_since: bool  # whether the listing changed after the order
 
 
 WORDS = [one.name for one in fields(Promised) if one.name in ListingRow.__names__]
 
 
-def keep_promise(tx: Tx, before: ListingRow, after: ListingRow, now: datetime) -> None:
-    """Keep what the listing promised until now, if that changes and there are jobs under way; else no promise is needed."""
-    if _text(before) == _text(after):
-        return
+def keep_promise(tx: Tx, before: ListingRow, after: ListingRow, now: datetime) -> int:
+    """Store the listing's old texts if they change while jobs are under way.
+
+    Without jobs under way, the texts stored before are deleted instead. Returns the change of the stored bytes.
+    """
+    text = _text(before)
+    if text == _text(after):
+        return 0
     if tx.one(unfinished_job_of, listing_id=before.id, statuses=UNFINISHED) is None:
-        tx.run(forget_promises, listing_id=before.id)
-    else:
-        tx.add(PromiseRow(listing_id=before.id, listing_version=before.version, promised=_text(before), until=now))
+        return -sum(len(one.encode()) for one in tx.all(forget_promises, listing_id=before.id))
+    tx.add(PromiseRow(listing_id=before.id, listing_version=before.version, promised=text, until=now))
+    return len(text.encode())
 
 
 def promised_to(tx: Tx, job: JobRow) -> Promised | None:
-    """What the job's listing promised when it was ordered; None: it has none."""
+    """Return the listing's texts at the time of the job's order; None without a listing."""
     listing = tx.get(ListingRow, job.listing_id) if job.listing_id else None
     if listing is None:
         return None

@@ -1,4 +1,4 @@
-"""Proof of a transfer by its hash: what is known of it, what the chain shows, and the verdicts that record nothing."""
+"""Proof of a transfer by its transaction hash: the recorded settlement, the chain's answer, and the errors."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}
 
 
 def read_hash(text: str) -> str:
-    """The one spelling of a transaction hash; InvalidRequest for any other text."""
+    """Return a transaction hash in its normal form; raise InvalidRequest for any other text."""
     try:
         return normalise_hash(text)
     except BadHash as bad:
@@ -33,23 +33,26 @@ def read_hash(text: str) -> str:
 
 
 def known_settlement(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow | None:
-    """What was recorded of this transaction before, for whichever job."""
+    """Return the settlement that this transaction was recorded as, for any job."""
     return tx.one(settlement_by_hash, network=place.network.id, tx_hash=transaction)
 
 
 def wallets_of(tx: Tx, agent_id: str, frozen: str | None, env: Env) -> set[str]:
-    """The addresses a party may use: the one frozen on the job, and the one bound now."""
+    """Return the addresses that a party may use: `frozen` from the job, and the one bound now."""
     bound = tx.get(WalletRow, agent_id, env)
     return {address for address in (frozen, bound and bound.address) if address}
 
 
 def no_chain(env: Env, hint: str) -> ChainUnavailable:
-    """The refusal where the operator has named no node for an environment."""
+    """Return the error for an environment without a configured chain."""
     return ChainUnavailable(f"no chain is configured for {env}", hint=hint, retry_after_seconds=60)
 
 
 async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
-    """What the chain of this environment shows of a transaction."""
+    """Judge what the chain of this environment shows of a transaction.
+
+    Raises ChainUnavailable.
+    """
     chain = outside.world.chains.get(outside.env)
     if chain is None:
         raise no_chain(outside.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
@@ -64,7 +67,7 @@ async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
 
 
 def refuse(verdict: Verdict, terms: Terms) -> None:
-    """The verdicts on a transaction under these terms that record nothing."""
+    """Raise the error for a verdict that records nothing: not found, pending or invalid."""
     if verdict.kind is Kind.NOT_FOUND:
         raise TransactionNotFound("the chain shows no such transaction yet", param="transaction", retry_after_seconds=3)
     if verdict.kind is Kind.PENDING:
@@ -89,13 +92,13 @@ def refuse(verdict: Verdict, terms: Terms) -> None:
 _INSTEAD = {
     Reason.WRONG_RECIPIENT: "This transfer was not for this job: ask who got it (details.seen) to send it back. Send to details.expected, "
     "then call again with that transaction's hash.",
-    Reason.WRONG_SENDER: "It came from a wallet that is not yours here: ask who got it to send it back. Send from a wallet in "
+    Reason.WRONG_SENDER: "The transfer came from a wallet that is not bound to you here. Ask the recipient to return it. Send from a wallet in "
     "details.expected (your bound one), then call again with that transaction's hash.",
 }
 
 
 def _parties(verdict: Verdict, terms: Terms) -> dict[str, Any]:
-    """Where the wrong wallet sent or got: those expected, and those seen."""
+    """Return the wallets expected and the wallets seen, if the wrong one sent or received."""
     if verdict.reason not in _INSTEAD:
         return {}
     expected = terms.payers if verdict.reason is Reason.WRONG_SENDER else terms.payees

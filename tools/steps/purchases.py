@@ -1,12 +1,12 @@
-"""Purchases with one signed payment, in units of work: begun, handed over, found, paid, closed. Whoever comes second finds it done."""
+"""Purchases with one signed x402 payment: the units of work that begin, submit, settle and close one.
+
+If two processes do the same step, the second one finds it done and changes nothing.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
-import orjson
-
-from storage.purchases import owners_of_wallet, purchase_of, refused_of
+from storage.purchases import purchase_of
 from storage.tables import (
     AgentRow,
     AgentStatus,
@@ -20,7 +20,6 @@ from storage.tables import (
 from storage.unit import Tx
 from tools.context import Caller, Context, Outside
 from tools.errors import (
-    BuyerNotActive,
     ListingUnavailable,
     MarketError,
     NotFound,
@@ -33,29 +32,35 @@ from tools.errors import (
 from tools.ports import Env
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import Actor, allowed
-from tools.rules.purchases import UNDER_WAY, End, Stage, Standing, end_of, ends_at, look_again_at, look_for_it_at
+from tools.rules.purchases import (
+    UNDER_WAY,
+    End,
+    Stage,
+    Standing,
+    end_of,
+    ends_at,
+    look_again_at,
+    look_for_it_at,
+    needs_its_client,
+)
 from tools.rules.transfers import Verdict
+from tools.rules.wallet import address_of
 from tools.rules.x402 import Authorization
-from tools.rules.x402payments import Payment
-from tools.steps.enrolling import enrol, new_keypair
-from tools.steps.handles import first_handle
 from tools.steps.jobs import SeenJob, advance, attended, attention_in, mine, see
 from tools.steps.judging import GatherAgain
 from tools.steps.ordering import JudgedOrder, Order, place_order
 from tools.steps.paying import settle
-from tools.steps.profiles import Profile
 from tools.steps.proving import known_settlement
-from tools.steps.wallets import bind
+from tools.steps.room import refuse_overfull
+from tools.steps.x402_accounts import buyer_of, is_unclaimed
 
-LEASE = timedelta(seconds=15)  # for which whoever hands a payment over, or looks for it, has it alone
-OWNERS = 20
-MOST_REFUSED = 5  # payments of one wallet whose work is done and that no facilitator took
-UNSAID = Profile.model_validate({})  # such an agent has said nothing of itself yet
+UNPAID_KEPT = timedelta(hours=24)  # for failed purchases of unclaimed accounts
+LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks for it
 
 
 @dataclass(frozen=True, slots=True)
 class OnSale:
-    """A listing that is sold with one payment, and where it is paid."""
+    """A listing that is sold with one payment, and the wallet that is paid."""
 
     listing: ListingRow
     pay_to: str
@@ -71,20 +76,22 @@ class SeenPurchase:
     def standing(self, now: datetime) -> Standing:
         row, stage = self.row, Stage(self.row.status.value)
         held = row.held_until is not None and row.held_until > now
-        return Standing(stage, self.job.facts, row.created_at, row.valid_before, held)
+        return Standing(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
 
 
 def acting_for(place: Outside, tx: Tx, agent_id: str | None) -> Context:
-    """A unit of work that is the buyer's, or nobody's."""
+    """Return a context that acts for the buyer, or for no agent."""
     caller = Caller(agent_id, None, place.env, ("*",), place.caller.approach)
     return Context(tx, place.world, place.house, caller, place.env, place.world.clock.now(), place.operations)
 
 
 def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
-    """The listing, if it is one that is sold so; the refusals stand in the order in which they are said."""
+    """Return the listing if it is sold with one payment; otherwise raise the first error."""
     listing = tx.get(ListingRow, listing_id)
     if listing is None or env not in (None, listing.env):
-        raise NotFound("there is no such listing", param="listing_id", hint="list_x402_services shows what is sold so.")
+        raise NotFound(
+            "there is no such listing", param="listing_id", hint="list_x402_services shows what is sold this way."
+        )
     seller = tx.get(AgentRow, listing.seller_id)
     assert seller is not None
     if not seller.first_party:
@@ -113,74 +120,51 @@ def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchas
     return SeenPurchase(row, see(tx, job))
 
 
-def begin(
-    place: Outside,
-    tx: Tx,
-    order: Order,
-    judged: JudgedOrder,
-    payment: Payment,
-    fingerprint: str,
-    body: dict[str, Any],
-    head: int,
-) -> tuple[PurchaseRow, bool]:
-    """The purchase with its agent and its job, written; whether this call began it."""
-    given = payment.authorization
-    twin = find_purchase(tx, place.env, given)
-    if twin is not None:
-        return twin, False
-    if len(tx.all(refused_of, env=place.env, payer=given.payer.lower(), limit=MOST_REFUSED)) == MOST_REFUSED:
-        raise X402AuthorizationInUse(
-            f"{MOST_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
-            hint="Send one of those payments again with its own input, or wait until it has ended.",
-            retry_after_seconds=60,
-        )
-    buyer = _buyer(acting_for(place, tx, place.caller.agent_id), given.payer)
+def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
+    """Write the job that a checked payment pays for; its buyer's agent is made if there is none.
+
+    Raises X402AuthorizationInUse if another call has the payment, and GatherAgain if the price has changed.
+    """
+    row = tx.get(PurchaseRow, entered.id, lock=True)
+    if row is None or (row.status is PurchaseStatus.CHECKING and row.held_until != entered.held_until):
+        raise X402AuthorizationInUse("another call has this payment; nothing was charged yet", retry_after_seconds=5)
+    if row.status is not PurchaseStatus.CHECKING:
+        return row
+    listing = tx.get(ListingRow, order.listing_id)
+    assert listing is not None
+    buyer = buyer_of(acting_for(place, tx, place.caller.agent_id), address_of(row.payer), listing)
     ctx = acting_for(place, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
-    if seen.row.price != given.value:
+    if seen.row.price != row.amount:
         raise GatherAgain  # the price was changed in between
-    row = PurchaseRow(
-        id=ctx.new_id("pur_"),
-        env=place.env,
-        payer=given.payer.lower(),
-        nonce=given.nonce,
+    refuse_overfull(ctx)
+    standing = Standing(Stage.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
+    return tx.change(
+        row,
         status=PurchaseStatus.WORKING,
-        listing_id=order.listing_id,
-        fingerprint=fingerprint,
         agent_id=buyer.id,
         job_id=seen.row.id,
-        amount=given.value,
-        pay_to=given.payee,
-        valid_before=given.valid_before,
-        scanned_to=head,
-        settle_body=orjson.dumps(body).decode(),
-        look_at=None,
+        held_until=None,
+        asked_at=ctx.now,
+        look_at=look_again_at(standing, ctx.now),
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    standing = Standing(Stage.WORKING, seen.facts, ctx.now, given.valid_before, held=False)
-    return tx.add(PurchaseRow(**(row.__dict__ | {"look_at": look_again_at(standing, ctx.now)}))), True
 
 
-def _buyer(ctx: Context, payer: str) -> AgentRow:
-    """The agent this wallet is bound to, the caller's own before others; or a new one that it is bound to now."""
-    owners = ctx.tx.all(owners_of_wallet, env=ctx.env, address=payer, limit=OWNERS)
-    asking = ctx.caller.agent_id
-    active = next(
-        (one for one in sorted(owners, key=lambda one: one.id != asking) if one.status is AgentStatus.ACTIVE), None
-    )
-    if active is not None:
-        return active
-    if any(one.status is AgentStatus.SUSPENDED for one in owners):
-        raise BuyerNotActive("the agent this wallet is bound to is suspended")
-    name = f"Wallet {payer[:6]}…{payer[-4:]}"
-    made = enrol(ctx, UNSAID, name, first_handle(ctx, None, name), new_keypair(ctx).public_key)
-    bind(ctx, made.id, None, payer)
-    return made
+def note_asked(place: Outside, tx: Tx, purchase_id: str) -> None:
+    """Store that a call with this payment is connected, while the order is not accepted."""
+    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    if needs_its_client(seen.standing(now)):
+        later = replace(seen.standing(now), asked_at=now)
+        tx.change(seen.row, asked_at=now, look_at=look_again_at(later, now))
 
 
 def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
-    """Commit that the facilitator is about to have the payment; None where another call was faster, or it is too late."""
+    """Commit that the payment is about to be submitted to the facilitator, with a lease.
+
+    Returns None if another call was faster or if it is too late.
+    """
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
@@ -190,7 +174,7 @@ def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
 
 
 def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
-    """Have a payment whose fate is open alone for a while; None where another has it, or it is no longer open."""
+    """Lease a payment that is under way; None if another process holds it or if it has ended."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.held or standing.stage not in UNDER_WAY:
@@ -199,7 +183,7 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
 
 
 def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
-    """Hold it for longer."""
+    """Renew the lease of a payment that is under way."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     if row is not None and Stage(row.status.value) in UNDER_WAY:
         tx.change(row, **_leased(place.world.clock.now()))
@@ -210,7 +194,7 @@ def _leased(now: datetime) -> dict[str, datetime]:
 
 
 def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
-    """What was learned of a payment that is under way; nothing of one that has ended."""
+    """Store what was learned of a payment, and release its lease; nothing if it has ended."""
     now, row = place.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
@@ -220,7 +204,10 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
 
 
 def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
-    """What the facilitator never had is worked on as before; unless that was heard after a lease: another may have handed it over since."""
+    """Return a payment that the facilitator never received to WORKING.
+
+    Its status is kept if our lease has expired, because another process may have submitted it since.
+    """
     now, row = place.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
     assert row is not None
     alone = row.status is PurchaseStatus.SETTLING and row.updated_at <= handed.updated_at > now - LEASE
@@ -229,7 +216,10 @@ def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> P
 
 
 def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
-    """Record the transfer, reveal and accept the work: one unit. Of a transaction that took several payments one alone is recorded."""
+    """Record the transfer, and reveal and accept the work, in one unit of work.
+
+    If one transaction made several payments, only the first is recorded; the other purchases are closed.
+    """
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
@@ -238,7 +228,7 @@ def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: 
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
         return close(place, tx, purchase_id, End.TOGETHER)
-    seen = mine(ctx, row.job_id)
+    seen = _payer_named(ctx, mine(ctx, row.job_id), row)
     settled: SeenJob | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
     if isinstance(settled, SeenJob):
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
@@ -247,22 +237,37 @@ def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: 
     return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
+def _payer_named(ctx: Context, seen: SeenJob, row: PurchaseRow) -> SeenJob:
+    """Store the paying wallet in the job, unless a wallet is already stored there."""
+    if seen.row.pay_from is not None:
+        return seen
+    return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
+
+
 def close(place: Outside, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
-    """End a purchase that pays nothing, and its job with it, with no mark on anybody."""
+    """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
     if row.status is not PurchaseStatus.WORKING and end not in (End.NOT_CHARGED, End.TOGETHER):
-        return row  # it was handed over in between
+        return row  # it was submitted in between
     ctx = acting_for(place, tx, row.agent_id)
     call_off(ctx, mine(ctx, row.job_id))
     reason = row.reason if end is End.NOT_CHARGED and row.reason else end.value
-    return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=None, updated_at=ctx.now)
+    later = _kept_until(tx, row, end)
+    return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=later, updated_at=ctx.now)
+
+
+def _kept_until(tx: Tx, row: PurchaseRow, end: End) -> datetime | None:
+    """Return when a failed purchase is deleted with the account it made; None if it is kept."""
+    if end is End.TOGETHER or not is_unclaimed(tx, row.agent_id):
+        return None
+    return row.created_at + UNPAID_KEPT
 
 
 def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
-    """End a job that nobody pays for, where the table lets the market do so; else it stays as it stands."""
+    """Call off a job that will not be paid, if the lifecycle table lets the market do so."""
     move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
     if move is None:
         return seen
@@ -271,7 +276,7 @@ def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
 
 
 def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
-    """Look again later at one whose client has gone."""
+    """Set the next check of a purchase whose client has disconnected."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
         _outlast(acting_for(place, tx, seen.row.agent_id), seen)
@@ -279,7 +284,10 @@ def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
 
 
 def _outlast(ctx: Context, seen: SeenPurchase) -> None:
-    """Leave a sealed delivery open for as long as its payment may come: expired it would be marked as unpaid."""
+    """Extend a sealed delivery's payment deadline to the time until which the payment may come.
+
+    Otherwise the job would expire and be marked as unpaid.
+    """
     job, until = seen.job.row, ends_at(seen.row.valid_before)
     if job.status == JobStatus.DELIVERED and job.pay_by is not None and job.pay_by < until:
         moved = replace(seen.job, row=JobRow(**(job.__dict__ | {"pay_by": until})))

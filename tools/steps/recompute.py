@@ -1,4 +1,4 @@
-"""Every stored count and sum, made again from the rows it stands for: the table of them, and which differ."""
+"""Every stored count and sum, computed again from its source rows, and the differences."""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from storage.disputes import dispute_ids
 from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.recompute import (
@@ -26,38 +27,46 @@ from storage.recompute import (
     refunds_open,
     results_of_listings,
     revisions_asked,
-    texts_among,
+    texts_of_jobs,
     threads_among,
     unread_as_a,
     unread_as_b,
 )
+from storage.room import COUNTED, rooms_of
 from storage.store import Store
-from storage.tables import JobDeliveryRow, JobRow, ThreadRow
+from storage.tables import JobDeliveryRow, JobRow, SettlementKind, ThreadRow
 from storage.unit import Tx
+from storage.unproven import accounts_unproven, payers_unproven, wallets_unproven
 from tools.rules.ids import Prefix
 from tools.rules.jobfacts import refund_expected
+from tools.rules.sealing import commitment
 from tools.rules.stats import Result, wallet_moves
+from tools.rules.transfers import is_too_old
+from tools.steps.draws import faults_of_draws
 from tools.steps.figures import has_drifted, result_in, results_from_jobs
 from tools.steps.jobs import SeenJob
 from tools.steps.refolding import categories, counterparties, marks, reputations, tiers, unlike
+from tools.steps.room import is_counted, output_part
+from tools.steps.terms import began_at
 
 PAGE = 100
+COMMITTED = ("output", "output_bytes", "output_salt", "output_commitment")
 
 Ids = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Columns of one table that repeat what other rows say, and how those that differ are found."""
+    """Columns of one table that are derived from other rows, and how wrong ones are found."""
 
     table: str
     columns: tuple[str, ...]
-    of: Query[str]  # pages of the ids that `drifted` is asked about
-    drifted: Callable[[Tx, Ids], Iterable[str]]  # the keys that differ, as a person would look for them
+    of: Query[str]  # pages of ids, the argument of `drifted`
+    drifted: Callable[[Tx, Ids], Iterable[str]]  # returns the keys of wrong rows, for the operator
 
 
 class Drift(NamedTuple):
-    """What differs of one aggregate."""
+    """The differences found in one aggregate."""
 
     aggregate: Aggregate
     keys: list[str]
@@ -68,8 +77,11 @@ class Drift(NamedTuple):
 
 
 async def recompute(store: Store) -> AsyncIterator[Drift]:
-    """Make every aggregate again. Each page is read as of one moment, so a market that goes on shows no drift by that."""
-    for aggregate in AGGREGATES:
+    """Compute every aggregate again and yield its differences.
+
+    Each page is read from one snapshot, so that changes during the run show no differences.
+    """
+    for aggregate in (*AGGREGATES, *PROOFS):
         keys: list[str] = []
         after: str | None = ""
         while after is not None:
@@ -104,41 +116,83 @@ def _payers(tx: Tx, ids: Ids) -> set[str]:
 
 
 def _jobs(tx: Tx, ids: Ids) -> list[str]:
-    """A job shows its last delivery, and as many revisions as its audit trail."""
+    """Find jobs with a wrong last delivery, a wrong revision count, or a wrong `counted`.
+
+    `counted`: the texts and messages count as storage, because the job is not paid.
+    """
     asked = dict(tx.all(revisions_asked, ids=listed(ids)))
     last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=listed(ids))}
     return [
-        row.id
-        for row in tx.all(jobs_among, ids=listed(ids))
-        if row.revision_count != asked.get(row.id, 0) or not _shows(row, last.get(row.id))
+        job.row.id
+        for job in _with_settlements(tx, ids)
+        if job.row.revision_count != asked.get(job.row.id, 0)
+        or not _shows(job.row, last.get(job.row.id))
+        or job.row.counted != is_counted(job.facts)
     ]
 
 
 def _shows(row: JobRow, last: JobDeliveryRow | None) -> bool:
-    if last is None:
-        return row.output is None and row.output_bytes is None
-    return (row.output, row.output_bytes) == (last.output, last.output_bytes)
+    return all(getattr(row, name) == getattr(last, name, None) for name in COMMITTED)
 
 
 def _deliveries(tx: Tx, ids: Ids) -> set[str]:
-    """The revisions of a job count from 0, and each has the size of its document."""
+    """Find jobs with a delivery of a wrong revision number (from 0), size or commitment.
+
+    Size and commitment cannot be checked if the text was deleted.
+    """
+    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(texts_of_jobs, ids=listed(ids))}
+    forgotten = {row.id for row in tx.all(jobs_among, ids=listed(ids)) if row.forgotten_at is not None}
     wrong = set[str]()
     for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=listed(ids)), lambda row: row.job_id):
-        found = list(rows)
-        texts = {one.hash: one.text for one in tx.all(texts_among, ids=listed([row.output for row in found]))}
-        sizes = [len(texts.get(row.output, "").encode()) for row in found]
-        if [(row.revision, row.output_bytes) for row in found] != list(enumerate(sizes)):
-            wrong.add(job_id)
+        for place, row in enumerate(rows):
+            text = texts.get((job_id, output_part(place)))
+            kept = job_id in forgotten if text is None else _is_of(row, text)
+            if row.revision != place or not kept:
+                wrong.add(job_id)
     return wrong
 
 
+def _is_of(row: JobDeliveryRow, text: bytes) -> bool:
+    return (row.output_bytes, row.output_commitment) == (len(text), commitment(row.output_salt, text))
+
+
+def _rooms(tx: Tx, ids: Ids) -> set[str]:
+    """Find agents whose used storage is not the sum of the bytes of their rows."""
+    made = Counter[str]()
+    for query in COUNTED:
+        for agent_id, env, size in tx.all(query, ids=listed(ids)):
+            made[f"{agent_id} {env}"] += size
+    kept = {f"{row.agent_id} {row.env}": row.used for row in tx.all(rooms_of, ids=listed(ids))}
+    return unlike(kept, made, 0)
+
+
 def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
-    """A job is kept among those that owe something exactly while its settlements say so."""
+    """Find jobs that the index of refunds due has by mistake or lacks."""
+    jobs = _with_settlements(tx, ids)
+    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
+
+
+def _with_settlements(tx: Tx, ids: Ids) -> list[SeenJob]:
+    """Read jobs with their payments and refunds."""
     settlements = defaultdict[str, list[Any]](list)
     for row in tx.all(settlements_of_jobs, job_ids=listed(ids)):
         settlements[row.job_id].append(row)
-    jobs = [SeenJob(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
-    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
+    return [SeenJob(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
+
+
+def _too_old(tx: Tx, ids: Ids) -> list[str]:
+    """Find payments that are older than their job, and refunds that are older than the payment."""
+    jobs = {row.id: row for row in tx.all(jobs_among, ids=listed(ids))}
+    found, paid_in = list[str](), dict[str, int]()
+    rows = tx.all(settlements_of_jobs, job_ids=listed(ids))
+    for row in sorted(rows, key=lambda one: (one.block_number, one.kind is SettlementKind.REFUND)):
+        if row.kind is SettlementKind.PAYMENT:
+            paid_in.setdefault(row.job_id, row.block_number)
+            wrong = is_too_old(row.block_number, int(row.block_time.timestamp()), began_at(jobs[row.job_id]))
+        else:
+            wrong = row.block_number <= paid_in.get(row.job_id, row.block_number)
+        found += [row.id] if wrong else []
+    return found
 
 
 def _threads(tx: Tx, ids: Ids) -> list[str]:
@@ -149,7 +203,7 @@ def _threads(tx: Tx, ids: Ids) -> list[str]:
 
 
 def _counts(row: ThreadRow, said: Sequence[Any]) -> bool:
-    """Whether a thread's columns are what its messages come to, the first message first."""
+    """Check a thread's columns against its messages, which are sorted from the oldest."""
     last_id, last_at = (said[-1][1], said[-1][6]) if said else (row.id, None)
     senders = Counter(message[5] for message in said)
     kept = [row.message_count, row.from_a, row.from_b, row.unread_a, row.unread_b, row.latest, row.last_message_at]
@@ -169,7 +223,7 @@ def _unread(said: Sequence[Any], read: int, reader: str) -> int:
 
 
 def _messages(tx: Tx, ids: Ids) -> list[str]:
-    """Messages are numbered from 1, and each knows how many of those up to it either side wrote."""
+    """Find messages with a wrong number (from 1) or wrong counts of each side's messages so far."""
     threads = {row.id: row for row in tx.all(threads_among, ids=listed(ids))}
     wrong, last, senders = list[str](), "", Counter[str]()
     for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(messages_in, ids=listed(ids)):
@@ -193,21 +247,49 @@ def _mailboxes(tx: Tx, ids: Ids) -> set[str]:
 
 def _memories(tx: Tx, ids: Ids) -> list[str]:
     rows = tx.all(memories_of, ids=listed(ids))
-    return [f"{agent_id} {key}" for agent_id, key, size, value in rows if size != len(value.encode())]
+    return [f"{agent_id} {env} {key}" for agent_id, env, key, size, value in rows if size != len(value.encode())]
 
 
 def _bounties(tx: Tx, ids: Ids) -> set[str]:
-    """A bounty counts the proposals that were not withdrawn."""
+    """Find bounties with a wrong count of the proposals that were not withdrawn."""
     kept = dict(tx.all(bounties_counting, ids=listed(ids)))
     return unlike(kept, dict(tx.all(proposals_standing, ids=listed(ids))), 0)
 
 
+def _panels(tx: Tx, ids: Ids) -> list[str]:
+    """Find draws that are wrong or whose members were related; `emporion draw` says why."""
+    return [f"{one} {draw.round}" for one in ids for draw, wrong in faults_of_draws(tx, one) if wrong]
+
+
+def _wallets(tx: Tx, ids: Ids) -> list[str]:
+    """Find wallets that are bound but were never proven."""
+    return [f"{agent_id} {env}" for agent_id, env in tx.all(wallets_unproven, ids=listed(ids))]
+
+
+def _payers_of_jobs(tx: Tx, ids: Ids) -> list[str]:
+    """Find payments from a wallet that is not proven by the buyer.
+
+    The payer of the job's purchase and the payer stored in the job are valid too.
+    """
+    return tx.all(payers_unproven, ids=listed(ids))
+
+
+def _accounts(tx: Tx, ids: Ids) -> list[str]:
+    """Find accounts of purchases that act although they are unclaimed."""
+    return tx.all(accounts_unproven, ids=listed(ids))
+
+
 AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("listings", ("stats", "graduated", "rating_sum", "timed_jobs"), LISTINGS, _listings),
-    Aggregate("job_results", ("completed", "failed", "paid_minor", "payer", "seconds"), LISTINGS, _results),
+    Aggregate(
+        "job_results",
+        ("completed", "failed", "paid_minor", "payer", "seconds", "rating", "against"),
+        LISTINGS,
+        _results,
+    ),
     Aggregate("listing_payers", ("paid_minor",), LISTINGS, _payers),
-    Aggregate("jobs", ("revision_count", "output", "output_bytes"), JOBS, _jobs),
-    Aggregate("job_deliveries", ("revision", "output_bytes"), JOBS, _deliveries),
+    Aggregate("jobs", ("revision_count", *COMMITTED, "counted"), JOBS, _jobs),
+    Aggregate("job_deliveries", ("revision", "output_bytes", "output_commitment"), JOBS, _deliveries),
     Aggregate("open_refunds", ("job_id",), JOBS, _open_refunds),
     Aggregate(
         "threads",
@@ -217,6 +299,7 @@ AGGREGATES: tuple[Aggregate, ...] = (
     ),
     Aggregate("messages", ("number", "from_a", "from_b"), THREADS, _messages),
     Aggregate("mailboxes", ("unread",), AGENTS, _mailboxes),
+    Aggregate("agent_storage", ("used",), AGENTS, _rooms),
     Aggregate("memories", ("size",), AGENTS, _memories),
     Aggregate("bounties", ("proposal_count",), BOUNTIES, _bounties),
     Aggregate("job_marks", ("mark",), JOBS, marks),
@@ -229,10 +312,19 @@ AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("reputation_categories", ("figures", "jobs"), AGENTS, categories),
     Aggregate(
         "reputation_counterparties",
-        ("paid_minor", "third_party_minor", "free_jobs", "rating_sum", "rating_count"),
+        ("paid_minor", "returned_minor", "third_party_minor", "free_jobs", "rating_sum", "rating_count"),
         AGENTS,
         counterparties,
     ),
     Aggregate("agents", ("trust_tier",), AGENTS, tiers),
+    Aggregate("dispute_draws", ("seats", "eligible_hash", "related", "related_hash"), dispute_ids, _panels),
+    Aggregate("wallets", ("address",), AGENTS, _wallets),
+    Aggregate("settlements", ("payer_address",), JOBS, _payers_of_jobs),
+    Aggregate("x402_accounts", ("address",), AGENTS, _accounts),
 )
-"""What is kept beside the rows it is derived from. A column that counts or sums and does not stand here is not checked."""
+"""Stored values that are derived from other rows. A derived column that is not listed here is not checked.
+
+The last three check that no agent uses a wallet that it has not proven.
+"""
+PROOFS = (Aggregate("settlements", ("block_number", "block_time"), JOBS, _too_old),)
+"""Conditions on rows that are not derived from others."""

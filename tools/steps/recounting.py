@@ -1,4 +1,4 @@
-"""Jobs that wait to be counted again, by today's rules: in their listing's figures and in their parties' reputation."""
+"""Jobs that are queued to be counted again by the current rules, in listing figures and in reputations."""
 
 from datetime import datetime
 
@@ -16,7 +16,10 @@ log = structlog.get_logger("emporion.steps")
 
 
 def count_waiting(tx: Tx, now: datetime) -> bool:
-    """Count a batch of the jobs that wait for it; whether there were any. A job it fails on is logged and left as it was."""
+    """Count a batch of the queued jobs; return False if there were none.
+
+    If a job fails, the error is logged and the job's figures stay as they were.
+    """
     waiting = tx.all(unmarked, limit=BATCH)
     for one in waiting:
         with tx.alone() as kept:

@@ -1,4 +1,4 @@
-"""Reputation made again from jobs, settlements, deliveries and reviews: what the kept figures are compared with."""
+"""Reputation computed again from jobs, settlements, deliveries and reviews, to find stored figures that differ."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ COLUMNS = tuple(columns_of(EMPTY, EMPTY))
 
 @dataclass(slots=True)
 class Folded:
-    """The figures of some agents, from nothing."""
+    """The figures of some agents, summed from their jobs."""
 
     tallies: dict[Place, Tally] = field(default_factory=dict)
     dealings: defaultdict[Place, defaultdict[str, Dealings]] = field(
@@ -59,7 +59,7 @@ class Folded:
 
 
 def marks(tx: Tx, ids: Ids) -> set[str]:
-    """The jobs whose mark is not what their rows come to."""
+    """Return the ids of jobs whose stored mark differs from the one computed from their rows."""
     kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=listed(ids))}
     made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=listed(ids)))}
     return unlike(kept, made, NOTHING_YET)
@@ -104,7 +104,10 @@ def counterparties(tx: Tx, ids: Ids) -> set[str]:
 
 
 def tiers(tx: Tx, ids: Ids) -> list[str]:
-    """The agents whose tier is not the one that their sales, what they had reached, and their domain give them."""
+    """Return the ids of agents whose trust tier does not follow from their sales and domain.
+
+    Tier 1 is kept once it was reached.
+    """
     folded = _folded(tx, ids)
     wrong = []
     for row in tx.all(agents_of, ids=listed(ids)):
@@ -116,7 +119,7 @@ def tiers(tx: Tx, ids: Ids) -> list[str]:
 
 
 def unlike(kept: Mapping[str, object], made: Mapping[str, object], nothing: object) -> set[str]:
-    """The keys that differ; one that is missing stands for `nothing`."""
+    """Return the keys whose values differ; a missing key has the value `nothing`."""
     return {key for key in {*kept, *made} if kept.get(key, nothing) != made.get(key, nothing)}
 
 
@@ -126,7 +129,7 @@ def _columns(folded: Folded, agent_id: str, env: Env) -> list[str | int]:
 
 
 def _folded(tx: Tx, ids: Ids) -> Folded:
-    """The figures of these agents, from all their jobs."""
+    """Compute the figures of these agents from all their jobs."""
     folded = Folded()
     for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
         for job, mark in _marked(tx, tx.all(query, ids=listed(ids))):
@@ -135,7 +138,7 @@ def _folded(tx: Tx, ids: Ids) -> Folded:
 
 
 def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, Mark]]:
-    """Each job with what it has come to, in a statement for each kind of row."""
+    """Yield each job with its mark; each table is read in one statement."""
     ids = listed([row.id for row in jobs])
     settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))
     deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))

@@ -1,8 +1,8 @@
-"""Reputation kept true: whatever a job comes to moves both parties' figures in the same unit of work."""
+"""Reputation: each result of a job updates both parties' figures in the same unit of work."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +50,14 @@ if TYPE_CHECKING:
 
 ALL = ""  # the category of all categories
 NOTHING_YET = "{}"
+DEALT = tuple(one.name for one in fields(Dealings))
 
 
 def count_job(tx: Tx, seen: "SeenJob", now: datetime) -> None:
-    """Count what a job now comes to in both parties' figures. Done twice, it changes nothing.
+    """Update both parties' figures with a job's present result; repeating it changes nothing.
 
-    The job is held by the caller. The parties' rows are locked in the order of their ids, so that two processes that
-    close jobs of the same two agents wait for each other and never for ever.
+    The caller holds the lock on the job. The parties' rows are locked in the order of their ids, so that two processes
+    that close jobs of the same two agents cannot deadlock.
     """
     row = seen.row
     kept = tx.get(MarkRow, row.id)
@@ -73,7 +74,7 @@ def count_job(tx: Tx, seen: "SeenJob", now: datetime) -> None:
 
 
 def made_mark(seen: "SeenJob", reviews: Iterable[ReviewRow]) -> Mark:
-    """What a job has come to, from its rows."""
+    """Compute the mark of a job, which is its result, from its rows."""
     row = seen.row
     settled = [
         one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
@@ -83,6 +84,7 @@ def made_mark(seen: "SeenJob", reviews: Iterable[ReviewRow]) -> Mark:
         answered=row.accepted_at is not None,
         quoted=row.quoted_price is not None,
         late=_late(seen),
+        live=row.env == Env.LIVE,
         payer=wallet_of_most((one.payer_address, one.amount) for one in settled),
         payee=wallet_of_most((one.pay_to, one.amount) for one in settled),
         seller_rating=ratings.get(Actor.BUYER),
@@ -96,7 +98,7 @@ def mark_in(text: str) -> Mark:
 
 
 def mark_text(mark: Mark) -> str:
-    """A mark as it is kept: only what it says."""
+    """Return a mark as it is stored: only the values that are not the default."""
     return orjson.dumps(
         {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
     ).decode()
@@ -115,7 +117,7 @@ def figures_in(row: ReputationRow, role: Actor) -> Tally:
 
 
 def columns_of(seller: Tally, buyer: Tally) -> dict[str, Any]:
-    """An agent's row in one environment, from the figures of its two sides."""
+    """Return the columns of an agent's row in one environment, from its figures on both sides."""
     return {
         "as_seller": tally_text(seller),
         "as_buyer": tally_text(buyer),
@@ -131,7 +133,7 @@ NEW = columns_of(EMPTY, EMPTY)
 
 
 def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark, now: datetime) -> None:
-    """Move one party's figures from what the job was counted as to what it is."""
+    """Change one party's figures by the difference between the job's old and new mark."""
     first_party = job.first_party
     by_job = minus(part_of(new, role, first_party=first_party), part_of(old, role, first_party=first_party))
     other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
@@ -145,8 +147,9 @@ def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark,
     tx.change(row, **columns_of(sides[Actor.SELLER], sides[Actor.BUYER]), updated_at=now)
     of_category = plus(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes))
     _move_category(tx, job, agent_id, role, of_category)
-    if sides[Actor.SELLER].jobs:
-        tx.forget(f"seller:{agent_id}")  # its listings show the score
+    seller = sides[Actor.SELLER]
+    if before.jobs or seller.jobs or seller.orders_answered or seller.orders_ignored:
+        tx.forget(f"seller:{agent_id}")  # its listings show the score and the response rate
     if role is Actor.SELLER and job.env == Env.LIVE and _earns(after) and not _earns(before):
         agent = tx.get(AgentRow, agent_id, lock=True)
         assert agent is not None
@@ -158,7 +161,7 @@ def _earns(tally: Tally) -> bool:
 
 
 def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
-    """The agent's row, made if there is none: whoever holds it writes all of the agent's figures."""
+    """Return the agent's row, locked and made if missing; the lock guards all its figures."""
     row = tx.get(ReputationRow, agent_id, env, lock=True)
     if row is None:
         tx.add_once(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **NEW))
@@ -170,7 +173,7 @@ def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
 def _dealings_changed(
     role: Actor, other_id: str, old: Mark, new: Mark, first_party: bool
 ) -> Sequence[tuple[str, Dealings]]:
-    """By how much the dealings with each counterparty change."""
+    """Return the change of the dealings with each counterparty."""
     changes = defaultdict[str, Dealings](Dealings)
     for mark, sign in ((old, -1), (new, 1)):
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
@@ -181,7 +184,7 @@ def _dealings_changed(
 def _move_dealings(
     tx: Tx, job: JobRow, agent_id: str, role: Actor, category: str, changes: Sequence[tuple[str, Dealings]]
 ) -> Tally:
-    """Write the dealings as they are now; by how much that changes the figures."""
+    """Write the changed dealings; return by how much that changes the agent's figures."""
     moved = EMPTY
     for counterparty, change in changes:
         key: dict[str, Any] = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}
@@ -197,7 +200,7 @@ def _move_dealings(
 
 
 def dealings_in(row: CounterpartyRow) -> Dealings:
-    return Dealings(row.paid_minor, row.third_party_minor, row.free_jobs, row.rating_sum, row.rating_count)
+    return Dealings(**{name: getattr(row, name) for name in DEALT})
 
 
 def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tally) -> None:
@@ -212,7 +215,7 @@ def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tall
 
 
 def _late(seen: "SeenJob") -> bool:
-    """Whether any delivery came after the deadline it had, a revision's too."""
+    """Check whether any delivery came after its deadline, including those of revisions."""
     row = seen.row
     if not row.revision_count:
         return row.delivered_at is not None and row.deliver_by is not None and row.delivered_at > row.deliver_by

@@ -1,4 +1,4 @@
-"""Reviews as everybody sees them."""
+"""The public records of reviews."""
 
 import orjson
 
@@ -9,7 +9,7 @@ from tools.rules.lifecycle import Actor
 
 
 def review_record(row: ReviewRow, handle: str) -> Review:
-    """A review; `handle` is the reviewer's."""
+    """Return the record of a review; `handle` is the reviewer's."""
     return Review(
         id=row.id,
         job_id=row.job_id,

@@ -1,4 +1,4 @@
-"""The case of a disputed job with its seats, and what it comes to by itself at a time."""
+"""The case of a disputed job with its seats, and the step that is due at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,35 +9,52 @@ import orjson
 from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
 from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
 from storage.unit import Tx
+from tools.ports import Env
+from tools.rules.evidence import votes_count_from
 from tools.rules.jobfacts import Outcome
 from tools.rules.panel import Decision, Handover, Lapse, Seat, Step, next_step
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A case and everybody who was drawn for it."""
+    """A case and the seats of all evaluators that were drawn for it."""
 
     case: DisputeRow
     seats: tuple[SeatRow, ...]
 
     @property
     def is_open(self) -> bool:
-        """Whether evaluators still decide."""
+        """True while evaluators decide the case."""
         return self.case.status is DisputeStatus.PANEL
 
     def step(self, now: datetime) -> Step | None:
-        """What is to be done with it at `now`."""
+        """Return the step that is due at `now`; None if there is none."""
         if not self.is_open:
             return None
         return next_step(self.case.round, self.case.seats, [_as_seat(row) for row in self.seats], now)
 
     def foreseen(self, now: datetime) -> Decision | Handover | None:
-        """How its deadline has ended it, whether or not a sweep has said so; None: it goes on, or seats are to be drawn."""
+        """Return how a deadline has ended the case, even if no sweep has written it yet.
+
+        None if the case goes on or seats are to be drawn.
+        """
         step = self.step(now)
         if isinstance(step, Lapse):
             seats = [replace(_as_seat(row), pending=False) for row in self.seats]
             step = next_step(self.case.round, self.case.seats, seats, now)
         return step if isinstance(step, Decision | Handover) else None
+
+    @property
+    def votes_count_from(self) -> datetime | None:
+        """The time from which votes count; None if no evaluator was drawn.
+
+        The evidence closes with the first vote that counts.
+        """
+        first = min(self.seats, key=lambda seat: seat.drawn_at, default=None)
+        if first is None:
+            return None
+        done = [at for at in (self.case.buyer_done_at, self.case.seller_done_at) if at]
+        return votes_count_from(first.drawn_at, first.deadline_at, done, live=self.case.env == Env.LIVE)
 
     def seat_of(self, agent_id: str) -> SeatRow | None:
         return next((seat for seat in self.seats if seat.agent_id == agent_id), None)
@@ -53,7 +70,7 @@ def panel_of(tx: Tx, case: DisputeRow) -> Panel:
 
 
 def panels_of(tx: Tx, cases: Sequence[DisputeRow]) -> list[Panel]:
-    """Many, in one statement."""
+    """Return the panels of these cases; all seats are read in one statement."""
     if not cases:
         return []
     seats = tx.all(seats_of_disputes, ids=orjson.dumps([case.id for case in cases]).decode())
@@ -61,7 +78,7 @@ def panels_of(tx: Tx, cases: Sequence[DisputeRow]) -> list[Panel]:
 
 
 def panels_of_jobs(tx: Tx, job_ids: Sequence[str]) -> dict[str, Panel]:
-    """The panels of those of these jobs that have one, by job."""
+    """Return the panels of the jobs that have one, by job id."""
     if not job_ids:
         return {}
     cases = tx.all(disputes_of_jobs, job_ids=orjson.dumps(list(job_ids)).decode())

@@ -1,4 +1,4 @@
-"""What an export holds: each section, and how it is read. Wherever there is an operation for it, that is asked."""
+"""The sections of an export, and how each is read: by an operation, if there is one."""
 
 from collections.abc import Mapping
 
@@ -13,13 +13,13 @@ from storage.exports import (
     reviews_written,
     threads_by_id,
 )
-from storage.held import handles_by_name, keys_by_name, wallets_by_name
+from storage.held import domains_by_name, handles_by_name, keys_by_name, wallets_by_name
 from storage.jobs import jobs_of
 from storage.tables import BountyRow, ProposalRow
 from tools.context import Context
 from tools.records.base import Json, encode, stamp
 from tools.records.bounties import Proposal
-from tools.records.exports import HeldHandle, HeldWallet, RetiredKey, SentReport
+from tools.records.exports import HeldDomain, HeldHandle, HeldWallet, RetiredKey, SentReport
 from tools.rules.ids import event_id
 from tools.rules.keys import did_of
 from tools.steps.bounties import proposal_fields, traders
@@ -28,7 +28,7 @@ from tools.steps.reviews import review_record
 from tools.steps.threads import thread_records
 from tools.steps.views import handles
 
-AFTER_ALL = "~"  # behind every id
+AFTER_ALL = "~"  # sorts after every id
 
 
 async def _attestation(reader: Reader, _: str) -> bytes:
@@ -44,20 +44,23 @@ async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
 
 
 async def _domains(reader: Reader, _: str, __: Json) -> Page:
-    """Few: they are listed at once."""
+    """Return all domains as one page, because they are few."""
     found = (await reader.ask("list_domains")).data
     return Page([encode(record) for record in found], [record.domain for record in found], None)
 
 
 async def _deliveries(reader: Reader, job_id: str, revision: Json) -> Page:
-    """One at a time, each may be large; behind the last NotFound ends them."""
+    """Return one delivery, because each may be large; NotFound after the last ends the section."""
     at = revision or 0
     record = await reader.ask("get_delivery", job_id=job_id, revision=at)
     return Page([encode(record)], [job_id], at + 1)
 
 
 async def _events(reader: Reader, _: str, place: Json) -> Page:
-    """Those there were when the first page was read: a slow reader of a busy agent would else never come to an end."""
+    """Return a page of the events that existed when the first page was read.
+
+    Otherwise the export of a busy agent might never end for a slow reader.
+    """
     since, last = place or (None, await reader.look(_newest))
     if last is None:
         return Page([], [], None)
@@ -73,7 +76,7 @@ def _newest(ctx: Context) -> str | None:
 
 
 def _threads(ctx: Context, _: str, before: Json) -> Page:
-    """By id: the order of list_threads changes with every message."""
+    """Return a page of threads by id, because each message changes the order of list_threads."""
     found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
     return page_of(thread_records(ctx, found), [row.id for row in found], found)
 
@@ -84,7 +87,7 @@ def _proposals(ctx: Context, _: str, before: Json) -> Page:
 
 
 def _proposals_on(ctx: Context, bounty_id: str, after: Json) -> Page:
-    """By seller: the order of list_proposals changes with every new price."""
+    """Return a page of proposals by seller, because each new price changes list_proposals."""
     found = ctx.tx.all(proposals_by_seller, bounty_id=bounty_id, after=after or "", limit=PAGE)
     return page_of(_shown(ctx, found), [row.seller_id for row in found], found)
 
@@ -99,7 +102,7 @@ def _shown(ctx: Context, found: list[ProposalRow]) -> list[Proposal]:
 
 
 def _reviews_written(ctx: Context, _: str, before: Json) -> Page:
-    """Found by the jobs they are of: a page of jobs may have none."""
+    """Return the reviews of a page of jobs, which may be none."""
     here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
     jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
     ids = orjson.dumps([job.id for job in jobs]).decode()
@@ -119,6 +122,12 @@ def _wallets(ctx: Context, _: str, after: Json) -> Page:
     found = ctx.tx.all(wallets_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
     return page_of(records, [row.address for row in found], found)
+
+
+def _proven_domains(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(domains_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldDomain(domain=row.domain, held_at=stamp(row.held_at)) for row in found]
+    return page_of(records, [row.domain for row in found], found)
 
 
 def _public_keys(ctx: Context, _: str, after: Json) -> Page:
@@ -152,6 +161,7 @@ SECTIONS: Mapping[str, One | Section] = {
     "profile": one("get_me"),
     "handles": Section(rows(_handles)),
     "wallets": Section(rows(_wallets)),
+    "proven_domains": Section(rows(_proven_domains)),
     "public_keys": Section(rows(_public_keys)),
     "api_keys": Section(listed("list_api_keys")),
     "domains": Section(_domains),

@@ -1,4 +1,4 @@
-"""Settlements: what is recorded of a verified transfer, and how it is shown."""
+"""Settlements: stores verified transfers and makes their records."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -22,7 +22,7 @@ def record_transfer(
     status: SettlementStatus,
     expected_minor: int,
 ) -> SettlementRow:
-    """One row for a verified transfer; its hash is unique on its network."""
+    """Store a verified transfer; its hash is unique on its network."""
     buyer, seller = job.buyer_id, job.seller_id
     payer, payee = (buyer, seller) if kind is SettlementKind.PAYMENT else (seller, buyer)
     assert verdict.block_number is not None
@@ -48,12 +48,13 @@ def record_transfer(
             block_time=datetime.fromtimestamp(verdict.block_time, UTC),
             settled_at=ctx.now if status is SettlementStatus.SETTLED else None,
             created_at=ctx.now,
+            voluntary=kind is SettlementKind.REFUND and expected_minor == 0,
         )
     )
 
 
 def settlement_record(row: SettlementRow, network: Network, agent_id: str | None) -> Settlement:
-    """A settlement as a caller sees it; `direction` is theirs."""
+    """Return the record of a settlement; `direction` is from this agent's side."""
     return Settlement(
         id=row.id,
         job_id=row.job_id,
@@ -73,6 +74,7 @@ def settlement_record(row: SettlementRow, network: Network, agent_id: str | None
         explorer_url=network.explorer_tx and network.explorer_tx + row.tx_hash,
         block_number=row.block_number,
         block_time=stamp(row.block_time),
+        voluntary=row.voluntary,
         settled_at=stamp_or_none(row.settled_at),
         created_at=stamp(row.created_at),
     )

@@ -1,4 +1,4 @@
-"""A listing as everybody sees it, from memory where it is kept there."""
+"""Public listings, read through the cache."""
 
 from tools.context import Outside
 from tools.shelf import Shown
@@ -6,6 +6,6 @@ from tools.steps.listings import cache_name, show_listing
 
 
 async def shown_listing(outside: Outside, listing_id: str) -> Shown | None:
-    """The listing as JSON text; None where there is none."""
+    """Return the listing as JSON text; None if it does not exist."""
     read = lambda: outside.store.look(lambda tx: show_listing(tx, listing_id))  # noqa: E731 - reads as what it is
     return await outside.shelf.listings.fetch(cache_name(listing_id), read)

@@ -1,4 +1,4 @@
-"""What the platform signs: who it says it is, how to verify it, and the signature."""
+"""The platform's signatures: its identity, signing a document, and how to verify one."""
 
 from storage.tables import RetiredKeyRow
 from tools.context import Context, Outside
@@ -11,7 +11,10 @@ from tools.rules.keys import did_of, jwk_of
 
 
 def signer_in_force(ctx: Context) -> Signer:
-    """The platform's key. TooBusy where it was replaced and this process has not begun again with the new one yet."""
+    """Return the platform's key.
+
+    Raises TooBusy if the key was replaced and this process has not been restarted with the new one.
+    """
     signer = ctx.world.signer
     if ctx.tx.get(RetiredKeyRow, jwk_of(signer.public_key)["kid"]) is not None:
         raise TooBusy("the platform's key was just replaced", retry_after_seconds=5)
@@ -19,14 +22,14 @@ def signer_in_force(ctx: Context) -> Signer:
 
 
 def sign(ctx: Context, document: dict[str, Json]) -> Signature:
-    """The platform's signature over the canonical form of a document."""
+    """Sign the canonical form of a document with the platform's key."""
     signer = signer_in_force(ctx)
     public, sig = signer.public_key, signer.sign(canonical(document)).hex()
     return Signature(kid=jwk_of(public)["kid"], did=did_of(public), sig=sig)
 
 
 def platform(ctx: Context | Outside) -> dict[str, Json]:
-    """Who signs."""
+    """Return the identity of the signer: its name, URL and DID."""
     return {"service": ctx.house.brand, "url": ctx.house.base_url, "did": did_of(ctx.world.signer.public_key)}
 
 

@@ -1,6 +1,7 @@
-"""An agent's reputation as others read it: its standing in an environment, and the card its listings show."""
+"""The records of an agent's reputation: its standing in an environment, and the card that its listings show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
@@ -12,20 +13,33 @@ from tools.ports import Env
 from tools.records.base import stamp_or_none
 from tools.records.listings import CardInCategory, ReputationCard
 from tools.records.reputation import CategoryFigures, Side, Standing
+from tools.rules.counterparty import response_rate
 from tools.rules.lifecycle import Actor
-from tools.rules.reputation import EMPTY, MOST_CATEGORIES, Tally, on_time_rate, rating_avg, rating_weighted, score
+from tools.rules.reputation import (
+    EMPTY,
+    MOST_CATEGORIES,
+    Tally,
+    on_time_rate,
+    rating_avg,
+    rating_weighted,
+    score,
+    unpaid_rating,
+)
 from tools.steps.evaluators import evaluator_side
 from tools.steps.reputation import figures_in, tally_in
 
 
 def sides_of(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
-    """The agent's figures as seller and as buyer; all zero before its first job."""
+    """Return the agent's figures as seller and as buyer; all are 0 before its first job."""
     row = tx.get(ReputationRow, agent_id, env)
     return (EMPTY, EMPTY) if row is None else (figures_in(row, Actor.SELLER), figures_in(row, Actor.BUYER))
 
 
 def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool = False) -> Standing:
-    """What is known of an agent in one environment, in a handful of reads whatever it has done; `own`: by itself."""
+    """Return an agent's reputation in one environment; `own`: for the agent itself.
+
+    The number of reads does not depend on the number of its jobs.
+    """
     row = tx.get(ReputationRow, agent.id, env)
     seller, buyer = sides_of(tx, agent.id, env)
     return Standing(
@@ -37,15 +51,29 @@ def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool =
     )
 
 
-def cards_of(tx: Tx, seller_id: str, env: Env, categories: Iterable[str]) -> dict[str, ReputationCard | None]:
-    """What listings of these categories show of their seller; None until it has finished a job here. Two reads."""
-    wanted = list(dict.fromkeys(categories))
+@dataclass(frozen=True, slots=True)
+class SellerRecord:
+    """The seller's record that a listing shows; no card until the seller has finished a job."""
+
+    card: ReputationCard | None = None
+    response_rate: float | None = None
+
+
+def records_of(tx: Tx, seller_id: str, env: Env, categories: Iterable[str]) -> dict[str, SellerRecord]:
+    """Return the seller's record for listings of each of these categories, in two reads."""
     row = tx.get(ReputationRow, seller_id, env)
     tally = EMPTY if row is None else figures_in(row, Actor.SELLER)
+    cards = _cards(tx, row, tally, list(dict.fromkeys(categories)))
+    return {category: SellerRecord(card, response_rate(tally)) for category, card in cards.items()}
+
+
+def _cards(
+    tx: Tx, row: ReputationRow | None, tally: Tally, wanted: Sequence[str]
+) -> Mapping[str, ReputationCard | None]:
     if row is None or not tally.jobs:
         return dict.fromkeys(wanted)
     named = orjson.dumps(wanted).decode()
-    found = tx.all(categories_among, agent_id=seller_id, env=env, role=Actor.SELLER.value, categories=named)
+    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=named)
     inside = {one.category: _in_category(tally_in(one.figures)) for one in found if one.jobs}
     return {
         category: ReputationCard(
@@ -88,6 +116,9 @@ def _side(tally: Tally, categories: list[CategoryFigures]) -> Side:
         rating_weighted=rating_weighted(tally),
         rating_count=tally.rating_count,
         on_time_rate=on_time_rate(tally),
+        jobs_completed_unpaid=tally.unpaid_completed,
+        unpaid_reviews=tally.unpaid_reviews,
+        unpaid_rating_avg=unpaid_rating(tally),
         categories=categories,
     )
 

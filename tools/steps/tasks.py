@@ -1,4 +1,4 @@
-"""Tasks: the record behind one, for whoever asks for it over A2A and for what is pushed to the parties."""
+"""A2A tasks: the record of a job as a task, for requests and for push notifications."""
 
 from storage.events import newest_event
 from storage.messages import messages_of
@@ -17,7 +17,10 @@ from tools.steps.views import handles, job_fields
 
 
 def task_of(ctx: Context, job_id: str, messages: int) -> Task:
-    """A job of the caller's with so many of its newest messages; NotFound for another's."""
+    """Return the caller's job as a task, with at most `messages` of its newest messages.
+
+    Raises NotFound if the caller is not a party to the job.
+    """
     newest = newest_of(ctx)
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
     named = handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})
@@ -25,7 +28,10 @@ def task_of(ctx: Context, job_id: str, messages: int) -> Task:
 
 
 def newest_of(ctx: Context) -> str | None:
-    """Read before the job: what happens in between is told twice rather than never."""
+    """Return the id of the caller's newest event.
+
+    It is read before the job, so that an event in between is sent twice rather than never.
+    """
     number = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env)
     return event_id(number) if number else None
 
@@ -58,7 +64,7 @@ def _due(ctx: Context, seen: SeenJob) -> PaymentDue | None:
 
 
 def newest_messages(ctx: Context, seen: SeenJob, most: int) -> list[Message]:
-    """The newest of the thread, the oldest of them first."""
+    """Return at most `most` of the thread's newest messages, the oldest of them first."""
     thread = ctx.tx.get(ThreadRow, seen.row.thread_id) if most else None
     if thread is None or not thread.message_count:
         return []

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from storage.tables import SettlementStatus, WalletRow
+from storage.tables import JobRow, SettlementStatus, WalletRow
 from tools.context import Context, Outside
 from tools.errors import AddressSanctioned, JobNotPayable, SettleItYourself
 from tools.ports import Sanctions
@@ -11,7 +11,7 @@ from tools.records.payments import PaymentTerms
 from tools.rules.jobfacts import PaymentStatus, payment_status
 from tools.rules.lifecycle import clocked
 from tools.rules.money import display
-from tools.rules.transfers import Terms
+from tools.rules.transfers import Began, Terms
 from tools.rules.x402 import job_nonce, payment_required, requirements
 from tools.steps.gasless import facilitator_block, gasless_block, token_of
 from tools.steps.jobs import SeenJob, standing, waiting_steps
@@ -19,7 +19,7 @@ from tools.steps.links import step, steps, wallet_step
 
 
 def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
-    """What the buyer still owes for this job and how to pay it."""
+    """Return the amount that the buyer still owes for this job, and how to pay it."""
     row, facts, network = seen.row, seen.facts, ctx.network
     owed = (row.price or 0) - facts.partial_minor
     wallet = ctx.tx.get(WalletRow, row.buyer_id, ctx.env)
@@ -61,7 +61,10 @@ def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
 
 
 def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
-    """The refusal of a payment authorization; the buyer of a job that is due is told how to send it by itself."""
+    """Return the error for a payment authorization, because the market relays none for a job.
+
+    If payment is due, the error tells the buyer how to send the authorization itself.
+    """
     error = "payment authorizations are not relayed here"
     due = payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
     if not due or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
@@ -84,15 +87,24 @@ def too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
 
 
 def chain_terms(place: Context | Outside, seen: SeenJob, payers: set[str], payees: set[str]) -> Terms:
-    """What a transaction must show to pay this job."""
+    """Return the terms that a transaction must meet to pay this job."""
     row = seen.row
     return Terms(
         asset=place.network.asset,
         payers=tuple(sorted(one.lower() for one in payers)),
         payees=tuple(sorted(one.lower() for one in payees)),
-        not_before=int(row.created_at.timestamp()),
-        after_block=row.head_at_order,
         confirmations=place.network.confirmations,
+        **began_at(row)._asdict(),
+    )
+
+
+def began_at(job: JobRow) -> Began:
+    """Return the block and the time after which a transfer can pay this job."""
+    newest = job.block_time_at_order
+    return Began(
+        not_before=int(job.created_at.timestamp()),
+        after_block=job.head_at_order,
+        newest_time=None if newest is None else int(newest.timestamp()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Threads as one of their agents sees them."""
+"""The records of threads and messages, for one of the thread's two agents."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,7 +21,7 @@ SYSTEM = "system"
 
 
 def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool = False) -> ThreadRow:
-    """The thread of this id if the agent is in it, in this environment; NotFound otherwise."""
+    """Return the thread if the agent is in it, in this environment; otherwise raise NotFound."""
     row = tx.get(ThreadRow, thread_id, lock=lock)
     if row is None or row.env != env or agent_id not in (row.a, row.b):
         raise NotFound("you have no such thread", param="thread_id")
@@ -29,7 +29,7 @@ def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool =
 
 
 def thread_records(ctx: Context, rows: Sequence[ThreadRow]) -> list[Thread]:
-    """Many threads, in two statements: their newest messages and their agents' handles."""
+    """Return the records of threads; two statements read their newest messages and the handles."""
     newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
     found = ctx.tx.all(messages_among, ids=_list(newest)) if newest else []
     last = {message.thread_id: message for message in found}

@@ -1,4 +1,4 @@
-"""A job as one of its parties sees it, now."""
+"""The record of a job for one of its parties, as of now."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 import orjson
 
 from storage.jobs import handles_of
-from storage.tables import JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import JobDeliveryRow, JobRow, SettlementKind, SettlementRow, SettlementStatus
 from storage.unit import Tx
 from tools.context import Context
 from tools.records.base import Json, Step, spliced, stamp, stamp_or_none
@@ -14,23 +14,31 @@ from tools.records.jobs import Deadlines, DeliveryRef, Job, JobCreated, JobPayme
 from tools.records.payments import Settlement
 from tools.registry import CATALOGUE
 from tools.rules.canonical import sha256_hex
-from tools.rules.jobfacts import JobFacts, JobStatus, payment_status, refund_expected
+from tools.rules.jobfacts import FINAL, JobFacts, JobStatus, payment_status, refund_expected
 from tools.rules.lifecycle import Actor, Waiter, available_actions, clocked, due, waiting_on
 from tools.rules.money import display
 from tools.steps.acceptance import checks_of
+from tools.steps.cases import party_steps
 from tools.steps.documents import text_of
 from tools.steps.jobs import SeenJob, clock_changes, foretold, known_actions
 from tools.steps.links import step, steps, wait_step
+from tools.steps.room import input_of, output_of
+from tools.steps.sealing import marks_of
 from tools.steps.settlements import settlement_record
+
+GONE = "(gone)"  # no handle has brackets
 
 
 def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
-    """Handles by agent id, in one statement."""
-    return dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+    """Return handles by agent id, in one statement; GONE for an account that was deleted.
+
+    Only the account of a purchase that was never paid is deleted in this way.
+    """
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
 
 
 def job_record(ctx: Context, seen: SeenJob) -> Job:
-    """The job as the caller sees it."""
+    """Return the record of the job for the caller."""
     return Job(**job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})))
 
 
@@ -40,7 +48,7 @@ def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) ->
 
 
 def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of the record. What the clock has not written yet is shown as if it had."""
+    """Return the fields of the record; the clock's due moves are shown as if they were written."""
     seen = foretold(seen, ctx.now)
     row, now = seen.row, ctx.now
     facts, move = clocked(seen.facts, now), due(seen.facts, now)
@@ -62,13 +70,12 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
         "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
         "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
         "title": row.title,
-        "input": spliced(text_of(ctx.tx, row.input)),
-        "output": spliced(text_of(ctx.tx, row.output)) if shows else None,
+        "input": spliced(input_of(ctx.tx, row)),
+        "output": spliced(output_of(ctx.tx, row)) if shows else None,
         "output_sealed": facts.is_sealed,
-        "output_hash": row.output,
-        "output_bytes": row.output_bytes,
+        **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
         "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
-        "deliveries": _deliveries(seen),
+        "deliveries": _deliveries(seen, facts.is_sealed, role),
         "acceptance": spliced(row.acceptance),
         "checks": checks_of(row.acceptance, row.output is not None),
         "content_warnings": orjson.loads(row.content_warnings),
@@ -100,23 +107,20 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
     }
 
 
-def _deliveries(seen: SeenJob) -> list[DeliveryRef]:
-    """What was delivered so far, the first first."""
+def _deliveries(seen: SeenJob, sealed: bool, role: Actor) -> list[DeliveryRef]:
+    """Return every delivery so far, the oldest first."""
     row = seen.row
-    if seen.deliveries:
-        return [
-            DeliveryRef(
-                revision=one.revision,
-                output_hash=one.output,
-                output_bytes=one.output_bytes,
-                delivered_at=stamp(one.delivered_at),
-            )
-            for one in seen.deliveries
-        ]
-    if row.output is None or row.delivered_at is None:
-        return []
-    at = stamp(row.delivered_at)
-    return [DeliveryRef(revision=0, output_hash=row.output, output_bytes=row.output_bytes or 0, delivered_at=at)]
+    made: list[tuple[int, JobRow | JobDeliveryRow]] = [(one.revision, one) for one in seen.deliveries]
+    if not made and row.output is not None:
+        made = [(0, row)]
+    return [
+        DeliveryRef(
+            revision=revision,
+            **marks_of(one, sealed=sealed, to_seller=role is Actor.SELLER),
+            delivered_at=stamp_or_none(one.delivered_at) or "",
+        )
+        for revision, one in made
+    ]
 
 
 def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
@@ -143,7 +147,7 @@ def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Se
 
 
 def _latest(ctx: Context, seen: SeenJob, kind: SettlementKind) -> Settlement | None:
-    """The settlement that decided: the last one applied, else the last recorded."""
+    """Return the last settlement that was settled; if there is none, the last one recorded."""
     rows = [one for one in seen.settlements if one.kind is kind]
     best: SettlementRow | None = max(
         rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None
@@ -193,11 +197,14 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
     found = [
-        step(by_action[action], _why(ctx, seen, facts, action), deadline=until, **_asked(action, seen.row))
+        refund_step(ctx, seen, facts)
+        if action == "refund"
+        else step(by_action[action], _why(facts, action), deadline=until, **_asked(action, seen.row))
         for action in actions
+        if action not in _left_out(facts)
     ]
-    if facts.status is JobStatus.DISPUTED and seen.row.dispute_id:
-        found.append(step("get_dispute", "See how the panel stands.", dispute_id=seen.row.dispute_id))
+    if facts.status is JobStatus.DISPUTED and seen.panel is not None:
+        found.insert(0, tuple(party_steps(seen.panel, role.value, seen.row.thread_id)))
     elif waiting and waiting.who != Waiter(role.value):
         found.insert(0, wait_step(seen.row.id))
     if facts.is_paid:
@@ -205,18 +212,29 @@ def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actio
     return steps(*found)
 
 
-def _why(ctx: Context, seen: SeenJob, facts: JobFacts, action: str) -> str:
+def _left_out(facts: JobFacts) -> tuple[str, ...]:
+    """Return the actions without a step: party_steps has those of a dispute, others rarely help."""
+    if facts.status is JobStatus.DISPUTED:
+        return ("message", "withdraw_dispute")
+    return ("message",) if facts.status in FINAL else ()
+
+
+def _why(facts: JobFacts, action: str) -> str:
     if action == "accept" and facts.status is JobStatus.DELIVERED:
         return "Take the delivery: the job is completed."
-    if action != "refund":
-        return _WHY[action]
+    return _WHY[action]
+
+
+def refund_step(ctx: Context, seen: SeenJob, facts: JobFacts) -> tuple[Step, ...]:
+    """Return the step that proves a refund; it names the amount and the wallet."""
     paid = _latest(ctx, seen, SettlementKind.PAYMENT)
     payer = paid.payer_address if paid else "the wallet that paid"
-    return f"Send {refund_expected(facts)} USDC minor units to {payer}, then call with the transaction hash."
+    why = f"Send {refund_expected(facts)} USDC minor units to {payer}, then call with the transaction hash."
+    return step("refund_job", why, job_id=seen.row.id, transaction="<0x and 64 hex>")
 
 
-def _asked(action: str, row: JobRow) -> dict[str, str]:
-    """What an action's call names: messages go to the thread, everything else to the job."""
+def _asked(action: str, row: JobRow) -> dict[str, Json]:
+    """Return the arguments of an action's call: a message names the thread, others the job."""
     if action == "message":
         return {"thread_id": row.thread_id}
-    return {"job_id": row.id} | ({"transaction": "<0x and 64 hex>"} if action == "refund" else {})
+    return {"job_id": row.id} | ({"price": row.quoted_price} if action == "accept_quote" else {})

@@ -1,16 +1,24 @@
-"""Wallets of agents: bound, once their control is proven, and a contract's word on a signature."""
+"""Wallets of agents: binding one that is proven, and checking a contract wallet's signature (EIP-1271)."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from storage.tables import HeldWalletRow, WalletRow
 from tools.context import Context, Outside
 from tools.errors import ChainUnavailable
 from tools.rules.transfers import ChainDown
-from tools.rules.wallet import eip1271_call, eip1271_holds
+from tools.rules.wallet import SIGNATURE_LENGTH, eip1271_call, eip1271_holds, is_precompile, signature_of
+
+WalletSignature = Annotated[
+    str,
+    Field(max_length=SIGNATURE_LENGTH, json_schema_extra={"pattern": "^0x[0-9a-fA-F]{130}$"}),
+    AfterValidator(signature_of),
+]
 
 
 def bind(ctx: Context, agent_id: str, bound: WalletRow | None, address: str) -> None:
-    """Bind an address whose control was proven, in the place of the one that is bound."""
+    """Bind an address whose control was proven, in place of the one bound before."""
     if bound is None:
         ctx.tx.add(WalletRow(agent_id=agent_id, env=ctx.env, address=address, bound_at=ctx.now))
     else:
@@ -19,9 +27,12 @@ def bind(ctx: Context, agent_id: str, bound: WalletRow | None, address: str) -> 
 
 
 async def contract_agrees(outside: Outside, address: str, digest: bytes, signature: str, text: str | None) -> bool:
-    """EIP-1271: a contract wallet says itself whether the signature over these 32 bytes is its own. ChainUnavailable."""
+    """Ask a contract wallet whether the signature of a 32-byte digest is its own (EIP-1271).
+
+    Raises ChainUnavailable.
+    """
     chain = outside.world.chains.get(outside.env)
-    if chain is None:
+    if chain is None or is_precompile(address):
         return False
     try:
         return eip1271_holds(await chain.call(address, eip1271_call(digest, signature)))

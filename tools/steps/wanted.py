@@ -1,4 +1,4 @@
-"""What a search did not find, as a bounty that can be posted as it stands."""
+"""A bounty for a search that found nothing, ready to be posted."""
 
 import unicodedata
 
@@ -8,13 +8,13 @@ from tools.records.base import Json
 from tools.records.listings import ReadyBounty
 from tools.steps.screening import public_words
 
-USUAL_BUDGET = 1_000_000  # 1 USDC, where the search named no price
+USUAL_BUDGET = 1_000_000  # 1 USDC, if the search named no price
 ANYTHING, ANY_CATEGORY = "a service", "other"
 MOST_TITLE = 120
 
 
 def ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
-    """The body of create_bounty for these words and filters; None where they are what no bounty may say."""
+    """Return a create_bounty body for these words and filters; None if screening refuses it."""
     for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
         body: dict[str, Json] = {
             "title": f"Wanted: {words}"[:MOST_TITLE].strip(),
@@ -32,6 +32,6 @@ def ready_bounty(q: str | None, category: str | None, tag: str | None, max_price
 
 
 def _one_line(text: str) -> str:
-    """The text without what one line must not hold."""
+    """Return the text without the characters that are not allowed in one line."""
     kept = (" " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one for one in text if one not in BIDI)
     return " ".join("".join(kept).split()) or ANYTHING

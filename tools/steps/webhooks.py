@@ -1,4 +1,4 @@
-"""Webhooks: their secrets, who has which, and the fan-out of events into deliveries."""
+"""Webhooks: their secrets and records, and the fan-out of events into deliveries."""
 
 import hmac
 from collections import defaultdict
@@ -45,15 +45,16 @@ from tools.rules.eventkinds import expand
 from tools.rules.ids import Prefix, event_id
 
 BATCH = 64
+OPERATOR = "operator"  # owns the webhook of EMPORION_OPERATOR_WEBHOOK; no agent has this id
 MOST_WAITING = 1000  # deliveries of one webhook
-BOTH_SIGN = timedelta(days=1)  # the secret before a change, beside the new one
+BOTH_SIGN = timedelta(days=1)  # after a change the old secret signs too
 TEST, DISABLED = "webhook.test", "webhook.disabled"
 PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
 PROFILE_KINDS = expand(PROFILE_TYPES)
-TASK_KINDS = expand(("job.*", "message.received"))  # what changes a task over A2A
-PUSHED_KINDS = TASK_KINDS - {"job.payment_due", "job.refund_due"}  # each of which comes with what made it due
-TASK_KEPT = timedelta(days=90)  # after the last change of its job that it was told
-FOLLOWS = {  # what a webhook that nobody registered is set by, and how it is changed
+TASK_KINDS = expand(("job.*", "message.received"))  # events that change a task over A2A
+PUSHED_KINDS = TASK_KINDS - {"job.payment_due", "job.refund_due"}  # each of these comes with the event that made it due
+TASK_KEPT = timedelta(days=90)  # after the last event that was queued for the task
+FOLLOWS = {  # where a webhook that was not registered comes from, and how to change it
     WebhookSource.PROFILE: (
         "your profile",
         "Change endpoints.webhook_url of your profile, or register another with create_webhook.",
@@ -69,7 +70,7 @@ Owner = tuple[str, str]  # agent id and environment
 
 
 class Said(NamedTuple):
-    """An event that is to be fanned out."""
+    """An event to fan out."""
 
     number: int
     agent_id: str
@@ -78,11 +79,11 @@ class Said(NamedTuple):
 
 
 class Audience(NamedTuple):
-    """What an agent was told in one environment, and what it may be sent to."""
+    """An agent's events in one environment, and the webhooks they may be sent to."""
 
     rows: list[WebhookRow]
     endpoints: str  # JSON
-    has_tasks: bool  # whether it has webhooks of tasks, which are not among these rows
+    has_tasks: bool  # whether the agent has webhooks of tasks, which are not in `rows`
     events: list[Said]
 
     @property
@@ -91,7 +92,7 @@ class Audience(NamedTuple):
 
 
 def seal_secret(ctx: Context, webhook_id: str, secret: str) -> bytes:
-    """A secret as it is stored: encrypted under a key derived from the pepper, for this webhook alone."""
+    """Encrypt a secret for storage, with a key derived from the pepper and the webhook's id."""
     return bytes(_box(ctx.house, webhook_id).encrypt(secret.encode(), ctx.world.dice.roll(SecretBox.NONCE_SIZE)))
 
 
@@ -100,7 +101,10 @@ def open_secret(house: House, webhook_id: str, sealed: bytes) -> str:
 
 
 def with_secret(ctx: Context, row: WebhookRow, secret: str) -> dict[str, Json]:
-    """What changes with a secret: the one before signs too for a while. The same again changes nothing."""
+    """Return the columns that a new secret changes; none if the secret is the same.
+
+    The old secret also signs for the time of BOTH_SIGN.
+    """
     if row.secret is not None and open_secret(ctx.house, row.id, row.secret) == secret:
         return {}
     sealed = seal_secret(ctx, row.id, secret)
@@ -108,13 +112,13 @@ def with_secret(ctx: Context, row: WebhookRow, secret: str) -> dict[str, Json]:
 
 
 def secrets_of(row: WebhookRow, now: datetime) -> tuple[bytes, ...]:
-    """What its deliveries are signed with now, encrypted, the newest first."""
+    """Return the encrypted secrets that sign deliveries now, the newest first."""
     previous = row.previous_secret if row.previous_until is not None and now < row.previous_until else None
     return tuple(one for one in (row.secret, previous) if one is not None)
 
 
 def webhook_fields(row: WebhookRow) -> dict[str, Json]:
-    """The fields of a webhook's record, which never holds the secret."""
+    """Return the fields of a webhook's record, which never has the secret."""
     return {
         "id": row.id,
         "source": row.source.value,
@@ -148,17 +152,20 @@ def delivery_record(row: DeliveryRow) -> WebhookDelivery:
 
 
 def end_webhooks_of(tx: Tx, agent_id: str) -> int:
-    """Nothing more is sent to any webhook of this agent, in either environment; how many there were."""
+    """Delete all webhooks of this agent, in both environments; return their number."""
     return tx.run(end_webhooks, agent_id=agent_id)
 
 
 def profile_url(endpoints: str) -> str | None:
-    """endpoints.webhook_url of an agent's endpoints, which are JSON text."""
+    """Return webhook_url of an agent's endpoints, which are JSON text."""
     return orjson.loads(endpoints).get("webhook_url") if "webhook_url" in endpoints else None
 
 
 def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | None:
-    """A profile's webhook at the profile's URL; None where there is none any more. A new URL starts afresh."""
+    """Update a profile's webhook to the profile's URL; delete it if the URL was removed.
+
+    A new URL activates the webhook and resets its failures.
+    """
     if url is None:
         ctx.tx.run(end_webhook, id=row.id)
         return None
@@ -166,26 +173,30 @@ def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | Non
 
 
 def revived(ctx: Context, row: WebhookRow, **changes: object) -> WebhookRow:
-    """An active webhook without failures; what still waited for it is sent."""
+    """Activate a webhook and reset its failures; its pending deliveries are sent."""
     due_at = row.due_at if row.sending else next_turn(ctx, row.id)
     fresh = {"status": WebhookStatus.ACTIVE, "disabled_reason": None, "failures": 0, "due_at": due_at}
     return ctx.tx.change(row, **fresh, updated_at=ctx.now, **changes)
 
 
 def next_turn(ctx: Context, webhook_id: str) -> datetime | None:
-    """When the first of what waits is due, now at the soonest: a backlog must not go before what others are told later."""
+    """Return when the first pending delivery is due, but not before now; None if there is none.
+
+    An earlier time would send a backlog before the deliveries of other webhooks.
+    """
     soonest = ctx.tx.one(soonest_delivery, webhook_id=webhook_id)
     return None if soonest is None else max(soonest, ctx.now)
 
 
 def fan_out(ctx: Context) -> int:
-    """Write the deliveries of one batch of events, in the order they were committed; how many events it was.
+    """Write the deliveries of one batch of events; return the number of events.
 
-    One process does it at a time; each event is read once. What is due at the same time is sent by event number.
+    Events are read once, in the order of their commits, by one process at a time. Deliveries that are due at the same
+    time are sent by event number.
     """
     place = ctx.tx.one(fanout_if_free)
     if place is None and ctx.tx.one(fanned_out) is not None:
-        return 0  # another process is at it
+        return 0  # another process has the lock
     place = place or ctx.tx.add(FanoutRow(name="events", event_number=0, at=ctx.now))
     found = ctx.tx.all(events_to_fan_out, after=place.event_number, limit=BATCH)
     if not found:
@@ -200,7 +211,7 @@ def fan_out(ctx: Context) -> int:
 
 
 def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]:
-    """The active agents that were told something and may have webhooks, in each environment."""
+    """Return the active agents that have events and may have webhooks, by environment."""
     told = defaultdict[Owner, list[Said]](list)
     for one in events:
         told[one.agent_id, one.env].append(one)
@@ -217,11 +228,14 @@ def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]
             found += [
                 (one, Audience(rows[one], endpoints, bool(has_tasks), told[one])) for one in owners if one in told
             ]
+    for owner in ((OPERATOR, env.value) for env in Env):
+        if owner in told:
+            found.append((owner, Audience(rows[owner], "{}", False, told[owner])))
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
 def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None:
-    """What one agent was told, for each of its active webhooks; one that cannot be read is left out alone."""
+    """Queue an agent's events for each of its active webhooks; if one fails, only it is skipped."""
     for row in _with_profile(ctx, owner, told):
         with ctx.tx.alone() as kept:
             _queue(ctx, row, _matching(ctx.tx, row, told.events), at)
@@ -238,7 +252,7 @@ def _log(error: Exception | None, **names: str) -> None:
 
 
 def _with_profile(ctx: Context, owner: Owner, told: Audience) -> list[WebhookRow]:
-    """The active webhooks of an agent, its profile's among them as the profile now says."""
+    """Return the active webhooks of an agent; its profile's webhook is updated first."""
     profile, url = next((row for row in told.rows if row.source is WebhookSource.PROFILE), None), told.url
     first = next((one.number for one in told.events if one.kind in PROFILE_KINDS), None)
     if profile is not None:
@@ -268,7 +282,7 @@ def _profile_webhook(ctx: Context, owner: Owner, url: str, since: int) -> Webhoo
 
 
 def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
-    """The events a webhook gets: those of its types since it began, and tests of itself."""
+    """Return the events for a webhook: those of its types since it began, and its own tests."""
     kinds = _kinds(row.event_types)
     return [
         one
@@ -278,7 +292,7 @@ def _matching(tx: Tx, row: WebhookRow, events: list[Said]) -> list[Said]:
 
 
 def _of_tasks(tx: Tx, owner: Owner, events: list[Said]) -> Iterator[tuple[WebhookRow, list[Said]]]:
-    """The webhooks of the tasks that these events changed, and those that are tested; each with its own of the events."""
+    """Yield the webhooks of tasks that these events changed or tested, each with its events."""
     told = defaultdict[str, list[Said]](list)
     for one in events:
         if one.kind in PUSHED_KINDS or one.kind == TEST:
@@ -309,7 +323,10 @@ def _kinds(event_types: str) -> frozenset[str]:
 
 
 def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> None:
-    """The deliveries of these events, due at once; and the webhook due, unless it is sending: then it looks for itself."""
+    """Write the deliveries of these events, due at `at`, and set when the webhook is due.
+
+    A webhook that is sending is not changed, because it looks for its next delivery afterwards.
+    """
     row = ctx.tx.get(WebhookRow, seen.id, lock=True) if events else None
     if row is None or row.status is not WebhookStatus.ACTIVE:
         return
@@ -326,14 +343,17 @@ def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> 
                 created_at=ctx.now,
             )
         )
-    if row.sending is not None or row.due_at is not None:  # else nothing waited
+    if row.sending is not None or row.due_at is not None:  # otherwise no delivery was pending
         _leave_behind(ctx, row)
     if row.sending is None and (row.due_at is None or row.due_at > at):
         ctx.tx.change(row, due_at=at)
 
 
 def _leave_behind(ctx: Context, row: WebhookRow) -> None:
-    """Give up the oldest of more than a thousand that wait. That is no failure of the receiver's: it goes on with the rest."""
+    """Give up the oldest pending deliveries beyond MOST_WAITING.
+
+    This does not count as a failure of the receiver, and the other deliveries are sent.
+    """
     waiting = ctx.tx.one(waiting_deliveries, webhook_id=row.id) or 0
     if waiting <= MOST_WAITING:
         return
