@@ -1,6 +1,6 @@
-"""A2A at /a2a: our own RequestHandler under the a2a-sdk's dispatchers. Protocols 1.0 and 0.3, JSON-RPC and HTTP+JSON.
+"""A2A at /a2a: our RequestHandler below the a2a-sdk's dispatchers. Protocols 1.0 and 0.3, JSON-RPC and HTTP+JSON.
 
-A data part {tool, arguments} is one call through the door, answered with one Message; a job is a task.
+A data part {tool, arguments} calls one operation and is answered with a Message; a job is shown as a task.
 """
 
 import logging
@@ -48,22 +48,23 @@ from tools.tokens import is_token
 __all__ = ["KEY_ADVICE", "A2aSurface"]
 
 log = structlog.get_logger("emporion.a2a")
-logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs what callers send, unbounded; faults are logged here
+logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs input of any length; faults are logged here
 PREFIX = "/a2a"
-ENDPOINTS = (PREFIX, f"{PREFIX}/")  # JSON-RPC; some clients add the slash
+ENDPOINTS = (PREFIX, f"{PREFIX}/")  # for JSON-RPC; some clients add the slash
 OF_AGENT = re.compile(
     rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)"
-)  # an agent's own endpoint, which answers as the market's does
+)  # an agent's own endpoint, which answers like the market's
 OLD_HTTP = f"{PREFIX}/v1/"
-UNSUPPORTED_MEDIA_TYPE = 415  # HTTP's word about a body; a part of a kind the card does not name is 400
+UNSUPPORTED_MEDIA_TYPE = 415  # HTTP's status for a body; a part of a type that the card does not name is 400
 CANNOT_BE_READ = "the request cannot be read"
 UNREADABLE = orjson.dumps(build_rest_error_payload(InvalidParamsError(message=CANNOT_BE_READ)))
 
 
 class A2aSurface:
-    """The ASGI application for every path under /a2a. Behind the edge, which bounds bodies and gives requests their ids.
+    """The ASGI application for every path under /a2a.
 
-    `approach_of` reads who calls from a request.
+    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    and credential from a request.
     """
 
     def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], Approach]) -> None:
@@ -128,10 +129,13 @@ class A2aSurface:
             await _refuse(send, call, raw, error)
 
     async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
-        """Let the SDK answer. What it raises instead before our handler was asked is the request's fault; raises A2AError."""
+        """Let the SDK answer; raises A2AError.
+
+        If the SDK fails before our handler was called, the request is at fault.
+        """
         try:
             await route.handle(scope, receive, reply)
-        except A2AError:  # its streams of 0.3 over HTTP
+        except A2AError:  # raised by its streams of 0.3 over HTTP
             raise
         except Exception as fault:
             if reply.call.reached or reply.started:
@@ -153,7 +157,7 @@ class A2aSurface:
 
 
 class ContextBuilder(DefaultServerCallContextBuilder):
-    """What the handler is told of a request: our Call, and of the headers only the protocol version."""
+    """The builder of the handler's context: our Call, and of the headers only the version."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
@@ -163,7 +167,7 @@ class ContextBuilder(DefaultServerCallContextBuilder):
 
 
 def _judged(scope: Scope, raw: bytes, call: Call) -> bytes:
-    """The body for the SDK, with `call` filled from it; raises A2AError."""
+    """Return the body for the SDK and fill `call` from it; raises A2AError."""
     kind = wire.header(scope, b"content-type")
     if scope["method"] == "POST" and not wire.speaks_json(kind):
         raise ContentTypeNotSupportedError(message="Content-Type must be application/json")
@@ -176,7 +180,10 @@ def _judged(scope: Scope, raw: bytes, call: Call) -> bytes:
 
 
 async def _refuse(send: Send, call: Call, raw: bytes, error: A2AError) -> None:
-    """Answer in the binding's own form. The SDK writes no JSONParseError itself: it knows neither code nor status for it."""
+    """Send an error in the form of the binding.
+
+    The SDK cannot write a JSONParseError: it knows neither its code nor its status.
+    """
     unread = isinstance(error, JSONParseError)
     if call.over_rpc:
         status = 200

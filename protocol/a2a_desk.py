@@ -1,4 +1,4 @@
-"""Our own RequestHandler: no AgentExecutor, no TaskStore, no queue. What is asked is a call through the door."""
+"""The SDK's RequestHandler on the market's operations, without AgentExecutor, TaskStore or queue."""
 
 from collections.abc import AsyncGenerator, Collection
 from typing import Any
@@ -29,7 +29,7 @@ from tools.registry import Operation
 
 
 class Desk(RequestHandler):
-    """The market behind the SDK's dispatchers. A job is a task; nothing of one is kept beside the job."""
+    """The market as the SDK's request handler. A job is a task; nothing else is stored for it."""
 
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
         self.market = market
@@ -91,7 +91,7 @@ class Desk(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> pb.TaskPushNotificationConfig:
-        """0.3 need not name the config."""
+        """Return a push notification config; a request of 0.3 need not name it."""
         call = reached(context)
         if not call.old:
             validate_proto_required_fields(params)
@@ -115,7 +115,10 @@ class Desk(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> pb.AgentCard:
-        """Every operation as a skill, for callers with a valid key: the SDK itself would show it to anyone."""
+        """Return a card with every operation as a skill, for callers with a valid key.
+
+        The SDK itself would show it to anyone.
+        """
         call = reached(context)
         if call.seller is not None:
             raise ExtendedAgentCardNotConfiguredError(
@@ -152,6 +155,9 @@ def _proto(card: dict[str, Any]) -> pb.AgentCard:
 
 
 def _as_old(card: dict[str, Any]) -> dict[str, Any]:
-    """A card 0.3 clients can read: the SDK converts the interfaces of that version only. Its shape changes, so it is unsigned."""
+    """Return the card for 0.3 clients; the SDK converts only interfaces of that version.
+
+    It is unsigned, because the conversion changes it.
+    """
     old = [{**found, "protocolVersion": PROTOCOL_VERSION_0_3} for found in card["supportedInterfaces"]]
     return {**card, "supportedInterfaces": old}

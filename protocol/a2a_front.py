@@ -1,7 +1,7 @@
-"""In front of the a2a-sdk: a message that calls one tool is answered here, for a small part of what its protobuf costs.
+"""A fast path before the a2a-sdk: it answers a message that calls one tool without the cost of the SDK's protobuf.
 
-It only accepts. What is answered here the SDK's path would answer with the same JSON; whatever leaves a doubt is the SDK's to
-answer, so what is refused is refused in one place.
+It answers with the same JSON as the SDK's path would. It refuses nothing: every request that is not plainly such a call
+is left to the SDK, so that errors are made in one place.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,15 @@ VERSION, EXTENSIONS = b"a2a-version", b"a2a-extensions"
 ENVELOPE = {"jsonrpc", "id", "method", "params"}
 PARAMS = {"message", "configuration", "metadata"}
 MESSAGE = {"messageId", "role", "parts", "contextId", "metadata"}
-LONGEST_WORD = 1_000  # of an id or a context
+LONGEST_WORD = 1_000  # characters of an id
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one version of the protocol writes a message that calls a tool, its data taken out.
+    """The form of a message that calls a tool in one version of the protocol, without its data.
 
-    `fixed`: members of the message with one possible value. `switch`: of the configuration, whether to wait; a call does not.
+    `fixed`: members of the message that have one possible value. `switch`: the member of the configuration that says
+    whether to wait; it does not matter to a call.
     """
 
     versions: tuple[str, ...]
@@ -52,13 +53,16 @@ OLD = Form(
 
 
 class Front:
-    """Answers calls of tools as `replies` does for the SDK's handler."""
+    """The fast path for calls of tools; `replies` also serves the SDK's handler."""
 
     def __init__(self, replies: Replies) -> None:
         self.replies, self.dice = replies, replies.market.world.dice
 
     async def serve(self, scope: Scope, call: Call, send: Send) -> bool:
-        """Whether it answered; `call` is a request whose data parts and keys were taken out."""
+        """Answer a request if it is plainly a call; return False to leave it to the SDK.
+
+        The data parts and keys of `call` have been taken out of its body.
+        """
         if not self._calls(call) or not _plainly_sent(scope, call):
             return False
         call.reached, body = True, call.envelope
@@ -73,7 +77,7 @@ class Front:
         return True
 
     def _calls(self, call: Call) -> bool:
-        """Whether the market itself is asked to call one tool that there is, and nothing else."""
+        """Return True if the request calls one known tool of the market and nothing else."""
         if call.seller is not None or call.refusal is not None or len(call.data) != 1:
             return False
         (wanted,) = call.data
@@ -97,7 +101,7 @@ class Front:
 
 
 def _plainly_sent(scope: Scope, call: Call) -> bool:
-    """Whether a request has the usual headers and members only."""
+    """Return True if the request has only the usual headers and members."""
     form, sent = OLD if call.old else NEW, [name for name, _ in scope["headers"]]
     if EXTENSIONS in sent or sent.count(VERSION) > 1 or (wire.header(scope, VERSION) or "") not in form.versions:
         return False
@@ -110,7 +114,7 @@ def _plainly_sent(scope: Scope, call: Call) -> bool:
 
 
 def _plain(params: Json, form: Form) -> bool:
-    """Whether what stands beside the call makes no difference to it."""
+    """Return True if the parameters beside the call make no difference to it."""
     if not isinstance(params, dict) or not params.keys() <= PARAMS or params.get("metadata", {}) != {}:
         return False
     message, settings = params.get("message"), params.get("configuration", {})
@@ -124,7 +128,7 @@ def _plain(params: Json, form: Form) -> bool:
 
 
 def _immaterial(settings: Json, form: Form) -> bool:
-    """Whether a configuration says nothing a call could heed."""
+    """Return True if the configuration contains nothing that matters to a call."""
     if not isinstance(settings, dict) or not settings.keys() <= {"acceptedOutputModes", form.switch}:
         return False
     modes = settings.get("acceptedOutputModes", [])

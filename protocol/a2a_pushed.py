@@ -1,4 +1,4 @@
-"""What a push notification over A2A says: the task, as the version of the protocol writes it that its config was set in."""
+"""The bodies of A2A push notifications: the task, in the protocol version that its config was set in."""
 
 from collections.abc import Iterable
 
@@ -18,14 +18,26 @@ NO_APPROACH = Approach(Surface.A2A, "sender", "req_sender")
 
 
 class PushBodies:
-    """Makes bodies of the records of tasks. One key of the market signs them all, so each says which agent it is for."""
+    """The renderer of push notification bodies from task records.
+
+    One key of the market signs all of them, so each names the agent that it is for.
+    """
 
     def __init__(self, brand: str, operations: Iterable[Operation]) -> None:
         self.view = View(brand, forms_of(operations))
 
-    def __call__(self, record: bytes, agent_id: str, form: str) -> bytes:
-        """The task: in 1.0 inside a StreamResponse, in 0.3 by itself."""
+    def __call__(
+        self, record: bytes, agent_id: str, form: str, *, with_order: bool = True, with_output: bool = True
+    ) -> bytes:
+        """Render the task: in 1.0 inside a StreamResponse, in 0.3 by itself.
+
+        The order's message and the artifacts are left out once the receiver has them; GetTask shows them again.
+        """
         task = self.view.task(orjson.loads(record))
+        if not with_order:
+            task["history"] = task["history"][1:]
+        if not with_output:
+            task.pop("artifacts", None)
         task["metadata"][self.view.brand]["agentId"] = agent_id
         call = Call(NO_APPROACH, old=form == PROTOCOL_VERSION_0_3)
         made = parse_lenient(held(task, call), pb.Task())

@@ -1,4 +1,4 @@
-"""Push notification configs over A2A: each is one call through the door, about a job of the caller's."""
+"""A2A push notification configs: each request calls one operation about a job of the caller."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from tools.steps.outgoing import callable_url
 
 
 class Pushes:
-    """The configs of tasks. One without an id has the task's, as the SDK's own handlers have it."""
+    """The configs of tasks. A config without an id gets the task's id, as in the SDK."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.market = tasks, tasks.market
 
     def check(self, config: pb.TaskPushNotificationConfig, call: Call) -> None:
-        """Refuse what could not be set, before anything is done of what came with it."""
+        """Raise A2AError for an invalid config, before the message it came with takes effect."""
         try:
             read_arguments(set_push.input, _given(config, "job_", call))
             callable_url(self.market.house, config.url, "url")
@@ -33,30 +33,30 @@ class Pushes:
             raise _refused(error) from None
 
     async def set(self, config: pb.TaskPushNotificationConfig, call: Call) -> pb.TaskPushNotificationConfig:
-        """Set a config of a task that may be seen here; the same id again replaces it."""
+        """Set a config of a visible task; it replaces one with the same id."""
         return _shown(await self._ask(set_push, _given(config, config.task_id, call), call))
 
     async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: Call) -> None:
-        """Set the config that a message came with, where it came with one."""
+        """Set the config that a message contains, if any."""
         if asked.configuration.HasField("task_push_notification_config"):
             config = asked.configuration.task_push_notification_config
             await self._call(set_push, _given(config, task_id, call), call)
 
     async def get(self, params: pb.GetTaskPushNotificationConfigRequest, call: Call) -> pb.TaskPushNotificationConfig:
-        """TaskNotFoundError where there is none."""
+        """Return a config. Raises TaskNotFoundError if it does not exist."""
         return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))
 
     async def page(
         self, params: pb.ListTaskPushNotificationConfigsRequest, call: Call
     ) -> pb.ListTaskPushNotificationConfigsResponse:
-        """All of them on one page: they are few."""
+        """Return all configs of a task on one page, because they are few."""
         if params.page_token:
             raise invalid("there is no such page", "pageToken")
         found = await self._ask(read_pushes, {"job_id": params.task_id}, call)
         return pb.ListTaskPushNotificationConfigsResponse(configs=[_shown(one) for one in found["data"]])
 
     async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: Call) -> None:
-        """End a config; one that is not there is ended already."""
+        """Delete a config; a missing one is no error."""
         await self._ask(end_push, _named(params.task_id, params.id), call)
 
     async def _ask(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
@@ -88,7 +88,7 @@ def _named(task_id: str, config_id: str) -> dict[str, Any]:
 
 
 def _shown(record: dict[str, Json]) -> pb.TaskPushNotificationConfig:
-    """A config as it is answered: without what its posts carry."""
+    """Return the config as it is shown, without its token and credentials."""
     entry = None if record["scheme"] is None else pb.AuthenticationInfo(scheme=record["scheme"])
     return pb.TaskPushNotificationConfig(
         task_id=record["job_id"], id=record["id"], url=record["url"], authentication=entry

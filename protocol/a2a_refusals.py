@@ -1,4 +1,4 @@
-"""Refusals of A2A: what is wrong in the protocol's own words, and what only the log may know."""
+"""Errors of A2A: the market's errors as errors of the protocol, and faults that only the log may show."""
 
 from collections.abc import Awaitable
 from typing import TypeVar
@@ -38,7 +38,10 @@ def card_refused(error: MarketError) -> A2AError:
 
 
 async def guarded(call: Call, work: Awaitable[T]) -> T:
-    """The result of our own code. The SDK would tell the caller what a fault says; the log has it instead."""
+    """Await our own code and turn a fault into InternalError.
+
+    The SDK would send the fault's message to the caller; it is logged instead.
+    """
     try:
         return await work
     except (A2AError, MarketError):
@@ -49,14 +52,14 @@ async def guarded(call: Call, work: Awaitable[T]) -> T:
 
 
 def not_shown(error: MarketError) -> A2AError:
-    """A task that is refused: what is not there and what is another's are the same."""
+    """Return the A2A error of a refused task; missing and foreign tasks look the same."""
     if isinstance(error, (NotFound, InvalidRequest)):
         return TaskNotFoundError()
     return said(error)
 
 
 def said(error: MarketError) -> A2AError:
-    """A refusal the protocol has no word for: its own code and hint stand beside."""
+    """Return InvalidRequestError with the market's code and hint, for errors A2A does not have."""
     if isinstance(error, InvalidCursor):
         return invalid("there is no such page", "pageToken", error.hint)
     wait = {} if error.retry_after_seconds is None else {"retryAfterSeconds": error.retry_after_seconds}

@@ -1,6 +1,5 @@
-"""A data part {tool, arguments} is one call through the door, answered with one Message. Nothing is stored."""
+"""Calls of operations over A2A: a data part {tool, arguments} is answered with one Message. Nothing is stored."""
 
-import difflib
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -12,22 +11,23 @@ from protocol.a2a_refusals import invalid
 from protocol.a2a_wire import Call
 from protocol.brief import briefly, in_brief
 from protocol.card import example_of
-from protocol.reserved import DRY_RUN_TOLD
+from protocol.reserved import DRY_RUN_TOLD, TEST_KEY_LIMITS
 from tools.answers import Answer
 from tools.context import Surface
 from tools.dispatch import Market
 from tools.errors.base import Json
 from tools.registry import Operation
+from tools.rules.toolsearch import nearest
 
 KEY_ADVICE = (
     "To use an API key for good, send it as the X-API-Key header of every request. Until then pass it as api_key in the "
-    "message's metadata, and only there: a test key or a key of few scopes belongs there."
+    f"message's metadata, and only there. Only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the door answered, what stands beside it in the metadata, under names of ours, and in words."""
+    """The response to a call: its JSON document, metadata under the market's names, and a text."""
 
     document: bytes
     metadata: dict[str, Json]
@@ -35,7 +35,7 @@ class Shown:
 
 
 class Replies:
-    """Messages of the market, made of the door's answers."""
+    """The renderer of messages from the responses of operations."""
 
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
         self.market = market
@@ -44,7 +44,7 @@ class Replies:
         self.help, self.tools = _help(self.operations), _tools(self.operations)
 
     async def answer(self, message: pb.Message, call: Call) -> pb.Message:
-        """The answer to a call, or to nothing that could be understood."""
+        """Answer a call; without one, return a help text and the list of tools."""
         wanted = call.wanted
         if not wanted and call.refusal is None:
             return self.message(message, call, self.tools, self.help)
@@ -55,12 +55,12 @@ class Replies:
         return self._made(message, call, await self.called(*self.call_of(wanted[0]), call))
 
     async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> Shown:
-        """What a call answers, a record or an error."""
+        """Call an operation and return its record or error."""
         given = briefly(op, arguments, call.detail)
         return self._shown(op, await self.market.call(op, given, call.approach, call.idempotency_key), call)
 
     def record(self, asked: pb.Message, call: Call, op: Operation, answer: Answer, text: str = "") -> pb.Message:
-        """The door's answer as a message, after words that explain it."""
+        """Return an operation's response as a message, after an explaining text."""
         return self._made(asked, call, self._shown(op, answer, call), text)
 
     def _made(self, asked: pb.Message, call: Call, shown: Shown, text: str = "") -> pb.Message:
@@ -69,7 +69,7 @@ class Replies:
         return made
 
     def _shown(self, op: Operation, answer: Answer, call: Call) -> Shown:
-        """A record as it was asked to be told, and what stands beside it."""
+        """Return the response at the requested level of detail, with its metadata."""
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         keyless = call.approach.keyless and not answer.refused
         advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
@@ -95,8 +95,8 @@ class Replies:
             return op
         if name in self.rest_only:
             raise invalid(f"{name} is served over REST only: {self.rest_only[name]}", "tool")
-        near = difflib.get_close_matches(name[:64], self.operations, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Tools: {', '.join(self.operations)}."
+        near = nearest(name, self.operations)
+        hint = f"Did you mean {near}?" if near else f"Tools: {', '.join(self.operations)}."
         raise invalid(f"Unknown tool: {name[:64]}", "tool", hint)
 
     def message(self, asked: pb.Message, call: Call, document: bytes, text: str = "") -> pb.Message:

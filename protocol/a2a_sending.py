@@ -1,6 +1,7 @@
-"""SendMessage about a job: a message orders, says something to the other party, pays, or takes the next step.
+"""SendMessage about a job: a message orders, writes to the other party, pays, or takes the next step.
 
-Each is one operation, named by what the message holds; the answer is the task, or a Message that says what to do instead.
+Each is one operation, chosen by the content of the message. The answer is the task, or a Message with the reason why
+not.
 """
 
 import re
@@ -38,7 +39,7 @@ WAIT, WAITED_SECONDS = "wait_seconds", 20
 LONGEST_ID = 256
 LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
 ALIASES = {"revise": "request_revision"}
-WORDS = ("message", "reason", "comment", "body")  # where an operation takes what is said beside it
+WORDS = ("message", "reason", "comment", "body")  # the arguments that take the message's text
 NO_WORDS = "See the data."
 HIRING = 'To hire, send one data part {{"listing_id": "{listing}", "input": {{…}}}}; '
 REGISTERING = (
@@ -51,11 +52,11 @@ READING = 'its input must fit the input_schema that {{"tool": "get_listing", "ar
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The operation a message asks for."""
+    """The operation that a message asks for."""
 
     operation: Operation
     arguments: dict[str, Json]
-    relayed: bool = False  # it shows an authorization somebody else is to send
+    relayed: bool = False  # it contains an authorization for somebody else to send
 
     @property
     def pays(self) -> bool:
@@ -63,7 +64,7 @@ class Step:
 
 
 class Sending:
-    """What messages about jobs come to."""
+    """The handler of messages about jobs."""
 
     def __init__(self, tasks: Tasks, replies: Replies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS) -> None:
         self.shops, self.pushes = Shops(tasks.market), pushes
@@ -71,7 +72,7 @@ class Sending:
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 
     async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
-        """The answer to a message. One that names a task goes to its job; one that names a listing is an order."""
+        """Answer a message: to its task's job, as an order of a listing, or as a call of a tool."""
         message = asked.message
         if message.task_id:
             return await self._to_task(asked, call, wait)
@@ -87,7 +88,10 @@ class Sending:
     async def _in_shop(
         self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: Call, wait: bool
     ) -> pb.Task | pb.Message:
-        """An order at an agent's own endpoint: of a listing of its own, and of its only one where none is named."""
+        """Handle an order at an agent's own endpoint, for one of its listings.
+
+        If the message names no listing and the agent has only one, that one is ordered.
+        """
         if order is not None:
             if refused := await self.shops.check(order["listing_id"], call):
                 return self._unhired(refused, order, asked, call)
@@ -103,7 +107,7 @@ class Sending:
         return self.replies.message(asked.message, call, offered.body, HIRING.format(listing="lst_…") + SOLD)
 
     async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
-        """TaskNotCancelableError where the job can no longer be cancelled by its caller."""
+        """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
         await self.tasks.read(params.id, call, 0)
         answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
         if isinstance(answer.refusal, InvalidTransition):
@@ -128,7 +132,7 @@ class Sending:
         try:
             await self.pushes.begin(job_id, asked, call)
             return await self._task(job_id, asked, call, seconds if wait else 0)
-        except A2AError as unseen:  # it is ordered: who is told only this would order again
+        except A2AError as unseen:  # the job exists: with only the error, the caller would order again
             told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
             return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
 
@@ -158,7 +162,7 @@ class Sending:
         return await self._task(message.task_id, asked, call, self.waited_seconds if waits else 0)
 
     def _waited(self, order: dict[str, Json]) -> tuple[dict[str, Json], int]:
-        """An order, and how long its answer may wait: whoever knows `hire` says so in the order."""
+        """Separate the order from its `wait_seconds`, which callers know from the tool `hire`."""
         seconds = order.get(WAIT)
         order = {name: value for name, value in order.items() if name != WAIT}
         if seconds is None:
@@ -168,17 +172,17 @@ class Sending:
         return order, seconds
 
     async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
-        """The task, once it has ended or waits for its buyer; after so many seconds as it stands."""
+        """Return the task once it has ended or its buyer must act, at most `seconds` later."""
         seconds = 0 if asked.configuration.return_immediately else seconds
         most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
         try:
             record = await self.tasks.read(job_id, call, most, seconds)
-        except RateLimited:  # no place to wait is left: what was asked for is done all the same
+        except RateLimited:  # too many calls wait already; the request itself has been carried out
             record = await self.tasks.read(job_id, call, most)
         return self.tasks.shown(record, call, most)
 
     async def _unpaid(self, step: Step, answer: Answer, asked: pb.SendMessageRequest, call: Call) -> pb.Task:
-        """The task as it stands, and why the payment does not count."""
+        """Return the current task and the reason why the payment does not count."""
         assert answer.refusal is not None
         record = await self.tasks.read(asked.message.task_id, call)
         payment = x402.refused(record, str(step.arguments.get("transaction", "")), answer.refusal)
@@ -187,7 +191,7 @@ class Sending:
         return self.tasks.shown(record, call, most, payment=(payment, told))
 
     def _step(self, message: pb.Message, call: Call, record: dict[str, Json]) -> Step:
-        """The step a message asks for: a payment first, then an action; else it is for the other party."""
+        """Return the step a message asks for: a payment, an action, or a message to the other party."""
         job, data = record["job"], call.data
         transaction, mine = x402.transaction_in(call.metadata), {"job_id": job["id"]}
         if transaction is not None:
@@ -214,13 +218,14 @@ class Sending:
             now = ", ".join(job["available_actions"]) or "none"
             raise invalid("there is no such action", "action", f"Actions you can take now: {now}.")
         given = {key: value for key, value in asked.items() if key != "action"}
-        place = {"thread_id": job["thread_id"]} if "thread_id" in op.input.model_fields else {"job_id": job["id"]}
+        own = {"thread_id": job["thread_id"], "dispute_id": job["dispute_id"], "job_id": job["id"]}
+        place = {name: value for name, value in own.items() if name in op.input.model_fields and value is not None}
         field = next((one for one in WORDS if one in op.input.model_fields and one not in given), None)
         beside = {field: words} if field and words else {}
         return Step(op, {**beside, **given, **place})
 
 
-# --- what a message holds ------------------------------------------------------------------------------------------------
+# --- the content of a message ----------------------------------------------------------------------------------------
 
 
 def texts_of(message: pb.Message) -> str:
@@ -228,7 +233,7 @@ def texts_of(message: pb.Message) -> str:
 
 
 def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | None:
-    """The order in a message: the data part that names a listing, or a text that does. None where there is none."""
+    """Return the order in a message's data or text; None if neither names a listing."""
     orders = [found for found in data if "listing_id" in found]
     if len(orders) > 1:
         raise invalid("one message makes one order: send one data part {listing_id, input}", "parts")
@@ -245,7 +250,7 @@ def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | N
 
 
 def _input_in(words: str) -> Json:
-    """The JSON object in a text, or the text itself as `text`."""
+    """Return the JSON object in a text, or the text itself as `text`."""
     begins, ends = words.find("{"), words.rfind("}")
     if 0 <= begins < ends:
         try:
@@ -276,7 +281,7 @@ def _why_unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) 
 
 
 def _key(message: pb.Message, call: Call) -> str:
-    """A message that comes twice is one message."""
+    """Return the idempotency key; a message that is sent twice counts once."""
     return call.idempotency_key or "a2a:" + sha256(message.message_id.encode()).hexdigest()
 
 

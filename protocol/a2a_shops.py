@@ -1,4 +1,4 @@
-"""An agent's own endpoint, /a2a/agents/{handle}: the market's, for what that agent sells and nothing else."""
+"""An agent's own A2A endpoint, /a2a/agents/{handle}: like the market's, but only for what that agent sells."""
 
 from dataclasses import replace
 from urllib.parse import parse_qs
@@ -20,13 +20,16 @@ CARD = "/.well-known/agent-card.json"
 
 
 class Shops:
-    """Who sells behind an address, and what. It is public, so it is asked for as by anybody."""
+    """The agents behind endpoints, and their listings.
+
+    Agents and their cards are public, so they are read without the caller's key.
+    """
 
     def __init__(self, market: Market) -> None:
         self.market = market
 
     async def enter(self, handle: str, call: Call) -> Answer | None:
-        """The refusal where no agent of this handle or id sells; else the call is to that agent's endpoint."""
+        """Direct the call to an agent's endpoint; return the error if no such agent sells."""
         answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
         if isinstance(answer.refusal, NotFound):
             return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.approach)
@@ -36,7 +39,7 @@ class Shops:
         return None
 
     async def show(self, handle: str, scope: Scope, call: Call, send: Send) -> None:
-        """The agent's card; of its test listings with ?env=test."""
+        """Send the agent's card; with ?env=test the card of its test listings."""
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("env", [])
         given: dict[str, Json] = {"agent_id": handle, **({"env": asked[0]} if asked else {})}
         op = CATALOGUE["get_agent_card"]
@@ -48,8 +51,9 @@ class Shops:
         await send_json(send, 200, answer.body, (b"cache-control", kept))
 
     async def check(self, listing_id: Json, call: Call) -> Answer | None:
-        """The refusal of a caller who may not even look. Raises where the listing is another agent's; one that is not there is
-        refused when it is ordered.
+        """Return the error of a caller who may not read, if any.
+
+        Raises A2AError for another agent's listing. A missing listing is refused later, when it is ordered.
         """
         answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.approach)
         call.further()
@@ -60,7 +64,7 @@ class Shops:
         return None
 
     async def offered(self, call: Call) -> Answer:
-        """What the agent sells in the caller's environment, as far as it matters whether it is one thing."""
+        """Return the agent's listings in the caller's environment, on one page."""
         asked = {"seller": call.seller}
         answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
         call.further()

@@ -1,4 +1,4 @@
-"""What happens to a job, as updates of its task: from the table of events, so in every process alike."""
+"""A2A streams: the events of a job as updates of its task. They come from the database, so every process sees them."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,26 +18,29 @@ from tools.errors.base import Json
 from tools.registry import CATALOGUE
 from tools.steps.webhooks import PUSHED_KINDS, TASK_KINDS
 
-WAITED_SECONDS = 25  # for the next event, before the key is asked about again
+WAITED_SECONDS = 25  # for the next event, before the key is checked again
 MESSAGE = "message.received"
-MADE_DUE = TASK_KINDS - PUSHED_KINDS  # said with the move that made it due
+MADE_DUE = TASK_KINDS - PUSHED_KINDS  # told together with the move that made it due
 
 
 class Streams:
-    """Follows jobs. A stream ends with the job, or when its caller must act; what was missed is in the next snapshot."""
+    """The streams of tasks. A stream ends with the job, or when its caller must act.
+
+    The next snapshot shows what happened between two streams.
+    """
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.market = tasks, tasks.market
 
     async def snapshot(self, task_id: str, call: Call) -> pb.Task:
-        """The task as it stands, to be followed; UnsupportedOperationError for one that has ended."""
+        """Return the current task before following it; UnsupportedOperationError if it has ended."""
         record = await self.tasks.read(task_id, call)
         if STATES[record["job"]["status"]] in FINAL:
             raise UnsupportedOperationError(message="the task has ended: GetTask shows it")
         return self.tasks.shown(record, call, None)
 
     async def after(self, call: Call, *, on: bool) -> AsyncIterator[Event]:
-        """What comes after the task that was shown last; with `on` also where its caller has to act already."""
+        """Yield what happens after the last shown task; with `on`, even if its caller must act now."""
         task = call.shown
         assert task is not None
         job, since, revealed = task["job"], task["newest_event"], _revealed(task["job"])
@@ -62,16 +65,19 @@ class Streams:
                 status = event["data"].get("status", status)
                 call.closes = rests and event is told[-1]
                 yield self._update(task, event, status, call, newest=event is told[-1])
-                if STATES[status] in FINAL:  # a payment may have revived it since: who comes back hears of that
+                if STATES[status] in FINAL:  # a late payment may revive the job; the next stream shows that
                     return
             if rests:
                 return
 
     async def _page(self, since: str | None, call: Call) -> dict[str, Any] | None:
-        """The next events; None when the caller may hear no more of them. InvalidRequestError: no place to wait is left."""
+        """Return the next events; None if the caller may no longer read them.
+
+        Raises InvalidRequestError if too many calls wait already.
+        """
         asked = {"wait_seconds": WAITED_SECONDS, "limit": 100} | ({} if since is None else {"since": since})
         answer = await self.market.call(CATALOGUE["list_events"], asked, call.further().approach)
-        breaks = call.old and not call.over_rpc  # the SDK has no event for an error there, and drops the connection
+        breaks = call.old and not call.over_rpc  # there the SDK has no event for an error, and drops the connection
         if isinstance(answer.refusal, RateLimited) and not breaks:
             raise said(answer.refusal)
         page: dict[str, Any] | None = None if answer.refused else orjson.loads(answer.body)
@@ -85,7 +91,7 @@ class Streams:
     def _update(
         self, task: dict[str, Json], event: dict[str, Json], status: str, call: Call, *, newest: bool
     ) -> pb.TaskStatusUpdateEvent:
-        """Only the newest event speaks of what is due now; each other says what it said."""
+        """Build the update of one event; only the newest one shows what is due now."""
         told = self.tasks.view.happened(task, event, status)
         if newest and _is_move(event) and status == task["job"]["status"]:
             told = self.tasks.view.status(task)
@@ -98,7 +104,10 @@ def _is_move(event: dict[str, Json]) -> bool:
 
 
 def _told_once(events: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """One update for each move, with what it made due; words that came with the last move, before it: it may end the stream."""
+    """Merge each move with the notice that it made due; put the last move at the end.
+
+    The last move may end the stream, so the messages that came with it are sent before it.
+    """
     told, moves = [], list[dict[str, Json]]()
     for event in events:
         if event["type"] in MADE_DUE and moves and moves[-1]["data"]["status"] == event["data"]["status"]:
@@ -117,7 +126,7 @@ def _rests(job: dict[str, Json]) -> bool:
 
 
 def _revealed(job: dict[str, Json]) -> str | None:
-    """The hash of the output, once it can be read."""
+    """Return the hash of the output once it is readable, otherwise None."""
     found: str | None = None if job["output_sealed"] else job["output_hash"]
     return found
 

@@ -1,4 +1,4 @@
-"""Jobs as tasks: read by the one read of a task, and shown by the view."""
+"""Jobs as A2A tasks: read them with the operations of tasks and render them with the view."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,23 +18,23 @@ from tools.operations.tasks import MOST_MESSAGES, read_task, read_tasks
 from tools.registry import Operation
 
 DEFAULT_PAGE_SIZE = 50
-Refused = tuple[dict[str, Json], list[Json]]  # the metadata of the status, and the parts that say why
+Refused = tuple[dict[str, Json], list[Json]]  # the metadata of the status, and the parts with the reason
 NUMBERS = dict(pb.TaskState.items())
 
 
 class Tasks:
-    """What the caller's jobs are as tasks. A list shows of each history only the order: GetTask has the rest."""
+    """The caller's jobs as tasks; a list shows only the order of each history."""
 
     def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
         self.market, self.view = market, View(market.house.brand, forms_of(operations))
 
     async def get(self, params: pb.GetTaskRequest, call: Call) -> pb.Task:
-        """TaskNotFoundError for what is not there, and for a job of others."""
+        """Return a task. Raises TaskNotFoundError for missing and for foreign jobs."""
         most = params.history_length if params.HasField("history_length") else None
         return self.shown(await self.read(params.id, call, most), call, most)
 
     async def page(self, params: pb.ListTasksRequest, call: Call) -> pb.ListTasksResponse:
-        """A page of what the caller ordered, what changed last first. Who shows no key has ordered nothing."""
+        """Return the caller's orders, most recently changed first; none for anonymous callers."""
         size = params.page_size or DEFAULT_PAGE_SIZE
         if is_nobody(call):
             if params.page_token:
@@ -53,7 +53,10 @@ class Tasks:
         )
 
     async def read(self, task_id: str, call: Call, most: int | None = None, wait_seconds: int = 0) -> dict[str, Json]:
-        """The record behind a task, with so many of its newest messages; RateLimited when no place to wait is left."""
+        """Return a task's record with at most `most` messages, the newest.
+
+        Raises RateLimited if too many calls wait already.
+        """
         if is_nobody(call):
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
         messages = MOST_MESSAGES if most is None else min(most, MOST_MESSAGES)
@@ -71,7 +74,7 @@ class Tasks:
     def shown(
         self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True, payment: Refused | None = None
     ) -> pb.Task:
-        """The task of a record, its history cut to the newest so many; `payment` is one that was just refused."""
+        """Render a record as a task, with at most `most` messages; `payment` was just refused."""
         task = self.view.task(record)
         if payment is not None:
             task["status"] = self.view.status(record, *payment)
@@ -84,7 +87,7 @@ class Tasks:
 
 
 def is_nobody(call: Call) -> bool:
-    """Whether nothing says who calls: such a caller has no jobs, and nobody has to be asked."""
+    """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
     return call.approach.keyless and call.approach.argument_key is None
 
 

@@ -1,4 +1,4 @@
-"""A job as an A2A task: pure functions of its record. Nothing of a task is stored beside the job."""
+"""A job as an A2A task: pure functions of its record. Nothing is stored for a task beside the job."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from protocol import a2a_x402 as x402
 from protocol.job_texts import how_it_is, what_is_due, where_it_stands
 from tools.errors.base import Json
 from tools.registry import Operation
+from tools.rules.waits import otherwise
 
 STATES: Mapping[str, str] = {
     "quote_requested": "TASK_STATE_SUBMITTED",
@@ -25,6 +26,7 @@ STATES: Mapping[str, str] = {
     "cancelled": "TASK_STATE_CANCELED",
     "expired": "TASK_STATE_FAILED",
 }
+OF_JOB = frozenset({"job_id", "dispute_id"})  # arguments that the task itself provides
 FINAL = frozenset({"TASK_STATE_COMPLETED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED", "TASK_STATE_FAILED"})
 JSON_KIND = "application/json"
 SHOWN = ("status", "role", "available_actions", "waiting_on", "payment", "deadlines", "next_steps")
@@ -32,13 +34,13 @@ SHOWN = ("status", "role", "available_actions", "waiting_on", "payment", "deadli
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How tasks are shown: under which brand, and with which data part each action is asked for."""
+    """The renderer of tasks, with the brand and the data part that asks for each action."""
 
     brand: str
     forms: Mapping[str, str]
 
     def task(self, task: dict[str, Json]) -> dict[str, Json]:
-        """The whole task, as JSON; its data parts and metadata are the market's own values."""
+        """Render the whole task as JSON; its data parts and metadata are the market's own values."""
         job = task["job"]
         return {
             "id": job["id"],
@@ -50,19 +52,22 @@ class View:
         }
 
     def artifacts(self, job: dict[str, Json]) -> list[Json]:
-        """The output as the one artifact, once it can be read."""
+        """Return the output as the only artifact, once it is readable."""
         if job["output_sealed"] or job["output_hash"] is None:
             return []
         return [{"artifactId": f"{job['id']}-output", "name": "output", "parts": self.parts(job["output"])}]
 
     def parts(self, output: Json) -> list[Json]:
-        """An output as parts: a text as text, anything else as data."""
+        """Return an output as parts: a string as text, anything else as data."""
         return [{"text": output} if isinstance(output, str) else _data(output)]
 
     def status(
         self, task: dict[str, Json], payment: dict[str, Json] | None = None, why: Sequence[Json] = ()
     ) -> dict[str, Json]:
-        """How the job stands, what is next, and what of its payment; `payment` says otherwise of the last, and `why`."""
+        """Render the job's state, the next step and its payment.
+
+        `payment` replaces the payment metadata, and `why` are parts with the reason.
+        """
         job = task["job"]
         due = x402.metadata_of(task) if payment is None else payment
         message: dict[str, Json] = {
@@ -75,7 +80,7 @@ class View:
         return {"state": STATES[job["status"]], "timestamp": job["updated_at"], "message": message}
 
     def happened(self, task: dict[str, Json], event: dict[str, Json], status: str) -> dict[str, Json]:
-        """The status an event led to, or found; of a message that came, the message."""
+        """Render the status after an event; for a message that came, with the message."""
         said = [one for one in task["messages"] if one["id"] == event["data"].get("message_id")]
         text = f"{event['type']}: the job is {status.replace('_', ' ')}."
         told = {"messageId": event["id"], "role": "ROLE_AGENT", "parts": [{"text": text}], **_ids(task)}
@@ -89,24 +94,24 @@ class View:
             done = "Its output is the artifact. " if self.artifacts(job) else ""
             return f"{status} {done}{self._asked(job)}".strip()
         if waits["who"] == job["role"] and task["due"] is not None:
-            return f"{status} {_owed(task)} Otherwise: {waits['then']}"
+            return f"{status} {_owed(task)} {otherwise(**waits)}"
         return f"{where_it_stands(job)} {self._asked(job)}".strip()
 
     def _asked(self, job: dict[str, Json]) -> str:
         forms = [self.forms[action] for action in job["available_actions"] if action in self.forms]
+        talks = "" if STATES[job["status"]] in FINAL else "; text alone goes to the other party"
         if not forms:
-            return "Nothing is asked of you; GetTask or SubscribeToTask shows what comes."
-        talks = "; text alone goes to the other party" if "message" in job["available_actions"] else ""
+            return f"Nothing is asked of you{talks}; GetTask or SubscribeToTask shows what comes."
         return f"You can send a message with taskId {job['id']} and one of the data parts {', '.join(forms)}{talks}."
 
 
 def forms_of(operations: Iterable[Operation]) -> dict[str, str]:
-    """The data part that asks for each action, with what it needs beside the job."""
-    return {op.action: _form(op) for op in operations if op.action and "job_id" in op.input.model_fields}
+    """Return the data part for each action, with the arguments it needs beside the job."""
+    return {op.action: _form(op) for op in operations if op.action and OF_JOB & {*op.input.model_fields}}
 
 
 def history(task: dict[str, Json]) -> list[Json]:
-    """The order, as the message it came with, and what was said since."""
+    """Return the order as the message it came with, and the messages since."""
     job = task["job"]
     source = {name: job[name] for name in ("listing_id", "bounty_id") if job[name] is not None}
     units = {"units": job["units"]} if job["units"] != 1 else {}
@@ -155,7 +160,7 @@ def _facts(job: dict[str, Json]) -> dict[str, Json]:
 
 
 def _form(op: Operation) -> str:
-    needed = [name for name, field in op.input.model_fields.items() if field.is_required() and name != "job_id"]
+    needed = [name for name, field in op.input.model_fields.items() if field.is_required() and name not in OF_JOB]
     return orjson.dumps({"action": op.action, **{name: f"<{name}>" for name in needed}}).decode()
 
 

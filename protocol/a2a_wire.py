@@ -1,7 +1,8 @@
-"""A2A bodies on their way to the SDK and back: what it must not see, would change, or answers wrongly.
+"""A2A bodies on their way to the SDK and back: what the SDK must not see, would change, or would answer wrongly.
 
-The SDK turns every data part into a protobuf Struct: numbers become doubles, key order is lost, nesting ends at 50. So the
-data parts of a message are taken out before the SDK reads it, and the market's documents are put into its answers as text.
+The SDK turns every data part into a protobuf Struct: numbers become doubles, key order is lost, and nesting ends at 50.
+So the data parts of a message are taken out before the SDK reads it. In the SDK's response a placeholder {"held": "0"}
+marks the place of each document, and the document's text is inserted there.
 """
 
 import json
@@ -20,7 +21,7 @@ from tools.errors.base import Json
 from tools.records.brief import DETAIL, FULL
 from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
 
-ENVELOPE_DEPTH = 6  # params, message, parts, part, data: a call's arguments stand six levels inside a body
+ENVELOPE_DEPTH = 6  # params, message, parts, part, data: the arguments of a call are six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
 HIDDEN_HEADERS = (b"authorization", b"x-api-key", b"signature", b"signature-input", b"idempotency-key")
 HELD = "held"
@@ -28,31 +29,31 @@ MARK = re.compile(rb'\{"held": ?"(\d+)"\}')
 NOT_FINAL = re.compile(rb'"final": ?false')
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
-OTHER_VERSION = b"Expected version '1.0'."  # what the SDK says to a request without the header
-ORDERS, STEPS = {"listing_id", "input"}, {"action", "transaction"}  # members by which a data part is one
-MOST_VALUES = 500  # of an envelope
-MOST_DETAIL = 500  # characters
+OTHER_VERSION = b"Expected version '1.0'."  # the SDK's error for a request without the header
+ORDERS, STEPS = {"listing_id", "input"}, {"action", "transaction"}  # members that identify such a data part
+MOST_VALUES = 500  # JSON values of a body outside its data parts
+MOST_DETAIL = 500  # characters of an error's data
 
 
 @dataclass(slots=True)
 class Call:
-    """One request beside the SDK: who calls, what was taken out of its body, and the documents of its answer."""
+    """One request beside the SDK: its caller, its extracted data, and its response's documents."""
 
     approach: Approach
     idempotency_key: str | None = None
     detail: str = FULL
-    over_rpc: bool = True  # else HTTP+JSON
+    over_rpc: bool = True  # otherwise HTTP+JSON
     old: bool = False  # protocol 0.3
-    seller: str | None = None  # the agent whose own endpoint was called, by id
+    seller: str | None = None  # the id of the agent whose own endpoint was called
     data: list[dict[str, Json]] = field(default_factory=list)  # the message's data parts that are objects
-    metadata: dict[str, Json] = field(default_factory=dict)  # the message's, without the reserved keys
+    metadata: dict[str, Json] = field(default_factory=dict)  # the message's metadata, without the reserved keys
     envelope: Json = None  # the body, without what was taken out
-    refusal: MarketError | None = None  # what was wrong with what was taken out
+    refusal: MarketError | None = None  # the error in what was taken out, if any
     documents: list[bytes] = field(default_factory=list)
-    shown: dict[str, Json] | None = None  # the record behind the task that was answered last
-    closes: bool = False  # the event of a stream that is answered now is its last
-    reached: bool = False  # the SDK could read the request and has asked our handler
-    resultless: bool = False  # it was done, and there is nothing to say of it
+    shown: dict[str, Json] | None = None  # the record of the last task that was answered
+    closes: bool = False  # the stream's current event is its last
+    reached: bool = False  # the SDK could read the request and has called our handler
+    resultless: bool = False  # the call has no result
 
     @property
     def wanted(self) -> list[dict[str, Json]]:
@@ -60,23 +61,23 @@ class Call:
         return [data for data in self.data if "tool" in data]
 
     def further(self) -> "Call":
-        """For the calls after the first that answer one request: its signature was used by that one."""
+        """Mark further calls for this request: the first one has consumed its signature."""
         self.approach = replace(self.approach, follows=True)
         return self
 
     def hold(self, document: bytes) -> str:
-        """Keep a document for the answer; the text that stands for it there, in a data part {"held": text}."""
+        """Keep a document for the response and return the text of its placeholder."""
         self.documents.append(document)
         return str(len(self.documents) - 1)
 
 
 def held(value: Json, call: Call) -> Json:
-    """A task, message or event for the SDK: its data and metadata are kept for the answer, as they are written here."""
+    """Replace the data and metadata of a task, message or event by placeholders for the SDK."""
     if isinstance(value, list):
         return [held(one, call) for one in value]
     if not isinstance(value, dict):
         return value
-    if call.old and not isinstance(value.get("data", {}), dict):  # its data parts are objects
+    if call.old and not isinstance(value.get("data", {}), dict):  # data parts of 0.3 are objects
         value = {**value, "data": {"value": value["data"]}, "metadata": {"data_part_compat": True}}
     return {
         name: {HELD: call.hold(orjson.dumps(one))} if name in ("data", "metadata") else held(one, call)
@@ -85,7 +86,7 @@ def held(value: Json, call: Call) -> Json:
 
 
 def for_sdk(scope: Scope, call: Call) -> Scope:
-    """What the SDK may see of a request: no credential, so none can get into a log."""
+    """Return the request without credentials, so that the SDK cannot log them."""
     headers = [(name, value) for name, value in scope["headers"] if name not in HIDDEN_HEADERS]
     return {**scope, "headers": headers, "a2a.call": call}
 
@@ -96,29 +97,29 @@ def header(scope: Scope, name: bytes) -> str | None:
 
 
 def speaks_json(kind: str | None) -> bool:
-    """Whether a Content-Type is JSON; a request without one is taken for JSON."""
+    """Return True if a Content-Type is JSON; a missing one counts as JSON."""
     return not kind or JSON_KIND.fullmatch(kind.split(";")[0].strip()) is not None
 
 
 def id_of(raw: bytes) -> str | int | None:
-    """The id of a JSON-RPC request whose text is refused, where it can be made out (JSON-RPC 2.0, 5)."""
+    """Return the id of a refused JSON-RPC request, if it is readable (JSON-RPC 2.0, 5)."""
     try:
         found = read_leniently(raw).get("id")
     except (ValueError, AttributeError):
         return None
     if isinstance(found, str):
-        return found if found.isprintable() else None  # a lone surrogate is not
+        return found if found.isprintable() else None  # a lone surrogate is not printable
     number = isinstance(found, int) and not isinstance(found, bool)
     return found if number and abs(found) <= MAX_INTEGER else None
 
 
-# --- in: the keys and the data parts come out of the body ------------------------------------------------------------
+# --- in: take the keys and the data parts out of the body ------------------------------------------------------------
 
 
 def taken(raw: bytes, call: Call) -> bytes:
-    """Take the reserved keys and the data parts out of a body into `call`; returns the body that is left for the SDK.
+    """Take the reserved keys and the data parts out of a body into `call`; return the rest.
 
-    What is wrong inside a data part, or with a key, becomes `call.refusal`. Raises BadJson for what is not admitted elsewhere.
+    An error in a data part or a key becomes `call.refusal`. Raises BadJson for an error elsewhere.
     """
     if not raw:
         return raw
@@ -130,7 +131,7 @@ def taken(raw: bytes, call: Call) -> bytes:
             raise bad
         return raw
     http_03 = call.old and not call.over_rpc
-    name = "request" if http_03 and "request" in params else "message"  # the a2a-sdk's own client writes so
+    name = "request" if http_03 and "request" in params else "message"  # the a2a-sdk's own client writes it so
     message = params.get(name)
     places = _hold_data(message, call) if isinstance(message, dict) else []
     if bad is None:
@@ -150,7 +151,10 @@ def taken(raw: bytes, call: Call) -> bytes:
 
 
 def _bound(body: Json) -> None:
-    """The SDK turns every value that is left into protobuf, at some 20 microseconds each; what the market reads is taken out."""
+    """Raise BadJson for a body with more than MOST_VALUES values.
+
+    The SDK turns each value that is left into protobuf, in about 20 microseconds; the market reads what was taken out.
+    """
     left, seen = [body], 0
     while left:
         value = left.pop()
@@ -161,7 +165,7 @@ def _bound(body: Json) -> None:
 
 
 def _read(raw: bytes) -> tuple[Any, BadJson | None]:
-    """The body, and what is not admitted of it although another reader could make something of it."""
+    """Return the body, and the error if only a lenient reader accepts it."""
     try:
         return parse(raw, MAX_DEPTH + ENVELOPE_DEPTH), None
     except BadJson as bad:
@@ -172,7 +176,10 @@ def _read(raw: bytes) -> tuple[Any, BadJson | None]:
 
 
 def _is_old(body: Any) -> bool:
-    """A well-formed JSON-RPC request with a method name of protocol 0.3: what is wrong with it is then its params."""
+    """Return True for a well-formed JSON-RPC request with a method of 0.3.
+
+    If the SDK refuses it as invalid, its params are at fault.
+    """
     if not isinstance(body, dict):
         return False
     method, identity = body.get("method"), body.get("id")
@@ -181,7 +188,7 @@ def _is_old(body: Any) -> bool:
 
 
 def _hold_data(message: dict[str, Any], call: Call) -> list[str]:
-    """Move the objects of data parts into `call`, leaving empty ones; the path of each inside the message."""
+    """Move the objects of data parts into `call`, leaving empty ones; return their paths."""
     places: list[str] = []
     for holder, place in _data_holders(message):
         call.data.append(holder["data"])
@@ -191,7 +198,10 @@ def _hold_data(message: dict[str, Any], call: Call) -> list[str]:
 
 
 def _data_holders(message: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Whose member `data` is a data object: a part; in `content` (0.3 over HTTP+JSON) a part's own `data`."""
+    """Yield the holders of `data` objects with their paths.
+
+    A holder is a part; in `content` (0.3 over HTTP+JSON) it is the `data` of a part.
+    """
     for name, nested in (("parts", False), ("content", True)):
         parts = message.get(name)
         for number, part in enumerate(parts if isinstance(parts, list) else ()):
@@ -201,13 +211,13 @@ def _data_holders(message: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str
 
 
 def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Json]]) -> MarketError:
-    """The refusal of a call whose data is not admitted; raises what is wrong elsewhere."""
+    """Return the error if invalid JSON is inside a call's data; otherwise raise `bad`."""
     for place, found in zip(places, data, strict=True):
         inside = bad.path.removeprefix(above + place)
         if inside == bad.path or inside[:1] not in ("", "."):
             continue
         try:
-            check_tree(found.get("arguments"))  # most faults still show: said as on every other surface
+            check_tree(found.get("arguments"))  # most errors are found again, with a path as elsewhere
         except BadJson as own:
             return MalformedJson(own.message, param=own.path or None)
         steps = inside.split(".")[1:]
@@ -216,10 +226,10 @@ def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Js
 
 
 def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Json]]:
-    """Where else a caller may write the reserved keys: beside and among a tool's arguments, in an order or a part of their own
-    beside one, in a step of a job.
+    """Yield the data parts that may contain reserved keys.
 
-    Whatever else a message to a task (`talks`) holds is for the other party.
+    These are a call and its arguments, an order, a part of reserved keys alone, and a step of a job. Other data of a
+    message to a task (`talks`) is for the other party.
     """
     for found in data:
         arguments = found.get("arguments")
@@ -230,7 +240,7 @@ def _asked_in(data: list[dict[str, Json]], talks: bool) -> Iterator[dict[str, Js
 
 
 def _take_keys(holders: list[dict[str, Json]], call: Call) -> None:
-    """Take the reserved keys out of whatever holds them."""
+    """Take the reserved keys out of their holders."""
     try:
         given = [take(found) for found in holders]
         key = _only(API_KEY, [found.api_key for found in given])
@@ -256,11 +266,11 @@ def _only(name: str, values: list[str | None]) -> str | None:
     return next(iter(given), None)
 
 
-# --- out: the documents go into the answer, and the SDK's slips are corrected ------------------------------------------
+# --- out: insert the documents into the response and correct the SDK's errors ----------------------------------------
 
 
 class Reply:
-    """Sends the SDK's answer. A stream begins with its first event, so that until then it can still be refused.
+    """The sender of the SDK's response. A stream can be refused until its first event is sent.
 
     `unreadable` is the HTTP+JSON error for a request that the SDK could not convert.
     """
@@ -292,7 +302,7 @@ class Reply:
         status = self.head["status"]
         if not self.call.reached:
             status, body = corrected(self.call, status, body, self.unreadable)
-        if self.call.resultless and self.call.old:  # the SDK leaves out a null, and JSON-RPC wants a result
+        if self.call.resultless and self.call.old:  # the SDK leaves out a null, and JSON-RPC requires a result
             body = orjson.dumps({**orjson.loads(body), "result": None})
         body = filled(body, self.call)
         headers = [(name, value) for name, value in self.head["headers"] if name != b"content-length"]
@@ -301,9 +311,9 @@ class Reply:
         await self.send({"type": "http.response.body", "body": body})
 
     def _event(self, chunk: bytes) -> bytes:
-        """Lines end in LF, and nothing inside one is a line break to readers that know all of Unicode's.
+        """Fix the line ends of an event: LF only, and no other line break of Unicode inside a line.
 
-        To 0.3 `final` is the last event of a stream; the SDK says it of ended tasks only.
+        In 0.3 `final` marks the last event of a stream; the SDK sets it for ended tasks only.
         """
         chunk = NOT_FINAL.sub(b'"final":true', chunk) if self.call.closes else chunk
         chunk = filled(chunk.replace(b"\r\n", b"\n"), self.call, b"\r\n")
@@ -313,14 +323,14 @@ class Reply:
 
 
 def filled(body: bytes, call: Call, without: bytes = b"") -> bytes:
-    """With the documents that were held, in their places; `without` these bytes."""
+    """Insert the documents at their placeholders, without the bytes of `without`."""
     return MARK.sub(lambda mark: call.documents[int(mark[1])].translate(None, without), body)
 
 
 def corrected(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:
-    """The refusal of a request that never got to our handler: what the SDK calls its own fault is the request's.
+    """Correct the error for a request that did not reach our handler: the request is at fault.
 
-    It answers what it cannot convert with -32603 or HTTP 500, and 0.3 params that do not validate with -32600.
+    The SDK answers what it cannot convert with -32603 or HTTP 500, and invalid params of 0.3 with -32600.
     """
     body = body.replace(OTHER_VERSION, OTHER_VERSION + b" Send the header A2A-Version: 1.0.")
     if not call.over_rpc:

@@ -1,6 +1,6 @@
-"""A job's payment in the words of a2a-x402 v0.2. The buyer pays by itself and proves it by hash: nothing is signed for anybody.
+"""A job's payment in the terms of a2a-x402 v0.2. The buyer pays by itself and proves it with the transaction's hash.
 
-So the scheme is `transaction-proof`, never `exact`: for that one a stock client signs a live transfer authorization.
+So the scheme is `transaction-proof`, never `exact`: for that one, a stock client signs a live transfer authorization.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ CODES = {
 
 
 def metadata_of(task: dict[str, Json]) -> dict[str, Json]:
-    """What a task's status says of its payment; nothing where nothing was due yet."""
+    """Return the payment metadata of a task's status; empty if nothing was due yet."""
     receipts = [_receipt(one) for one in task["payments"]]
     kept = {RECEIPTS: receipts} if receipts else {}
     if task["due"] is not None and task["job"]["role"] == "buyer":
@@ -34,7 +34,7 @@ def metadata_of(task: dict[str, Json]) -> dict[str, Json]:
 
 
 def required(task: dict[str, Json]) -> dict[str, Json]:
-    """What is to be paid, as an x402 PaymentRequired (version 2)."""
+    """Return the amount due as an x402 PaymentRequired (version 2)."""
     job, due = task["job"], task["due"]
     payment = job["payment"]
     payer = {} if payment["pay_from"] is None else {"payFrom": payment["pay_from"]}
@@ -56,7 +56,7 @@ def required(task: dict[str, Json]) -> dict[str, Json]:
 
 
 def refused(task: dict[str, Json], transaction: str, error: MarketError) -> dict[str, Json]:
-    """What the status says after a transaction that did not pay; the terms stay beside it."""
+    """Return the metadata after a transaction that did not pay; the terms stay in it."""
     kept = metadata_of(task)
     if error.code in PENDING:
         return {**kept, STATUS: "payment-submitted"}
@@ -73,7 +73,7 @@ def refused(task: dict[str, Json], transaction: str, error: MarketError) -> dict
 
 
 def transaction_in(metadata: Any) -> str | None:
-    """The hash in a message's metadata, where it proves a payment; '' where it shows something else instead."""
+    """Return the payment's transaction hash in metadata; '' for another payload, or None."""
     payload = metadata.get(PAYLOAD) if isinstance(metadata, dict) else None
     if payload is None:
         return None

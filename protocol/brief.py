@@ -1,4 +1,4 @@
-"""Answers in brief, as tool calls get them unless they ask for `detail: "full"`, and the schemas that both satisfy."""
+"""Brief responses, the default of tool calls without `detail: "full"`, and schemas that fit brief and full ones."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +19,10 @@ DETAIL_SHOWN: Schema = {"const": BRIEF, "description": "something was left out: 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A record as it is shown: `left_out` are JSON Pointers into the full one, `uris` name resources, with their bytes."""
+    """A record as it is shown, and what was left out.
+
+    `left_out` has JSON Pointers into the full record, and `uris` the addresses of resources with their sizes in bytes.
+    """
 
     body: bytes
     record: dict[str, Json]
@@ -28,7 +31,7 @@ class Brief:
 
 
 def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
-    """The arguments of a call, whose list is short unless all is asked for or its length is said."""
+    """Return the arguments of a call; a list is short unless full detail or a limit was given."""
     short = _lists(op) and (detail or BRIEF) == BRIEF
     return {LIMIT: MOST_LISTED, **arguments} if short else arguments
 
@@ -39,7 +42,7 @@ def _lists(op: Operation) -> bool:
 
 
 def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:
-    """What an operation answered, as it was asked to be told."""
+    """Return a response at the requested level of detail."""
     record = orjson.loads(body)
     places = _cuts_of(op, record.get("object")) if (detail or BRIEF) == BRIEF else ()
     if not places:
@@ -51,7 +54,7 @@ def in_brief(op: Operation, body: bytes, detail: str | None) -> Brief:
 
 
 def schema_of(op: Operation) -> Schema:
-    """The output schema, which a record in full and in brief satisfies."""
+    """Return the output schema, which fits the record in full and in brief."""
     schema: Schema = compact(output_schema(op))
     lacking: dict[str, set[str]] = {}
     for record in op.output:
@@ -74,7 +77,7 @@ def _loosened(schema: dict[str, Any], missing: set[str]) -> dict[str, Any]:
 
 @cache
 def _cuts_of(op: Operation, kind: str | None) -> Cuts:
-    """What the record that says this `object` may lack."""
+    """Return the members that the record with this `object` may lack."""
     if len(op.output) == 1:
         return cuts(op.output[0])
     return next((cuts(record) for record in op.output if kind_of(record) == kind), ())

@@ -1,4 +1,4 @@
-"""The agent card (A2A 1.0), made from the registry and signed with the platform's key as a JWS over its RFC 8785 form."""
+"""The market's agent card (A2A 1.0), made from the registry and signed with the platform's key as a JWS (RFC 8785)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from tools.steps.cards import Card, card_of, signed
 
 __all__ = ["Card", "card_json", "example_of", "extended_card", "public_card", "signed"]
 
-WORKFLOWS = ("hire",)  # shown beside the toolsets where the market has them
+WORKFLOWS = ("hire",)  # listed beside the toolsets, if the market has them
 MOST_EXAMPLES = 3
 HOW = (
     'Send a message whose one data part is {"tool": <name>, "arguments": {…}}; the answer is a message with the record, or '
@@ -24,12 +24,12 @@ HOW = (
 
 
 def card_json(house: House, operations: Iterable[Operation], signer: Signer) -> bytes:
-    """The public card as it is served: one skill per toolset, and the workflows."""
+    """Return the signed public card: one skill per toolset, and the workflows."""
     return orjson.dumps(signed(public_card(house, operations), house.base_url, signer))
 
 
 def public_card(house: House, operations: Iterable[Operation]) -> Card:
-    """The unsigned public card: pure 1.0, no empty member."""
+    """Return the unsigned public card in version 1.0, without empty members."""
     offered = [op for op in operations if Surface.A2A in op.surfaces]
     toolsets: dict[str, list[Operation]] = {}
     for op in offered:
@@ -39,12 +39,15 @@ def public_card(house: House, operations: Iterable[Operation]) -> Card:
 
 
 def extended_card(house: House, operations: Iterable[Operation]) -> Card:
-    """The unsigned card for callers with a key: every operation is a skill."""
+    """Return the unsigned card for callers with a key, where every operation is a skill."""
     return _card(house, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
 
 
 def example_of(op: Operation) -> dict[str, Any]:
-    """A data part that calls the operation; where the registry has no example, required arguments are marked by name."""
+    """Return a data part that calls the operation.
+
+    Without an example in the registry, each required argument has its name as a placeholder.
+    """
     if op.examples:
         return {"tool": op.name, "arguments": op.examples[0]}
     required = [name for name, argument in op.input.model_fields.items() if argument.is_required()]
@@ -53,7 +56,7 @@ def example_of(op: Operation) -> dict[str, Any]:
 
 def _card(house: House, skills: list[Card]) -> Card:
     what = f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}"
-    return card_of(house, house.brand, what, skills)
+    return card_of(house, house.title, what, skills)
 
 
 def _skill_of_all(toolset: str, ops: list[Operation]) -> Card:

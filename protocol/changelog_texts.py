@@ -1,4 +1,4 @@
-"""docs/changelog: what GET /v1/changelog answers, as a page."""
+"""The page docs/changelog, with the content of GET /v1/changelog."""
 
 import inspect
 
@@ -7,7 +7,7 @@ from tools.records.meta import Changelog
 
 
 def changelog_text() -> str:
-    """The page as markdown, newest first."""
+    """Return the page as markdown, newest version first."""
     sections = (
         line
         for entry in CHANGELOG

@@ -1,4 +1,4 @@
-"""JSON Schemas in few words, for lists that stand in a model's context: the same values satisfy them."""
+"""Shorten JSON Schemas for lists in a model's context; they accept the same values."""
 
 from typing import Any
 
@@ -7,8 +7,10 @@ NULL = {"type": "null"}
 
 
 def compact(schema: Any) -> Any:
-    """The schema without defaults, which an answer does not need, with `type: [T, "null"]` for what may be null, and without
-    saying of each time that it is one."""
+    """Return a schema without defaults and without the details of timestamps.
+
+    Defaults do not matter in a response. A value that may be null gets `type: [T, "null"]`.
+    """
     if isinstance(schema, list):
         return [compact(part) for part in schema]
     if not isinstance(schema, dict):
@@ -24,7 +26,7 @@ def compact(schema: Any) -> Any:
 
 
 def _nullable(made: dict[str, Any]) -> dict[str, Any]:
-    """`anyOf` of one plain type and null as one type."""
+    """Replace `anyOf` of one plain type and null by a list of types."""
     choices = [choice for choice in made["anyOf"] if choice != NULL]
     if len(choices) != 1 or len(made["anyOf"]) != 2 or not isinstance(choices[0].get("type"), str):
         return made

@@ -1,4 +1,4 @@
-"""docs/events: every kind of event and what its `data` holds, from the models that events are held against."""
+"""The page docs/events: every type of event and its `data`, from the models that events are checked against."""
 
 import inspect
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tools.steps.housekeeping import EVENTS_KEPT
 
 
 def events_text() -> str:
-    """The page as markdown: how events come, then a section for each kind."""
+    """Return the page as markdown: how events are delivered, then a section for each type."""
     common = record_schema(JobEvent)
     return "\n".join(
         [

@@ -1,15 +1,17 @@
-"""Fences: in a text that a model reads, what other agents wrote stands between two marks that they can neither write nor guess.
+"""Fences: in a text for a model, other agents' text is put between two marks that those agents cannot know or guess.
 
-A fenced text is <untrusted-…>text</untrusted-…>; an object or a list is a list of the first mark, the value and the last mark.
-So the text stays JSON, and who takes the marks out has the record again.
+A fenced text is <untrusted-…>text</untrusted-…>. A list gets the marks as its first and last item. An object gets them
+as the names of its first and last member, whose values are empty texts. In a sentence of the market the marks are around
+what it quotes. So every value keeps its JSON type, the text stays JSON, and a client that removes the marks has the
+original record. The caller's own text gets no marks.
 
-Inside a signed document stand no marks: with one it would not be what was signed. Where others' words stand in it, the whole of
-it is such a list, {document, signature} as they were signed in its middle. So no words of others stand outside of marks, they
-are named by the same pointers into the record, and what is taken from the text verifies.
+A signed document gets no marks inside, because they would break its signature. If it contains other agents' text, the
+marks surround {document, signature} as a whole. So all such text is inside of marks, the same JSON Pointers into the
+record name it, and a document that is copied from the text still verifies.
 """
 
 from base64 import b32encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 
@@ -18,62 +20,84 @@ import orjson
 from tools.errors import MarketError
 from tools.errors.base import Json
 from tools.records.foreign import Place, Places, changed, foreign_places, kind_of, place_at
+from tools.records.words import beside
 from tools.registry import Operation
+from tools.rules.quoting import parts_of
 
-BYTES_OF_A_MARK = 5  # 40 bits: of a record of another text the marks are others, so a guess has one try
+SENTENCE = Place("message", parts=parts_of)
+OF_RULES = beside({"rule": None})  # without a rule, `param` is a place in the caller's own document
+VIOLATION = (SENTENCE, Place("param", unless=OF_RULES), Place("rule"))
+QUOTING = {"message": SENTENCE, "details/violations": Place("details", (Place("violations", VIOLATION, each=True),))}
+BYTES_OF_A_MARK = 5  # 40 bits: the marks depend on the record's text, so a guess has one try
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A record as text for a model, and where in it others' words stand, as JSON Pointers (RFC 6901)."""
+    """A record as text for a model, and JSON Pointers (RFC 6901) to other agents' text in it."""
 
     text: str
     untrusted: tuple[str, ...] = ()
 
 
 class Fences:
-    """Marks made from a secret and the whole record: the same for the same record, so that a repeat is told alike."""
+    """Marks made from a secret and the whole record; the same record always gets the same marks."""
 
     def __init__(self, secret: bytes) -> None:
         self.key = blake2b(secret, person=b"emporion:fence").digest()
 
-    def show(self, body: bytes, record: dict[str, Json], places: Places) -> Shown:
-        """The JSON text `body` of a record, fenced at these places. `record` is the same, read, and stays as it is."""
+    def show(self, body: bytes, record: dict[str, Json], places: Places, caller: str | None = None) -> Shown:
+        """Return the JSON text `body` of a record with fences at these places.
+
+        `record` is the parsed `body`; it is not changed. `caller` is the agent that reads it: its own text gets no fence.
+        """
         if not places:
             return Shown(body.decode())
-        fenced, found = self._fenced(body, record, places)
+        fenced, found = self._fenced(body, record, places, caller)
         return Shown(orjson.dumps(fenced).decode(), found) if found else Shown(body.decode())
 
-    def show_member(self, body: bytes, record: dict[str, Json], places: Places, member: str) -> Shown:
-        """One member of a record alone, as text: the pointers begin at it. Of a signed record nothing is shown alone."""
+    def show_member(
+        self, body: bytes, record: dict[str, Json], places: Places, member: str, caller: str | None = None
+    ) -> Shown:
+        """Return one member of a record as text, with pointers that begin at the member.
+
+        Raises TypeError for a signed record, because its members are not shown alone.
+        """
         if any(place.signed for place in places):
             raise TypeError(f"{member} is part of what is signed")
-        fenced, found = self._fenced(body, record, tuple(place for place in places if place.name == member))
+        fenced, found = self._fenced(body, record, tuple(place for place in places if place.name == member), caller)
         inside = tuple(pointer.removeprefix(f"/{member}") for pointer in found)
         return Shown(orjson.dumps(fenced[member]).decode(), inside)
 
-    def _fenced(self, body: bytes, record: dict[str, Json], places: Places) -> tuple[Json, tuple[str, ...]]:
+    def _fenced(
+        self, body: bytes, record: dict[str, Json], places: Places, caller: str | None
+    ) -> tuple[Json, tuple[str, ...]]:
         name = b32encode(blake2b(body, key=self.key, digest_size=BYTES_OF_A_MARK).digest()).decode().lower()
         first, last, found = f"<untrusted-{name}>", f"</untrusted-{name}>", list[str]()
 
         def fence(value: Json, named: tuple[str, ...]) -> Json:
             found.extend(named)
-            return f"{first}{value}{last}" if value.__class__ is str else [first, value, last]
+            if value.__class__ is str:
+                return f"{first}{value}{last}"
+            return {first: "", **value, last: ""} if value.__class__ is dict else [first, *value, last]
 
-        return changed(record, places, fence), tuple(found)
+        return changed(record, places, fence, caller), tuple(dict.fromkeys(found))
 
 
 def places_in(op: Operation, record: dict[str, Json]) -> Places:
-    """Where text of others may stand in a record this operation answered with."""
+    """Return the places of other agents' text in an operation's record."""
     known = _places_of(op)
     return known[record["object"]] if len(known) > 1 else known[None]
 
 
 def places_in_error(error: MarketError | None) -> Places:
-    """Where text of others may stand in the refusal, below `error`: in all that fails, where any of it quotes."""
+    """Return the places of other agents' text in a refusal.
+
+    Of all that fails, the messages of those errors count that may quote.
+    """
     if error is None:
         return ()
-    return _quoting(error.quotes, any(one.quotes for one in (error, *error.beside)) and bool(error.beside))
+    told = (error, *error.beside) if error.beside else ()
+    return _quoting(error.quotes, tuple((one.code, "message" in one.quotes) for one in told))
 
 
 @cache
@@ -84,7 +108,12 @@ def _places_of(op: Operation) -> dict[str | None, Places]:
 
 
 @cache
-def _quoting(quotes: tuple[str, ...], among_all: bool) -> Places:
-    failing = Place("details", (Place("failing", (Place("message"),), each=True),))
-    found = (*map(place_at, quotes), *((failing,) if among_all else ()))
+def _quoting(quotes: tuple[str, ...], told: tuple[tuple[str, bool], ...]) -> Places:
+    """`told`: the codes of all that fails, and whether the message of each quotes."""
+    own = beside(*({"code": code} for code, quoting in told if not quoting))
+    failing = Place("details", (Place("failing", (replace(SENTENCE, unless=own),), each=True),))
+    found = (
+        *(QUOTING.get(place) or place_at(place) for place in quotes),
+        *((failing,) if len(own) < len(told) else ()),
+    )
     return (Place("error", found),) if found else ()

@@ -1,4 +1,4 @@
-"""The properties of a JSON Schema as a markdown table, for the documents agents read."""
+"""Render the properties of a JSON Schema as a markdown table, for the documents that agents read."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -7,7 +7,7 @@ Schema = dict[str, Any]
 
 
 def fields_table(schema: Schema, known: Collection[str] = ()) -> Iterator[str]:
-    """A row for each property but those that are `known` already."""
+    """Yield a table with a row for each property that is not `known` already."""
     yield from ("| field | type | |", "|---|---|---|")
     for name, field in schema["properties"].items():
         if name not in known:
@@ -16,7 +16,7 @@ def fields_table(schema: Schema, known: Collection[str] = ()) -> Iterator[str]:
 
 
 def type_of(field: Schema, whole: Schema) -> str:
-    """The type in a few words; `whole` is the schema that has the definitions."""
+    """Return the type in a few words; `whole` is the schema that has the definitions."""
     if "$ref" in field:
         return type_of(whole["$defs"][field["$ref"].removeprefix("#/$defs/")], whole)
     if "const" in field:
@@ -32,5 +32,5 @@ def type_of(field: Schema, whole: Schema) -> str:
 
 
 def _cells(*cells: str) -> str:
-    """A row of the table; a bar in a cell would end it."""
+    """Return a row of the table, with vertical bars escaped because they would end a cell."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,4 +1,4 @@
-"""llms-full.txt: every document in one, and every operation with its arguments, for readers that fetch once."""
+"""llms-full.txt: all documents and all operations with their arguments, for readers that fetch one file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,15 +16,15 @@ NEEDS = {
 
 
 def full_text(documents: Mapping[str, str], operations: Iterable[Operation], house: House) -> str:
-    """The documents under their addresses, then the operations. `operations` are those that agents can call."""
+    """Return the documents with their URLs, then the operations that agents can call."""
     parts = [f"Source: {house.base_url}{path}\n\n{_body(text).strip()}" for path, text in documents.items()]
     listed = "\n".join(line for op in operations for line in _section(op))
-    head = f"{house.brand}, version {house.version}: {len(parts)} documents and the operations, each after a line of dashes."
+    head = f"{house.title}, version {house.version}: {len(parts)} documents and the operations, each after a line of dashes."
     return "\n\n---\n\n".join([head, *parts, f"# Operations\n\n{listed}".strip()]) + "\n"
 
 
 def _body(text: str) -> str:
-    """A document without its front matter."""
+    """Return a document without its front matter."""
     return text.split("---\n", 2)[2] if text.startswith("---\n") else text
 
 
@@ -45,7 +45,7 @@ def _section(op: Operation) -> Iterator[str]:
 
 
 def _scopes(op: Operation) -> str:
-    """What a key of few scopes must have."""
+    """Return the scopes that a restricted key must have."""
     either = " or ".join(f"`{scope}`" for scope in op.scopes)
     beside = [f"`{scope}`" for scope in op.scopes_beside]
     words = " and ".join(filter(None, [either, *beside]))

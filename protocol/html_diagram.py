@@ -1,7 +1,8 @@
-"""The lifecycle as a picture: the table of moves drawn as SVG, without any script.
+"""The lifecycle as an SVG picture without scripts, drawn from the table of moves.
 
-Every state is a bar; below it stand the moves out of it. Every state has a lane on the right: moves into it join the lane, and
-the lane ends in an arrow at its bar. A row is one action of one actor to one state, whatever it needs; the needs are its title.
+Every state is a bar, with the moves out of it below. Every state has a lane on the right: moves into the state join the
+lane, which ends in an arrow at its bar. A row is one action of one actor to one state; its conditions are in the
+tooltip.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,19 +13,19 @@ from tools.rules.jobfacts import FINAL
 from tools.rules.lifecycle import MOVES, OPENINGS, JobMove
 
 LEFT, ROW, BAR, GAP = 6, 17, 22, 12
-INDENT, LETTER = 18, 6.1  # of a monospaced font of 10
+INDENT, LETTER = 18, 6.1  # width of a letter in a monospaced font of size 10
 LANES, LANE = 254, 11
-END = 250  # where the bars end
+END = 250  # right end of the bars
 START = "[*]"
 
 
 def diagram_svg(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
-    """One <svg>. Its looks are the stylesheet's: classes, and no style of its own."""
+    """Return one <svg>; its styles are classes of the stylesheet."""
     return "\n".join(Diagram(drawn(moves)).lines())
 
 
 class Diagram:
-    """Where everything stands."""
+    """The layout of the diagram."""
 
     def __init__(self, moves: list[JobMove]) -> None:
         self.rows: dict[tuple[str, str, str], list[str]] = {}
@@ -61,7 +62,7 @@ class Diagram:
         yield "</svg>"
 
     def _lane(self, state: str) -> Iterator[str]:
-        """The lane into a state, with the moves that join it."""
+        """Yield the lane into a state, with the moves that join it."""
         x, end = self.lanes[state], self.bars[state] + BAR // 2
         joined = {row: y for row, y in self.lines_at.items() if row[2] == state}
         ends = (end, *joined.values())

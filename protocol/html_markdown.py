@@ -1,4 +1,4 @@
-"""Markdown of ours as HTML: headings with anchors, tables that fit a phone, the diagram as a picture. HTML in it stays text."""
+"""Render our markdown as HTML: headings with anchors, tables that fit a phone, diagrams as SVG. Raw HTML is escaped."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +12,8 @@ from markdown_it.token import Token
 
 from protocol.html_diagram import diagram_svg
 
-MOST_COLUMNS = 4  # of a table that fits a phone
-MOST_ABOUT = 200  # characters of the opening words
+MOST_COLUMNS = 4  # in a table that fits a phone
+MOST_ABOUT = 200  # characters of the description
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">\n'
 
 
@@ -24,7 +24,10 @@ class Heading(NamedTuple):
 
 
 class Markdown:
-    """One text, parsed and rendered. What `address` finds in it becomes a link; `leads` says where a link leads, or "" for none."""
+    """A parsed and rendered markdown text.
+
+    Matches of `address` in the text become links. `leads` returns the target of a link, or "" for no link.
+    """
 
     def __init__(self, text: str, address: re.Pattern[str], leads: Callable[[str], str]) -> None:
         self.address, self.leads = address, leads
@@ -59,7 +62,7 @@ class Markdown:
 
 
 class _Renderer(RendererHTML):
-    """As the library does it; code can be scrolled by keyboard, and the diagram is drawn."""
+    """The library's renderer, with code that can be scrolled by keyboard and an SVG diagram."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         code = f'<pre tabindex="0"><code>{escape(tokens[idx].content)}</code></pre>\n'
@@ -73,7 +76,7 @@ class _Renderer(RendererHTML):
 
 
 def _headings(tokens: list[Token]) -> Iterator[Heading]:
-    """Every heading; each gets an id and becomes a link to itself."""
+    """Yield every heading; each gets an id and becomes a link to itself."""
     taken = {"content"}
     for token, inline in pairwise(tokens):
         if token.type == "heading_open":
@@ -87,8 +90,11 @@ def _headings(tokens: list[Token]) -> Iterator[Heading]:
 
 
 def _tables(tokens: list[Token]) -> Iterator[Token]:
-    """Heads of columns say so, an empty one is none, and each cell knows its head: on a phone the cells of a row stand below one
-    another. A table of many columns can scroll by itself, by keyboard too."""
+    """Prepare tables for accessibility and for phones.
+
+    Column heads get a scope, and empty heads become plain cells. Each cell knows its head, because on a phone the cells
+    of a row are shown one below the other. A table with many columns can be scrolled, also by keyboard.
+    """
     heads, cell = list[str](), 0
     for at, token in enumerate(tokens):
         if token.type == "table_open":
@@ -111,13 +117,13 @@ def _tables(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _heads(tokens: list[Token], at: int) -> list[str]:
-    """What stands above the columns of the table that opens there."""
+    """Return the column heads of the table that starts at a token."""
     end = next(n for n in range(at, len(tokens)) if tokens[n].type == "thead_close")
     return [_plain(tokens[n + 1]) for n in range(at, end) if tokens[n].type == "th_open"]
 
 
 def _opening(tokens: list[Token]) -> str:
-    """The first paragraph in plain words, cut at a word."""
+    """Return the first paragraph as plain text, cut between words."""
     found = next((one for before, one in pairwise(tokens) if before.type == "paragraph_open"), None)
     words = " ".join(_plain(found).split()) if found else ""
     return words if len(words) <= MOST_ABOUT else words[:MOST_ABOUT].rpartition(" ")[0] + " …"

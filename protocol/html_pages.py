@@ -1,4 +1,4 @@
-"""The documents as web pages, for people: the same markdown as is served to programs, in a frame. No script, nothing from elsewhere."""
+"""The documents as web pages for people, from the same markdown that programs get. No scripts, nothing external."""
 
 import re
 from base64 import b64encode
@@ -20,13 +20,13 @@ POLICY = (
     f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-SHORT = 24  # entries of a table of contents that is open at once
-MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the page of a document that has another address
+SHORT = 24  # entries of a table of contents that is unfolded
+MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the pages of documents that have another address
 
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """One page: its address and name, the markdown it is made of, and where a program finds the same."""
+    """A page: its path, its name, its markdown, and where programs find the same."""
 
     path: str
     name: str
@@ -36,7 +36,7 @@ class Doc:
 
 
 class Book:
-    """Every page. `pointers` says which heading of the reference tells what a pointer into openapi.json points at."""
+    """All pages. `pointers` maps pointers into openapi.json to ids of headings in the reference."""
 
     def __init__(self, docs: Sequence[Doc], house: House, pointers: Callable[[], Mapping[str, str]]) -> None:
         self.docs, self.house, self.pointers = {doc.path: doc for doc in docs}, house, pointers
@@ -45,8 +45,8 @@ class Book:
         self.address = re.compile(rf"{re.escape(house.base_url)}(?:{known})(?![\w/-])")
 
     def page(self, path: str) -> str:
-        """The page as HTML. It takes as long as its text is long: the reference half a second."""
-        from protocol.html_markdown import Markdown  # its library is loaded when the first page is read
+        """Return the page as HTML. The time grows with the text: half a second for the reference."""
+        from protocol.html_markdown import Markdown  # the library is loaded when the first page is read
 
         doc = self.docs[path]
         meta, text = _front(doc.text())
@@ -54,7 +54,10 @@ class Book:
         return self._frame(doc, meta.get("description") or written.opening, written.headings, written.html)
 
     def _at_home(self, url: str) -> str:
-        """An address of this market as people go there, from its root; any other as it is; none for a pattern of addresses."""
+        """Return a URL of this market as a link for people, relative to the root.
+
+        Other URLs stay unchanged. A pattern of URLs returns "", which means no link.
+        """
         if "%7B" in url and "/openapi.json#" not in url:
             return ""
         path = url.removeprefix(self.house.base_url)
@@ -67,7 +70,7 @@ class Book:
 
     def _frame(self, doc: Doc, about: str, headings: "list[Heading]", body: str) -> str:
         title = next((one.text for one in headings if one.level == 1), doc.name)
-        brand = self.house.brand
+        brand = self.house.title
         named = title if brand.lower() in title.lower() else f"{title} · {brand}"
         return f"""\
 <!doctype html>
@@ -101,7 +104,7 @@ class Book:
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:
-    """The fields of the front matter, if there is any, and the text below it."""
+    """Return the fields of the front matter, if there is one, and the text below it."""
     if not text.startswith("---\n"):
         return {}, text
     _, head, body = text.split("---\n", 2)
@@ -109,7 +112,7 @@ def _front(text: str) -> tuple[dict[str, str], str]:
 
 
 def _contents(headings: "list[Heading]") -> str:
-    """The table of contents, folded where it is long."""
+    """Return the table of contents, folded if it is long."""
     listed = [one for one in headings if one.level in (2, 3)]
     if not listed:
         return ""

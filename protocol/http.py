@@ -1,4 +1,4 @@
-"""HTTP around both protocols' SDKs: a body read whole and given on, an answer sent whole."""
+"""HTTP helpers around the protocols' SDKs: read a body completely, pass it on, send a complete response."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ Header = tuple[bytes, bytes]
 
 
 async def read_body(receive: Receive) -> bytes | None:
-    """The whole body, which the edge has bounded; None when the client left before its end."""
+    """Read the whole body, limited by the edge; None if the client left before its end."""
     chunks: list[bytes] = []
     while True:
         message = await receive()
@@ -24,7 +24,7 @@ async def read_body(receive: Receive) -> bytes | None:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read once more, then what follows it: that the client has left."""
+    """Return a `receive` that gives this body first, and then what follows it."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> Message:
@@ -34,7 +34,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
-    """A refusal before the SDK, as an HTTP answer in the market's own error shape."""
+    """Send an error in the market's own form, before the SDK is involved."""
     headers: list[Header] = [*more]
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))
@@ -44,7 +44,10 @@ async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
 
 
 def challenged(answer: Answer, house: House, sent: Sequence[Header], path: str, *, tried: bool) -> list[Header]:
-    """What a 401 carries so that an OAuth client finds where to log in; `sent` are the headers it came with."""
+    """Return the header with which a 401 tells OAuth clients where to log in.
+
+    `sent` are the headers of the request.
+    """
     return [(b"www-authenticate", challenge(house.urls, sent, path, tried=tried))] if answer.status == 401 else []
 
 

@@ -1,6 +1,7 @@
-"""How a job stands, in sentences: the same over every protocol that shows a job as a task. No words of others are in them."""
+"""Sentences about the state of a job, for all protocols that show jobs as tasks. They contain no text of agents."""
 
 from tools.errors.base import Json
+from tools.rules.waits import waits_for
 
 
 def how_it_is(job: dict[str, Json]) -> str:
@@ -8,17 +9,15 @@ def how_it_is(job: dict[str, Json]) -> str:
 
 
 def where_it_stands(job: dict[str, Json]) -> str:
-    """Its status, whom it waits for, and what happens if they do nothing."""
+    """Return the job's status, the party that must act, and what happens otherwise."""
     waits = job["waiting_on"]
     if waits is None:
         return how_it_is(job)
-    by = f" until {waits['until']}" if waits["until"] else ""
-    what = f"It waits for the {waits['who']} to {waits['action'].replace('_', ' ')}{by}. Otherwise: {waits['then']}"
-    return f"{how_it_is(job)} {what}"
+    return f"{how_it_is(job)} It {waits_for(**waits)}"
 
 
 def what_is_due(payment: dict[str, Json], amount_minor: int) -> str:
-    """What the buyer has to send; `payment` is the job's."""
+    """Return what the buyer has to send; `payment` is the job's."""
     payer = payment["pay_from"] or "a wallet you have bound with set_wallet_address"
     return (
         f"Payment is due: send exactly {amount_minor} minor units of USDC ({payment['asset']} on {payment['network']}) "

@@ -1,4 +1,4 @@
-"""docs/lifecycle: what a job and a listing can go through, from the table that decides it."""
+"""The page docs/lifecycle: the states and transitions of jobs and listings, made from the table that decides them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,20 +19,23 @@ MEANS = {
     JobStatus.AWAITING_PAYMENT: "Agreed, and paid upfront. The work waits for the money.",
     JobStatus.IN_PROGRESS: "Agreed. The seller works; also again, on a revision.",
     JobStatus.DELIVERED: "The work is there: sealed until the price is paid, then revealed.",
-    JobStatus.DISPUTED: "The buyer says that the delivery is not what was promised. Evaluators decide.",
+    JobStatus.DISPUTED: (
+        "The buyer says that the delivery is not what was promised. Evaluators decide. What both sides post in the job's thread "
+        "(`post_message`) is evidence until the first vote that counts: on live not in the first tenth of the time to vote, unless both "
+        "have posted with `evidence_done: true`; on test votes count at once. Of each side 100 messages and 128 KB are read."
+    ),
     JobStatus.COMPLETED: "The delivery was accepted, by the buyer or by its silence.",
     JobStatus.DECLINED: "The seller did not want it.",
     JobStatus.CANCELLED: "Somebody gave it up, or the work never came.",
     JobStatus.EXPIRED: "A deadline passed and nobody had acted. A payment that comes a little late may still bring it back.",
     JobStatus.RESOLVED: "A verdict ended the dispute.",
 }
-TOOLS = {  # moves that are no action of a job: the tools that make them, those that are registered count
+TOOLS = {  # the tools for moves that are no action of a job; only registered ones are shown
     ("order", Actor.BUYER): ("hire", "create_job"),
     ("award", Actor.BUYER): ("award_bounty",),
-    ("withdraw", Actor.BUYER): ("withdraw_dispute",),
     ("resolve", Actor.PANEL): ("submit_verdict",),
 }
-COUNTS = {  # what stands on somebody's record
+COUNTS = {  # the effect on a party's reputation
     **dict.fromkeys(SELLER_FAILURES, "the seller's failure"),
     ClosedAs.PAYMENT_TIMEOUT: "unpaid by the buyer",
 }
@@ -40,13 +43,13 @@ EMPTY = "—"
 
 
 def lifecycle_text(operations: Iterable[Operation], house: House) -> str:
-    """The page as markdown. `operations` are those that agents can call."""
+    """Return the page as markdown. `operations` are those that agents can call."""
     offered = list(operations)
     return "\n".join([*_head(house), *_diagram(), *_states(offered), *_deadlines(house), *_notices(), *_listings(), ""])
 
 
 def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
-    """The moves as a mermaid state diagram; aliases (a seller's cancel that declines) are left out."""
+    """Return the moves as a mermaid state diagram, without aliases such as declining by cancel."""
     arrows = (
         f"    {move.source or '[*]'} --> {move.target}: {move.actor} {move.action}"
         + (f" ({needs})" if (needs := condition(move)) else "")
@@ -56,12 +59,12 @@ def diagram(moves: Iterable[JobMove] = (*OPENINGS, *MOVES)) -> str:
 
 
 def drawn(moves: Iterable[JobMove]) -> list[JobMove]:
-    """The moves a diagram shows."""
-    return [move for move in moves if move.listed or move.action == "withdraw"]
+    """Return the moves that a diagram shows."""
+    return [move for move in moves if move.listed]
 
 
 def condition(move: JobMove) -> str:
-    """What a move needs beside its state and its actor: the guard in its own words, the deadline that has passed."""
+    """Return a move's condition: its guard in words, and the deadline that has passed."""
     needs = "" if move.when is None else _first(move.when.__doc__)
     if move.deadline is None:
         return needs
@@ -73,7 +76,7 @@ def _head(house: House) -> list[str]:
         "# Lifecycle of a job",
         "",
         "One table decides what can happen to a job; this page is made from it. `get_job` answers it for one job: `available_actions`",
-        "are the moves you can make now, `next_steps` the same as calls, `waiting_on` says who must act, by when, and what happens by",
+        "are the moves you can make now, and `message` (the job's thread stays open for good); `next_steps` the same as calls, `waiting_on` says who must act, by when, and what happens by",
         "itself if nobody does. A move that is not open is refused with `invalid_transition`, and changes nothing.",
         "",
         "The clock is an actor like buyer and seller. A deadline passes at its own instant, also while nobody looks; then the clock's",
@@ -128,7 +131,7 @@ def _moves(moves: Iterable[JobMove], operations: list[Operation]) -> Iterator[st
 
 
 def _calls(move: JobMove, operations: list[Operation]) -> str:
-    """The calls an agent makes the move with; none for the clock and the operator."""
+    """Return the calls with which an agent makes a move; none for clock and operator."""
     if move.actor in (Actor.CLOCK, Actor.OPERATOR):
         return ""
     names = TOOLS.get((move.action, move.actor), ())
@@ -185,5 +188,5 @@ def _moment(deadline: str, grace: timedelta) -> str:
 
 
 def _first(said: str | None) -> str:
-    """The first line of a guard's docstring: what it asks, in words."""
+    """Return the first line of a guard's docstring, which states its condition."""
     return re.sub(r"\.$", "", (said or "").split("\n", 1)[0])

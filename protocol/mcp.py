@@ -1,7 +1,8 @@
-"""MCP at /mcp: the SDK's low-level server over the registry, stateless, in both eras of the protocol.
+"""MCP at /mcp: the SDK's low-level server over the registry, stateless, for both eras of the protocol.
 
-It is open: who sends no key, or a bad one, hears so as the result of a tool, for a 401 makes clients start OAuth. /mcp/oauth is
-the same server for clients that do OAuth: it answers 401 to whoever shows nothing that holds. A bad token is 401 at both.
+/mcp accepts anonymous calls. A missing or bad key is reported in the tool's result, because a 401 would make clients
+start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answers 401 without a valid credential. A bad
+token gets 401 at both.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 import mcp_types as t
 from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -48,6 +50,7 @@ Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[st
 Item = TypeVar("Item")
 
 LIST_SECONDS, TEXT_SECONDS = 60, 300
+INTRODUCTIONS = ("initialize", "server/discover")
 PUBLIC = CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="public")
 CACHING: Mapping[Any, CacheHint] = {
     "tools/list": CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="private"),  # it differs with and without a key
@@ -61,7 +64,7 @@ CACHING: Mapping[Any, CacheHint] = {
 
 @dataclass(frozen=True)
 class Extra:
-    """What a conformance suite asks of any server, served beside the market's own. Production has none."""
+    """Tools, resources and prompts that conformance suites expect; production has none."""
 
     tools: tuple[t.Tool, ...] = ()
     calls: Mapping[str, Call] = field(default_factory=dict)
@@ -74,9 +77,10 @@ class Extra:
 
 
 class McpSurface:
-    """The ASGI application for /mcp and what is below it, with or without a slash. Behind the edge, which bounds bodies and gives requests their ids.
+    """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
 
-    `approach_of` reads who calls; `allowed_hosts` are the host[:port] texts served under, () to leave Host to the edge.
+    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    and credential from a request; `allowed_hosts` are the accepted host[:port] texts, () if only the edge checks Host.
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class McpSurface:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Enter once per process, for as long as requests are served."""
+        """Run the SDK's session managers; enter this once per process, while requests are served."""
         async with self.plain.run(), self.streaming.run():
             yield
 
@@ -136,7 +140,7 @@ class McpSurface:
         await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
     async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
-        """The refusal, with its headers, of who shows nothing that holds where something must, and of another method."""
+        """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
             tried = not approach.keyless
@@ -147,7 +151,7 @@ class McpSurface:
         return None
 
     async def _refuse(self, send: Send, approach: Approach, answering: Coroutine[Any, Any, None]) -> None:
-        """Send what is wrong with a request; it counts, and beyond its window that is all that is said."""
+        """Count a malformed request and send its error, or a 429 beyond the rate limit."""
         refused = await self.market.knock(approach)
         if refused is None:
             await answering
@@ -156,7 +160,10 @@ class McpSurface:
             await send_refusal(send, refused)
 
     def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
-        """JSON answers cost half as much as streams, but drop progress, and the pings that keep a long wait open."""
+        """Build a session manager that answers with JSON or with streams.
+
+        JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
+        """
         return StreamableHTTPSessionManager(
             app=self.server, stateless=True, json_response=as_json, security_settings=self.security
         )
@@ -164,11 +171,10 @@ class McpSurface:
     def _server(self) -> Server[dict[str, Any]]:
         house = self.market.house
         server: Server[dict[str, Any]] = Server(
-            house.brand,
+            house.title,
             version=self.texts.version,
             description="A market where software agents hire each other.",
             website_url=house.base_url,
-            instructions=instructions(self.tools.operations),
             cache_hints=CACHING,
             get_tool_input_schema=self.tools.schemas.get,
             on_list_tools=self._list_tools,
@@ -181,8 +187,15 @@ class McpSurface:
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
         install(server, (*self.extra.tasks, self.hires))
-        server.middleware.clear()  # OpenTelemetry, which is on by default
+        server.middleware[:] = [self.instruct]  # replaces OpenTelemetry, which is on by default
         return server
+
+    async def instruct(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        """Add instructions to the SDK's introduction, with the tools that this address lists."""
+        result = await call_next(ctx)
+        if ctx.method not in INTRODUCTIONS or not isinstance(result, dict):
+            return result
+        return {**result, "instructions": instructions(self.tools.operations, self.tools.wording(view_in(ctx)))}
 
     async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
         return t.ListToolsResult(tools=whole(self.tools.listed(approach_in(request), view_in(request)), asked))
@@ -192,7 +205,7 @@ class McpSurface:
             return await self.extra.calls[asked.name](request, asked)
         arrived = arrived_in(request)
         bad, repeat = (None, None) if arrived is None else (arrived.bad, arrived.repeat)
-        call = Called(asked.name, asked.arguments or {}, repeat, view_in(request).readonly)
+        call = Called(asked.name, asked.arguments or {}, repeat, view_in(request))
         if bad is None and declares(request):
             begun = await self.hires.begin(call, Asking(request))
             if begun is not None:
@@ -211,7 +224,7 @@ class McpSurface:
     async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         uri = str(asked.uri)
         found = self.extra.documents(uri) or await read_record(
-            uri, self.market, approach_in(request), self.tools.telling.fences
+            uri, self.market, approach_in(request), self.tools.telling.fences, self.tools.wording(view_in(request))
         )
         return found or read_resource(uri, self.texts)
 
@@ -221,7 +234,10 @@ class McpSurface:
 
     async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
         given = asked.arguments or {}
-        return self.extra.messages(asked.name, given) or prompt_messages(asked.name, given, self.tools.operations)
+        wording = self.tools.wording(view_in(request))
+        return self.extra.messages(asked.name, given) or prompt_messages(
+            asked.name, given, self.tools.operations, wording
+        )
 
     async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
         if not isinstance(asked.ref, t.PromptReference):
@@ -232,7 +248,7 @@ class McpSurface:
 
 
 def whole(items: list[Item], asked: Listing) -> list[Item]:
-    """All items: every list fits one page, so that a cursor can only be somebody else's."""
+    """Return all items: every list fits on one page, so any cursor is invalid."""
     if asked is not None and asked.cursor is not None:
         raise MCPError(t.INVALID_PARAMS, "Invalid cursor")
     return items

@@ -1,7 +1,7 @@
-"""In front of the MCP SDK: what nearly every request asks is answered here, for a small part of what the SDK's own path costs.
+"""A fast path before the MCP SDK: it answers the most frequent requests at a small part of the SDK's cost.
 
-It only accepts. A request is answered here when the SDK's own judges, asked one by one, would all have passed it; whatever
-leaves a doubt is the SDK's to answer, so what is refused is refused in one place. Lists are the SDK's own first answer, kept.
+It answers only requests that each of the SDK's own checks would accept. It refuses nothing: every other request is left
+to the SDK, so that errors are made in one place. Lists are copies of the SDK's first answer.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ from protocol.mcp_request import Arrived
 from protocol.mcp_tools import Called, Tools
 from protocol.toolsets import View
 
-CALL, TOOLS = "tools/call", "tools/list"
-LISTS = (TOOLS, "prompts/list", "resources/list", "resources/templates/list", "server/discover")
+CALL, TOOLS, DISCOVER = "tools/call", "tools/list", "server/discover"
+LISTS = (TOOLS, "prompts/list", "resources/list", "resources/templates/list", DISCOVER)
 MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 PARAMS = {CALL: frozenset({"name", "arguments", "_meta"}), **dict.fromkeys(LISTS, frozenset({"_meta"}))}
 
@@ -28,7 +28,7 @@ ListKey = tuple[str, str, View, bool]
 
 
 class Front:
-    """Answers calls and lists of `tools` in front of the server that shows this `identity`."""
+    """The fast path for calls and lists of `tools`; `identity` is the server's own description."""
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
         self.tools, self.identity, self.judges = tools, identity, Judges(security)
@@ -37,7 +37,7 @@ class Front:
         self.lists: dict[ListKey, bytes] = {}
 
     async def serve(self, arrived: Arrived, send: Send) -> Send | None:
-        """None when it answered. Else it is the SDK's turn, to send its answer by what is returned."""
+        """Answer a request and return None; otherwise return the `send` with which the SDK answers."""
         if not self._ordinary(arrived) or (version := await self.judges.admit(arrived)) is None:
             return send
         request: Any = arrived.request
@@ -53,7 +53,7 @@ class Front:
         return None
 
     def _ordinary(self, arrived: Arrived) -> bool:
-        """Whether a request has the usual members only, and asks what is answered here and at once."""
+        """Return True for a request with usual members only that can be answered here at once."""
         request = arrived.request
         if not isinstance(request, dict) or not request.keys() <= MEMBERS or type(request.get("id")) not in (str, int):
             return False
@@ -65,16 +65,16 @@ class Front:
             late = wire.waits(arrived) or wire.may_be_task(arrived)
             given = isinstance(params.get("arguments"), dict | None)
             return given and arrived.tool in self.names and arrived.bad is None and not late
-        return len(arrived.view.toolsets) == 1  # so that few lists are kept
+        return len(arrived.view.toolsets) == 1  # this bounds the number of kept lists
 
     async def _called(self, arrived: Arrived, params: dict[str, Any], version: str) -> bytes:
-        """The result of a call as the SDK's runner frames it. The record in it, which is JSON already, is not walked again."""
-        call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view.readonly)
+        """Return the result of a call in the SDK's form, without parsing its record again."""
+        call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
         said = await self.tools.call(call, arrived.approach)
         return said.framed(version, self.identity)
 
     def _learning(self, key: ListKey, send: Send) -> Send:
-        """Keeps the result that the SDK answers with."""
+        """Wrap `send` so that it keeps the result of the SDK's answer."""
         status = 0
 
         async def watch(message: Message) -> None:
@@ -90,7 +90,9 @@ class Front:
 
 
 def _list_key(method: str, version: str, arrived: Arrived) -> ListKey:
-    """All that the answer depends on."""
+    """Return everything that the answer depends on."""
     if method == TOOLS:
         return method, version, arrived.view, arrived.approach.keyless
+    if method == DISCOVER:
+        return method, version, arrived.view, False
     return method, version, View(), False

@@ -1,4 +1,4 @@
-"""The SDK's own judges of a request to /mcp, asked one by one; what they passed once they are not asked about again."""
+"""The SDK's own checks of requests to /mcp, called one by one; requests that passed are cached by their shape."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from protocol.mcp_wire import for_sdk
 from tools.errors.base import Json
 
 VERSIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
-MOST_KEPT, MOST_BYTES = 1_000, 1_024  # requests that were passed are kept, and of each so much
+MOST_KEPT, MOST_BYTES = 1_000, 1_024  # cached shapes, and the bytes of each
 JUDGED = (b"host", b"origin", b"accept")
 TOKEN = "progressToken"  # noqa: S105 - each request has its own, and any text or integer will do
 
@@ -23,13 +23,16 @@ Shape = tuple[bytes, ...]
 
 
 class Judges:
-    """Whether the SDK would find nothing in a request, its headers and its shape."""
+    """The SDK's checks of a request, its headers and its shape."""
 
     def __init__(self, security: TransportSecuritySettings) -> None:
         self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
 
     async def admit(self, arrived: Arrived) -> str | None:
-        """The version a request is made in, which has usual members only, as `shape_of` says them; None leaves it to the SDK."""
+        """Return the request's protocol version; None leaves the request to the SDK.
+
+        The request has usual members only. `shape_of` is the cache key.
+        """
         shape = shape_of(arrived)
         if shape in self.passed:
             return self.passed[shape]
@@ -60,7 +63,10 @@ class Judges:
 
 
 def shape_of(arrived: Arrived) -> Shape:
-    """All that the judges look at: the method, the tool's name, what kind of value its arguments are, `_meta`, and some headers."""
+    """Return everything that the checks read from a request.
+
+    This is the method, the tool's name, the type of its arguments, `_meta`, and some headers.
+    """
     request: Any = arrived.request
     params: dict[str, Json] = request.get("params", {})
     told: dict[str, Json] = {

@@ -1,4 +1,4 @@
-"""A request to /mcp: what it was found to be before the SDK saw it, and how that is found again behind the SDK."""
+"""A parsed request to /mcp, and access to it from the SDK's handlers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from mcp.server.context import ServerRequestContext
 from starlette.types import Scope
 
-from protocol.toolsets import View
+from protocol.toolsets import USUAL, View
 from tools.context import Approach, Surface
 from tools.errors.base import Json
 from tools.rules.jsontext import BadJson
@@ -14,14 +14,14 @@ from tools.rules.jsontext import BadJson
 Request = ServerRequestContext[Any, Any]
 
 REPEAT = b"idempotency-key"
-IN_PROCESS = Approach(Surface.MCP, ip="unknown", request_id="req_in_process")  # no HTTP, no headers
+IN_PROCESS = Approach(Surface.MCP, ip="unknown", request_id="req_in_process")  # for calls without HTTP
 
 
 @dataclass(slots=True)
 class Arrived:
-    """A request as it came, read: who calls, what its address shows, and the tool it calls, where it calls one.
+    """A parsed request: its caller, the view of its address, and the tool that it calls, if any.
 
-    `bad`: what is wrong with that call's arguments, which were taken out of it. `repeat`: its Idempotency-Key.
+    `bad` is the error in the call's arguments, which were taken out. `repeat` is its Idempotency-Key.
     """
 
     scope: Scope
@@ -37,7 +37,7 @@ class Arrived:
 
 
 def arrived_in(request: Request) -> Arrived | None:
-    """None for a request that did not come over HTTP."""
+    """Return the parsed request; None if it did not come over HTTP."""
     if request.request is None:
         return None
     arrived: Arrived = request.request.scope["state"]["arrived"]
@@ -46,7 +46,7 @@ def arrived_in(request: Request) -> Arrived | None:
 
 def view_in(request: Request) -> View:
     arrived = arrived_in(request)
-    return View() if arrived is None else arrived.view
+    return USUAL if arrived is None else arrived.view
 
 
 def approach_in(request: Request) -> Approach:

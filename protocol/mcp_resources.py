@@ -1,4 +1,4 @@
-"""Records as MCP resources: a job, what it was given and delivered, a listing, a receipt. Read with the connection's own key."""
+"""Records as MCP resources: jobs, their inputs and outputs, listings, receipts. Read with the connection's own key."""
 
 import re
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import orjson
 from mcp.shared.exceptions import MCPError
 
 from protocol.fence import Fences, places_in
+from protocol.wording import Wording
 from tools.context import Approach
 from tools.dispatch import Market
 from tools.registry import CATALOGUE
@@ -20,7 +21,10 @@ ID, NUMBER = r"[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}", r"[0-9]{1,9}"
 
 @dataclass(frozen=True)
 class Template:
-    """Resources of one kind: `uri` holds the arguments of the operation that reads them; `member`: only this of its record."""
+    """A type of resources.
+
+    `uri` contains the arguments of the operation that reads it. With `member`, only that member of the record is shown.
+    """
 
     uri: str
     name: str
@@ -41,7 +45,7 @@ class Template:
         return re.compile("".join(parts))
 
     def arguments(self, uri: str) -> dict[str, str | int] | None:
-        """The arguments in a URI of this kind."""
+        """Return the arguments in a URI of this type, None if it does not match."""
         found = self.pattern.fullmatch(uri)
         if found is None:
             return None
@@ -64,21 +68,25 @@ TEMPLATES = (
 )
 
 
-def link_to(place: tuple[str, int]) -> t.ResourceLink:
-    """What a result says of a value that is too large for it: where it is, and its bytes.
+def link_to(place: tuple[str, int], wording: Wording) -> t.ResourceLink:
+    """Return the link that replaces a value that is too large for a result.
 
-    Many hosts read no resources, and a key that came as an argument opens none: the call that tells the same is named too.
+    It also names the call that shows the value, because many hosts read no resources, and an argument's key cannot open
+    them.
     """
     uri, size = place
     kind = next(template for template in TEMPLATES if template.arguments(uri))
-    told = f"{kind.description} Or call {kind.operation} with detail full."
+    told = f"{kind.description} Or call {wording.name(kind.operation)} with detail full."
     return t.ResourceLink(uri=uri, name=kind.name, description=told, mime_type=JSON, size=size)
 
 
-async def read_record(uri: str, market: Market, approach: Approach, fences: Fences) -> t.ReadResourceResult | None:
-    """The record behind a URI; None for a URI of no template. MCPError -32602 with the refusal where it may not be read.
+async def read_record(
+    uri: str, market: Market, approach: Approach, fences: Fences, wording: Wording
+) -> t.ReadResourceResult | None:
+    """Return the record of a URI; None if no template matches.
 
-    Others' text in it is fenced and named in `_meta`, as in the text of a tool's result.
+    Raises MCPError -32602 with the refusal if it cannot be read. Other agents' text in it is fenced and named in
+    `_meta`, as in the text of a tool's result.
     """
     for template in TEMPLATES:
         arguments = template.arguments(uri)
@@ -87,14 +95,17 @@ async def read_record(uri: str, market: Market, approach: Approach, fences: Fenc
         op = CATALOGUE[template.operation]
         answer = await market.call(op, arguments, approach)
         if answer.refusal is not None:
-            reason = f"Resource not found: {answer.refusal.message}. {OTHERWISE.format(operation=op.name)}"
-            raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, "error": answer.error})
-        record = orjson.loads(answer.body)
+            reason = (
+                f"Resource not found: {answer.refusal.message}. {OTHERWISE.format(operation=wording.name(op.name))}"
+            )
+            raise MCPError(t.INVALID_PARAMS, reason, data={"uri": uri, **wording.refusal({"error": answer.error})})
+        record = wording.record(op, orjson.loads(answer.body))
+        body = orjson.dumps(record)
         places = places_in(op, record)
         if template.member is None:
-            shown = fences.show(answer.body, record, places)
+            shown = fences.show(body, record, places, answer.caller_id)
         else:
-            shown = fences.show_member(answer.body, record, places, template.member)
+            shown = fences.show_member(body, record, places, template.member, answer.caller_id)
         told = {f"{market.house.brand}/untrusted": [*shown.untrusted]} if shown.untrusted else None
         content = t.TextResourceContents(uri=uri, mime_type=JSON, text=shown.text, _meta=told)
         return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")

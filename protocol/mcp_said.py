@@ -1,4 +1,4 @@
-"""What a tool call is answered with over MCP, from a record to a model's text, and as the SDK's runner frames it."""
+"""Results of tool calls over MCP: a record becomes text for a model, and the JSON of the SDK's runner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from protocol.brief import in_brief
 from protocol.fence import Fences, places_in, places_in_error
 from protocol.mcp_resources import link_to
+from protocol.wording import Wording
 from tools.answers import Answer
 from tools.errors.base import Json
 from tools.registry import Operation
 
 METHOD, COMPLETE = "tools/call", "complete"
-KEPT, MOST_BYTES = 1_024, 4 * 1024  # results that are kept as they were said, and of each record so much
+KEPT, MOST_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +34,26 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The result of a call. Errors carry no record: published clients hold it against the output schema and throw."""
+    """The result of a call.
+
+    Errors carry no record, because published clients validate it against the output schema and throw.
+    """
 
     texts: tuple[str, ...]
     meta: dict[str, Any] | None = None
     told: Told | None = None
-    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # by version, as they were made
+    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # the JSON by protocol version
 
     @property
     def is_error(self) -> bool:
         return self.told is None
 
     def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "Said":
-        """The same, and what is said of this call alone."""
+        """Return the result with additions for this call only."""
         return Said((*self.texts, *texts), {**(self.meta or {}), **beside}, self.told)
 
     def result(self) -> t.CallToolResult:
-        """The same as the SDK takes it."""
+        """Return the result as the SDK's type."""
         texts = [t.TextContent(text=text) for text in self.texts]
         links = [] if self.told is None else self.told.links
         content: list[t.ContentBlock] = [*texts[:1], *links, *texts[1:]]
@@ -57,7 +61,7 @@ class Said:
         return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
 
     def framed(self, version: str, identity: Mapping[str, Any]) -> bytes:
-        """Its JSON in this version of the protocol. `identity`: what the server says of itself where results carry it."""
+        """Return its JSON in a protocol version; `identity` is the server's description of itself."""
         frame = self.frames.get(version)
         if frame is None:
             frame = self.frames[version] = orjson.dumps(self._frame(version, identity))
@@ -73,7 +77,7 @@ class Said:
         return frame
 
     def _plain(self, modern: bool) -> dict[str, Any]:
-        """Of texts alone, which every version writes alike."""
+        """Return the JSON of a result that has only texts, which is the same in all versions."""
         frame: dict[str, Any] = {
             "content": [{"type": "text", "text": text} for text in self.texts],
             "isError": self.is_error,
@@ -88,28 +92,38 @@ class Said:
 
 
 class Telling:
-    """Makes records into results. What was said last is kept: agents read the same listings."""
+    """The renderer of records. It caches recent results, because agents read the same listings."""
 
     def __init__(self, fences: Fences, brand: str) -> None:
         self.fences, self.brand, self._kept = fences, brand, lru_cache(KEPT)(self._told)
 
-    def tell(self, op: Operation, body: bytes, detail: str | None) -> Said:
-        """The record `body` that this operation answered, as it was asked to be told; the same for whoever is answered with it."""
-        kept = len(body) <= MOST_BYTES and not op.shows_secrets
-        return self._kept(op, body, detail) if kept else self._told(op, body, detail)
+    def tell(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
+        """Render a record at the requested level of detail.
 
-    def refuse(self, answer: Answer) -> Said:
-        shown = self.fences.show(answer.body, orjson.loads(answer.body), places_in_error(answer.refusal))
-        return Said((shown.text,), self.named(error=answer.error, untrusted=shown.untrusted))
+        All callers that the record does not name share the result. A caller that it names may have written text in it.
+        """
+        kept = len(body) <= MOST_BYTES and not op.shows_secrets
+        named = caller if caller is not None and caller.encode() in body else None
+        return (self._kept if kept else self._told)(op, body, detail, wording, named)
+
+    def refuse(self, answer: Answer, wording: Wording) -> Said:
+        record = wording.refusal(orjson.loads(answer.body))
+        shown = self.fences.show(orjson.dumps(record), record, places_in_error(answer.refusal))
+        return Said((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
 
     def named(self, **beside: Any) -> dict[str, Any]:
-        """What stands beside a record, under names of ours (MCP, `_meta`: prefix and name); places are JSON Pointers."""
+        """Return metadata under the market's names (MCP, `_meta`: prefix and name).
+
+        Places are JSON Pointers.
+        """
         told = {name: [*value] if isinstance(value, tuple) else value for name, value in beside.items() if value != ()}
         return {f"{self.brand}/{name}": value for name, value in told.items()}
 
-    def _told(self, op: Operation, body: bytes, detail: str | None) -> Said:
+    def _told(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
         brief = in_brief(op, body, detail)
-        shown = self.fences.show(brief.body, brief.record, places_in(op, brief.record))
-        links = tuple(map(link_to, brief.uris))
+        record = wording.record(op, brief.record)
+        told = brief.body if record is brief.record else orjson.dumps(record)
+        shown = self.fences.show(told, record, places_in(op, record), caller)
+        links = tuple(link_to(place, wording) for place in brief.uris)
         beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
-        return Said((shown.text,), beside or None, Told(brief.record, brief.body, links))
+        return Said((shown.text,), beside or None, Told(record, told, links))

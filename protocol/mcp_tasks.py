@@ -1,7 +1,7 @@
-"""The tasks extension of MCP (io.modelcontextprotocol/tasks, SEP-2663): how tasks are asked for and answered on the wire.
+"""The tasks extension of MCP (io.modelcontextprotocol/tasks, SEP-2663): its methods on the wire.
 
-Only clients that declare the extension, request by request, hear of tasks; everybody else is answered as ever. What a task is
-says its source: nothing of it is kept here. Status notifications, which are optional, are not sent.
+Only clients that declare the extension, request by request, get tasks; all others get the usual answer. Tasks are read
+from their source and not stored here. Status notifications, which are optional, are not sent.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +17,7 @@ from pydantic import Field
 
 from protocol.mcp_request import Request, approach_in, view_in
 from protocol.mcp_wire import TASKS
+from protocol.toolsets import View
 from tools.context import Approach
 from tools.errors.base import Json
 
@@ -26,7 +27,7 @@ ENDED = frozenset({"completed", "failed", "cancelled"})
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as it stands. `inside` is what its status brings with it: result, error or inputRequests."""
+    """A task. `inside` is what its status adds: result, error or inputRequests."""
 
     task_id: str
     status: Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -41,7 +42,10 @@ class Task:
         return self.status in ENDED
 
     def frame(self) -> dict[str, Json]:
-        """The task without what is inside: as it is answered where it is made. It is kept for good, so no ttlMs bounds it."""
+        """Return the task without `inside`, as in the answer that creates it.
+
+        It is kept for good, so ttlMs is null.
+        """
         said = {} if self.message is None else {"statusMessage": self.message}
         return {
             "taskId": self.task_id,
@@ -55,7 +59,7 @@ class Task:
 
 
 class TaskParams(t.RequestParams):
-    """`api_key` and `detail` are reserved arguments of a tool call, which tasks have no arguments to carry them in."""
+    """The parameters of a task's methods, with the reserved arguments of tool calls."""
 
     task_id: str = Field(max_length=128)
     api_key: Json = Field(None, alias="api_key")
@@ -68,7 +72,7 @@ class UpdateParams(TaskParams):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A request about a task, from a client that takes tasks."""
+    """A request about a task, from a client that supports tasks."""
 
     request: Request
     api_key: Json = None
@@ -79,35 +83,38 @@ class Asking:
         return approach_in(self.request)
 
     @property
-    def readonly(self) -> bool:
-        return view_in(self.request).readonly
+    def view(self) -> View:
+        return view_in(self.request)
 
     @property
     def elicits(self) -> bool:
-        """Whether this client can be asked to fill in a form. `elicitation: {}` says so, and {"url": {}} alone does not."""
+        """True if the client can show forms.
+
+        `elicitation: {}` declares that it can, {"url": {}} alone that it cannot.
+        """
         declared = self.request.session.client_capabilities
         asked = None if declared is None else declared.elicitation
         return asked is not None and (asked.form is not None or asked.url is None)
 
 
 class Source(Protocol):
-    """Where tasks come from."""
+    """A source of tasks."""
 
     async def read(self, task_id: str, asking: Asking) -> Task | None:
-        """None: this source has no such task. MCPError where it knows why it may not be read."""
+        """Return a task, None if there is none; MCPError if the reason for a refusal is known."""
 
     async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
-        """Take the responses to what the task asks for; those to anything else are passed over."""
+        """Accept responses to what the task asks for, and ignore others."""
 
     async def cancel(self, task: Task, asking: Asking) -> None:
-        """Ask that it ends, if it has not; that it does is not promised."""
+        """Ask the task to end; it may go on."""
 
 
 Doing = Callable[[Source, Task, Any, Asking], Awaitable[Mapping[str, Json]]]
 
 
 def declares(request: Request) -> bool:
-    """Whether this request's client takes tasks. The era with a handshake has none: the extension is not for it."""
+    """Return True if the request's client supports tasks; only modern versions have them."""
     if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return False
     capabilities = request.session.client_capabilities
@@ -115,7 +122,7 @@ def declares(request: Request) -> bool:
 
 
 def created(task: Task, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The result of a call that became a task."""
+    """Return the result of a call that became a task."""
     return {"resultType": "task", **task.frame(), **({"_meta": meta} if meta else {})}
 
 
@@ -125,14 +132,14 @@ def missing() -> MCPError:
 
 
 def unknown(task_id: str, error: Json = None) -> MCPError:
-    """Also for a task of somebody else; `error` is the market's own refusal."""
+    """Return the error for a missing or foreign task; `error` is the market's own refusal."""
     return MCPError(
         t.INVALID_PARAMS, "Unknown task", data={"taskId": task_id} | ({} if error is None else {"error": error})
     )
 
 
 def install(server: Server[Any], sources: Sequence[Source]) -> None:
-    """Serve the three methods over these sources, which are asked in their order, and say so in the server's capabilities."""
+    """Add the three methods over these sources, asked in order, and declare the extension."""
     server.extensions[TASKS] = {}
     for name, params, doing in (
         ("tasks/get", TaskParams, _get),
@@ -175,7 +182,10 @@ async def _cancel(source: Source, task: Task, asked: TaskParams, asking: Asking)
 
 
 def _check_name(request: Request, task_id: str) -> None:
-    """The header a client must send names the same task. Who sends none is served: published clients do not know it yet."""
+    """Raise MCPError if the name header does not match the task.
+
+    A client must send it, but published clients do not yet, so a missing header is accepted.
+    """
     headers = {} if request.request is None else request.request.headers
     named = headers.get(MCP_NAME_HEADER)
     if named is not None and decode_header_value(named) != task_id:

@@ -1,4 +1,4 @@
-"""What /mcp says in words: the instructions, two prompts whose arguments complete, and the documents served as resources."""
+"""The texts of /mcp: the instructions, the prompts with argument completion, and the documents served as resources."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
 from protocol.toolsets import FIND
+from protocol.wording import Wording
 from tools.ports import Env
 
 SKILL_URI, LLMS_URI = "doc://skill.md", "doc://llms.txt"
@@ -16,7 +17,7 @@ COMMON_CATEGORIES = ("text", "code", "data", "research", "image", "audio", "agen
 LONGEST_ARGUMENT = 500
 MOST_PRICE_DIGITS = 13  # prices end at 10^12 minor units
 
-Hint = tuple[str, str]  # tools, the first that is registered counts; and what it is for
+Hint = tuple[str, str]  # tools, of which the first registered one is used, and their purpose
 
 BUYING: tuple[Hint, ...] = (
     ("search_listings", "find a service and its price"),
@@ -32,7 +33,7 @@ SELLING: tuple[Hint, ...] = (
     ("register_agent", "once: get an identity and API keys, at once and without sign-up"),
     ("set_wallet_address", "once: bind the wallet you are paid to"),
     ("create_listing", "offer a service: its input, its output, its price"),
-    ("list_jobs", "look for orders"),
+    ("get_inbox", "wait for orders"),
     ("accept_job", "take an order on"),
     ("deliver_job", "hand over the finished work"),
     ("get_job", "see whether it is accepted and paid"),
@@ -133,14 +134,14 @@ COMPLETIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def instructions(registered: Collection[str]) -> str:
-    """What a model reads before its first call, at most 1.5 KB. Names only tools that are registered."""
+def instructions(registered: Collection[str], wording: Wording) -> str:
+    """Return what a model reads before its first call, at most 1.5 KB, naming registered tools."""
     return "\n".join(
         (
             "A market where software agents hire each other. Buyers pay sellers in USDC from wallet to wallet; "
             "the market never holds money.",
-            f"To buy: {_chain(BUYING, registered)}.",
-            f"To sell: {_chain(SELLING, registered)}.",
+            f"To buy: {_chain(BUYING, registered, wording)}.",
+            f"To sell: {_chain(SELLING, registered, wording)}.",
             *(("For anything else: find_tools, then call_tool.",) if FIND in registered else ()),
             "Searching and reading need no key. A key is the X-API-Key header of the connection, or the argument api_key. "
             "Keys as_test_… trade with test money, as_live_… with real USDC.",
@@ -152,11 +153,13 @@ def instructions(registered: Collection[str]) -> str:
     )
 
 
-def prompt_messages(name: str, given: Mapping[str, str], registered: Collection[str]) -> t.GetPromptResult:
-    """The prompt with its arguments filled in; MCPError -32602 for what does not fit."""
+def prompt_messages(
+    name: str, given: Mapping[str, str], registered: Collection[str], wording: Wording
+) -> t.GetPromptResult:
+    """Return the prompt with its arguments; MCPError -32602 for invalid ones."""
     guide = guide_of(name)
     wishes = [_wish(guide, argument, value) for argument, value in given.items()]
-    steps = [f"{at}. {tool}: {why}" for at, (tool, why) in enumerate(_known(guide.hints, registered), 1)]
+    steps = [f"{at}. {wording.name(tool)}: {why}" for at, (tool, why) in enumerate(_known(guide.hints, registered), 1)]
     order = "Work through these tools in this order and leave out what is done already:"
     text = "\n".join([guide.goal, *wishes, "", order, *steps])
     message = t.PromptMessage(role="user", content=t.TextContent(text=text))
@@ -164,7 +167,7 @@ def prompt_messages(name: str, given: Mapping[str, str], registered: Collection[
 
 
 def completion_of(prompt: str, argument: str, begun: str) -> t.Completion:
-    """The known values that begin as the argument does."""
+    """Return the known values that begin with the argument's text."""
     guide = guide_of(prompt)
     _check_name(guide, argument)
     found = [value for value in COMPLETIONS.get(argument, ()) if value.startswith(begun.lower())]
@@ -172,7 +175,7 @@ def completion_of(prompt: str, argument: str, begun: str) -> t.Completion:
 
 
 def resources(texts: Texts) -> list[t.Resource]:
-    """The documents, as they are listed."""
+    """Return the documents for the list of resources."""
     return [
         t.Resource(
             uri=uri, name=name, description=description, mime_type=MARKDOWN, size=len(_text(uri, texts).encode())
@@ -185,7 +188,7 @@ def resources(texts: Texts) -> list[t.Resource]:
 
 
 def read_resource(uri: str, texts: Texts) -> t.ReadResourceResult:
-    """A document; MCPError -32602 with the uri in its data where there is none (SEP-2164)."""
+    """Return a document; MCPError -32602 with the uri if there is none (SEP-2164)."""
     if uri not in (SKILL_URI, LLMS_URI):
         raise MCPError(t.INVALID_PARAMS, "Resource not found", data={"uri": uri})
     return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=MARKDOWN, text=_text(uri, texts))])
@@ -207,8 +210,8 @@ def _known(hints: tuple[Hint, ...], registered: Collection[str]) -> list[Hint]:
     return [(name, why) for name, why in found if name]
 
 
-def _chain(hints: tuple[Hint, ...], registered: Collection[str]) -> str:
-    return ", ".join(f"{name} ({why})" for name, why in _known(hints, registered))
+def _chain(hints: tuple[Hint, ...], registered: Collection[str], wording: Wording) -> str:
+    return ", ".join(f"{wording.name(name)} ({why})" for name, why in _known(hints, registered))
 
 
 def _wish(guide: Guide, argument: str, value: str) -> str:

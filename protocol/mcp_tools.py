@@ -1,8 +1,8 @@
-"""MCP tools, made from the registry: one per operation, and what their calls answer."""
+"""MCP tools, made from the registry: one per operation, and the results of their calls."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import mcp_types as t
@@ -21,7 +21,8 @@ from protocol.reserved import (
     reserved_properties,
     take,
 )
-from protocol.toolsets import CALL, View, shown
+from protocol.toolsets import CALL, USUAL, View, shown
+from protocol.wording import Wording
 from tools.answers import Answer
 from tools.context import Approach, Surface
 from tools.dispatch import Market
@@ -30,17 +31,20 @@ from tools.errors.base import Json
 from tools.records.brief import DETAIL
 from tools.registry import Operation
 from tools.rules.jsontext import BadJson
+from tools.rules.toolsearch import nearest
 from tools.shapes import Schema
+
+KEPT_VIEWS = 32  # views whose lists and wording are cached
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call as it came: `repeat` is the Idempotency-Key of a header; `readonly`: nothing may be changed at this address."""
+    """A call of a tool; `repeat` is the Idempotency-Key header, `view` the tools of the address."""
 
     name: str
     arguments: dict[str, Json]
     repeat: str | None = None
-    readonly: bool = False
+    view: View = USUAL
 
 
 class Tools:
@@ -57,6 +61,7 @@ class Tools:
             {CALL: call_tool(keyless)} | {op.name: self._tool_of(op, keyless) for op in self.operations.values()}
             for keyless in (False, True)
         )
+        self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
         self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
 
     def _tool_of(self, op: Operation, keyless: bool) -> t.Tool:
@@ -66,20 +71,28 @@ class Tools:
         return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
     def listed(self, approach: Approach, view: View) -> list[t.Tool]:
-        """What this connection is shown: without a credential of its own, the argument that carries one."""
-        tools = self.keyless if approach.keyless else self.keyed
-        return [*(tools[name] for name in shown(view, self.operations.values())), *self.more]
+        """Return the tools for this connection; without a credential, they take an `api_key`."""
+        return [*self._shown(view, approach.keyless), *self.more]
+
+    def _view_of(self, view: View, keyless: bool) -> list[t.Tool]:
+        tools, wording = self.keyless if keyless else self.keyed, self.wording(view)
+        return [wording.tool(tools[name]) for name in shown(view, self.operations.values())]
+
+    def _wording(self, view: View) -> Wording:
+        return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
 
     async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> Said:
-        """Call through the door. An unknown name is a fault of the protocol; every other refusal is a result."""
+        """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
+        wording = self.wording(called.view)
         if called.name not in self.keyed:
-            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}. {self._instead(called.name)}")
+            instead = wording.text(self._instead(called.name))
+            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}. {instead}")
         op = self.operations.get(called.name)
         try:
             if bad is not None:
                 raise MalformedJson(bad.message, param=bad.path or None)
             op, given = (op, called.arguments) if op else self._unwrapped(called.arguments)
-            if called.readonly and not op.safe:
+            if called.view.readonly and not op.safe:
                 raise Forbidden(
                     f"{op.name} changes something, and this address is for reading", hint="Call it at /mcp."
                 )
@@ -87,15 +100,18 @@ class Tools:
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self.said(op, self.market.refuse_stranger(error, approach), approach)
+            return self.said(op, self.market.refuse_stranger(error, approach), approach, wording)
         if reserved.api_key is not None or reserved.dry_run:
             approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
         answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
-        return self.said(op, answer, approach, reserved.detail)
+        return self.said(op, answer, approach, wording, reserved.detail)
 
     def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
-        """The operation that call_tool names, and its arguments; a reserved one may stand beside or among them."""
+        """Return the operation that call_tool names, and its arguments.
+
+        Reserved arguments may be beside them or among them.
+        """
         outer = take(given)
         name, arguments = outer.arguments.pop("name", None), outer.arguments.pop("arguments", None) or {}
         if outer.arguments:
@@ -122,17 +138,19 @@ class Tools:
         return op
 
     def _instead(self, name: str) -> str:
-        """What whoever called a tool that is not here may call."""
+        """Return a hint about tools to call in place of an unknown one."""
         if name in self.elsewhere:
             return f"It is served over HTTP only: {self.elsewhere[name]}."
-        near = difflib.get_close_matches(name[:64], self.operations, n=1)
-        return f"Did you mean {near[0]}? find_tools names others." if near else "find_tools names them."
+        near = nearest(name, self.operations)
+        return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
 
-    def said(self, op: Operation | None, answer: Answer, approach: Approach, detail: str | None = None) -> Said:
-        """The door's answer as a result."""
+    def said(
+        self, op: Operation | None, answer: Answer, approach: Approach, wording: Wording, detail: str | None = None
+    ) -> Said:
+        """Return a response as a result."""
         if answer.refusal is not None or op is None:
-            return self.telling.refuse(answer)
-        said, advised = self.telling.tell(op, answer.body, detail), approach.keyless
+            return self.telling.refuse(answer, wording)
+        said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.keyless
         beside: dict[str, Any] = (
             {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
         )
@@ -140,13 +158,13 @@ class Tools:
             beside["api_key"] = KEY_ADVICE
         if not beside:
             return said
-        # a model seldom reads what stands in `_meta`
+        # models seldom read `_meta`
         more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: advised and op.shows_secrets}
         return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
 
 
 def tool_of(op: Operation, keyless: bool) -> t.Tool:
-    """The tool as it is listed; `keyless`: to a connection that carries no credential."""
+    """Return the tool for the list; `keyless` is for connections without a credential."""
     codes = ", ".join(sorted({error.code for error in op.errors}))
     return t.Tool(
         name=op.name,
@@ -164,7 +182,7 @@ def tool_of(op: Operation, keyless: bool) -> t.Tool:
 
 
 def call_tool(keyless: bool) -> t.Tool:
-    """The tool that calls any other, for clients that call only what they were shown."""
+    """Return the tool that calls any other, for clients that call only listed tools."""
     properties: Schema = {
         "name": {"type": "string", "maxLength": 64, "description": "a tool's name, from find_tools"},
         "arguments": {"type": "object", "description": "its arguments, as its input_schema says"},

@@ -1,4 +1,4 @@
-"""HTTP as /mcp takes it in front of the SDK: what is stripped, kept from it, read strictly, and refused before it."""
+"""HTTP before the MCP SDK: strip credentials, parse bodies strictly, and refuse malformed requests."""
 
 import json
 import re
@@ -20,14 +20,15 @@ from tools.rules.jsontext import MAX_DEPTH, BadJson, check_tree, parse, read_len
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
 ARGUMENTS = "params.arguments"
-TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the one tool whose calls become tasks
-ENVELOPE_DEPTH = 2  # arguments stand two levels inside a JSON-RPC request
+TASKS, HIRE = "io.modelcontextprotocol/tasks", "hire"  # the extension, and the only tool whose calls become tasks
+ENVELOPE_DEPTH = 2  # arguments are two levels inside a JSON-RPC request
 
 
 def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
-    """The SDK's own check of Host and Origin; off without hosts, where the edge alone checks.
+    """Return the settings of the SDK's check of Host and Origin; without hosts it is off.
 
-    `allowed_hosts` are host[:port] texts in lower case. Origins need no list: `for_sdk` leaves only those to be refused.
+    `allowed_hosts` are host[:port] texts in lower case. Origins need no list: `for_sdk` keeps only those that must be
+    refused. Without hosts, only the edge checks.
     """
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=bool(allowed_hosts), allowed_hosts=list(allowed_hosts), allowed_origins=[]
@@ -35,7 +36,10 @@ def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
 
 
 def for_sdk(arrived: Arrived) -> Scope:
-    """What the SDK may see: no credential, so none can get into a log, and an Origin only where it is to be refused."""
+    """Return the request for the SDK, without credentials, which it could log.
+
+    An Origin header is kept only if it must be refused.
+    """
     scope = arrived.scope
     host = dict(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
     headers = [
@@ -47,15 +51,16 @@ def for_sdk(arrived: Arrived) -> Scope:
     own = [
         (b"host", host.encode("latin-1")),
         (b"content-type", b"application/json"),
-    ]  # a body is JSON, whatever it is called
+    ]  # any body counts as JSON
     return {**scope, "headers": [*own, *headers], "query_string": b"", "state": state}
 
 
 def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
-    """The body for the SDK, its value, and what is wrong with a tool call's arguments, which are then taken out of it.
+    """Return the body for the SDK, its value, and the error in a tool call's arguments.
 
-    So the call is answered under its id, as a refusal its model can read. Raises BadJson where the offence is elsewhere.
-    The SDK alone reads leniently: of two equal keys it takes one, and NaN passes.
+    Such arguments are taken out, so that the call is answered under its id with a refusal that its model can read.
+    Raises BadJson for an error elsewhere. The SDK itself reads leniently: it takes one of two equal keys and accepts
+    NaN.
     """
     try:
         return body, parse(body, MAX_DEPTH + ENVELOPE_DEPTH), None
@@ -69,7 +74,7 @@ def judged(body: bytes) -> tuple[bytes, Json, BadJson | None]:
 
 
 def malformed(request: Json) -> str | None:
-    """What is wrong with an envelope that the SDK would take long to refuse, or take for a notification and not answer."""
+    """Return the error in an envelope that the SDK would refuse slowly or not answer at all."""
     if isinstance(request, list):
         return "batches are not taken: send one request in one POST"  # MCP 2025-06-18 removed them
     if isinstance(request, dict) and "method" in request and "id" in request:
@@ -85,7 +90,7 @@ async def send_malformed(send: Send, why: str) -> None:
 
 
 def called_tool(request: Json) -> str | None:
-    """The name of the tool a JSON-RPC request calls; None where it is something else."""
+    """Return the name of the tool that a JSON-RPC request calls, None for other requests."""
     if not isinstance(request, dict) or request.get("method") != "tools/call":
         return None
     params = request.get("params")
@@ -94,7 +99,7 @@ def called_tool(request: Json) -> str | None:
 
 
 def waits(arrived: Arrived) -> bool:
-    """Whether a call of a tool may be answered late: then its connection is kept open by a stream, which also tells progress."""
+    """Return True if a call may wait; a stream then keeps the connection open, with progress."""
     name, request = arrived.tool, arrived.request
     if name is None or not isinstance(request, dict):
         return False
@@ -106,7 +111,7 @@ def waits(arrived: Arrived) -> bool:
 
 
 def may_be_task(arrived: Arrived) -> bool:
-    """Whether a call may be answered with a task: hiring, by a client that says it takes tasks."""
+    """Return True if a call may become a task: hiring, by a client that supports tasks."""
     name, request = arrived.tool, arrived.request
     found = request
     if name == CALL and isinstance(request, dict):
@@ -126,13 +131,13 @@ def _waits_unless_told(name: str) -> bool:
 
 
 async def send_parse_error(send: Send, bad: BadJson) -> None:
-    """JSON-RPC 2.0, 5.1: a text that cannot be read is -32700, and its id is null."""
+    """Send the error for unreadable text: code -32700 with a null id (JSON-RPC 2.0, 5.1)."""
     error = {"code": PARSE_ERROR, "message": f"Parse error: {bad}", "data": {"path": bad.path}}
     await send_json(send, 400, orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error}))
 
 
 def _tool_call(body: bytes) -> dict[str, Any] | None:
-    """A tool call as a lenient reader takes it; None for anything else."""
+    """Return a tool call as a lenient reader parses it, None for anything else."""
     try:
         request = read_leniently(body)
     except ValueError:
@@ -143,12 +148,12 @@ def _tool_call(body: bytes) -> dict[str, Any] | None:
 
 
 def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:
-    """What is wrong inside the arguments, with its path in them; None where the offence is elsewhere."""
+    """Return the error inside the arguments, with its path in them; None if it is elsewhere."""
     try:
         check_tree(arguments)
     except BadJson as fault:
         return fault
-    inside = f"{bad.path}.".startswith(f"{ARGUMENTS}.")  # a key that stands twice: only the strict reader sees it
+    inside = f"{bad.path}.".startswith(f"{ARGUMENTS}.")  # only the strict reader finds duplicate keys
     return BadJson(bad.message, bad.path.removeprefix(ARGUMENTS).lstrip(".")) if inside else None
 
 

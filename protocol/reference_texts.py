@@ -1,4 +1,4 @@
-"""docs/reference: every operation and every schema, from openapi.json and from nothing else."""
+"""The page docs/reference: every operation and every schema, made only from openapi.json."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,12 +11,12 @@ BOUNDS = ("minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"
 
 
 def reference_text(document: Schema) -> str:
-    """The page as markdown."""
+    """Return the page as markdown."""
     return "\n".join(Reference(document).lines())
 
 
 def pointers(document: Schema) -> dict[str, str]:
-    """Where the page tells what a pointer into openapi.json points at: pointer to the id of its heading."""
+    """Map pointers into openapi.json to the ids of their headings on the page."""
     return {
         f"/paths/{quote(path.replace('~', '~0').replace('/', '~1'), safe='~.')}/{method}": op["operationId"]
         for path, methods in document["paths"].items()
@@ -25,7 +25,7 @@ def pointers(document: Schema) -> dict[str, str]:
 
 
 class Reference:
-    """The sections of the page. The schema of a body is told where it is sent, every other one has its own section."""
+    """The sections of the page. Only schemas that are not request bodies have their own section."""
 
     def __init__(self, document: Schema) -> None:
         self.document, self.components = document, document["components"]
@@ -34,7 +34,7 @@ class Reference:
         ]
         sent = [shape for _, _, op in self.calls for shape in _content(op.get("requestBody", {}))]
         self.bodies = {_last(shape["$ref"]) for shape in sent if "$ref" in shape}
-        refused = [codes for _, _, op in self.calls if (codes := set(self._codes(op)))]  # OAuth's own have no code
+        refused = [codes for _, _, op in self.calls if (codes := set(self._codes(op)))]  # OAuth's calls have no codes
         self.common: set[tuple[str, str]] = set.intersection(*refused)
 
     def lines(self) -> Iterator[str]:
@@ -88,7 +88,7 @@ class Reference:
                 yield from (f"{status}: {', '.join(f'[{name}](#{name})' for name in dict.fromkeys(terms))}", "")
 
     def _codes(self, op: Schema) -> Iterator[tuple[str, str]]:
-        """Status and code of each refusal."""
+        """Yield the status and code of each error."""
         for status, answer in op["responses"].items():
             whole = self.components["responses"][_last(answer["$ref"])] if "$ref" in answer else answer
             if status >= "400":
@@ -126,7 +126,7 @@ class Reference:
 
 
 def kind(schema: Schema) -> str:
-    """The type of a value in a few words, with its bounds; a schema that has a name is a link."""
+    """Return the type of a value in a few words, with its bounds; named schemas are links."""
     if "$ref" in schema:
         return f"[{_last(schema['$ref'])}](#{_last(schema['$ref'])})"
     bounds = [f"{name} {_value(schema[name])}" for name in BOUNDS if schema.get(name) is not None]
@@ -148,7 +148,7 @@ def _bare(schema: Schema) -> str:
 
 
 def _refusals(codes: Iterable[tuple[str, str]]) -> str:
-    """The codes by their status, each with a link to what it means."""
+    """Return the codes grouped by status, each with a link to its explanation."""
     by_status: dict[str, list[str]] = {}
     for status, code in sorted(codes):
         by_status.setdefault(status, []).append(f"[{code}](/docs/errors#{code})")
@@ -156,7 +156,7 @@ def _refusals(codes: Iterable[tuple[str, str]]) -> str:
 
 
 def _codes(shape: Any) -> Iterator[str]:
-    """Every code that the shape of a refusal allows."""
+    """Yield every code that an error's schema allows."""
     if isinstance(shape, list):
         for one in shape:
             yield from _codes(one)
@@ -167,7 +167,7 @@ def _codes(shape: Any) -> Iterator[str]:
 
 
 def _named(shape: Any) -> Iterator[str]:
-    """Every schema that the shape names."""
+    """Yield the names of all schemas that a schema refers to."""
     if isinstance(shape, list):
         for one in shape:
             yield from _named(one)
@@ -188,7 +188,7 @@ def _said(part: Schema, required: bool) -> str:
 
 
 def _row(*cells: str) -> str:
-    """A row of a table; a bar in a cell would end it."""
+    """Return a table row, with vertical bars escaped because they would end a cell."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

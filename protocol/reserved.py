@@ -1,7 +1,7 @@
-"""The reserved arguments of a tool call: the caller's key, the key of a repeat, how much to say. They are taken out before anything else reads.
+"""The reserved arguments of tool calls: the API key, the idempotency key, dry_run and detail. They are taken out first.
 
-A server without sessions knows a caller only by what travels in the call, and a key made in the conversation can travel
-nowhere else. Neither value is validated, fingerprinted, stored or echoed with the other arguments.
+A server without sessions knows a caller only by what is in the call, and a key made in the conversation can be sent in
+no other way. The two keys are not validated, fingerprinted, stored or echoed with the other arguments.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,13 @@ IDEMPOTENCY_KEY = "idempotency_key"
 DRY_RUN = "dry_run"
 LIMIT = "limit"
 RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL})
+TEST_KEY_LIMITS = (
+    "A test key lists, makes and revokes test keys only. If its agent has anything on live, it cannot delete the agent or change "
+    "name, handle, endpoints, domains, evaluator seat or ERC-8004 link."
+)
 KEY_ADVICE = (
-    "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the "
-    "argument api_key, and only there: a transcript may keep arguments, so a test key or a key of few scopes belongs there."
+    "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the argument "
+    f"api_key, and only there. A transcript may keep arguments, so only a test key belongs there. {TEST_KEY_LIMITS}"
 )
 DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
 API_KEY_PROPERTY: Schema = {
@@ -34,7 +38,7 @@ API_KEY_PROPERTY: Schema = {
 IDEMPOTENCY_KEY_PROPERTY: Schema = {
     "type": "string",
     "maxLength": 255,
-    "description": "Makes a repeat of this call safe: the same key and arguments get the first answer again, for 24 hours.",
+    "description": "Makes a repeat safe: the same key and arguments get the first answer again, for 24 hours.",
 }
 
 
@@ -49,12 +53,12 @@ DETAIL_PROPERTY: Schema = {
     "default": BRIEF,
     "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
 }
-MOST_LISTED = 10  # records of a list in brief, unless the caller says how many
+MOST_LISTED = 10  # records in a brief list, unless the caller gives a limit
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """A call's own arguments, and what was taken out of them."""
+    """The operation's own arguments, and the reserved ones."""
 
     arguments: dict[str, Json]
     api_key: str | None
@@ -64,7 +68,10 @@ class Reserved:
 
 
 def take(given: dict[str, Json]) -> Reserved:
-    """Part the reserved arguments from the rest. InvalidRequest, which does not echo them, when one is no text."""
+    """Separate the reserved arguments from the rest.
+
+    Raises InvalidRequest for one with a wrong type or value, without echoing it.
+    """
     arguments = dict(given)
     if RESERVED.isdisjoint(arguments):
         return Reserved(arguments, None, None, False, None)
@@ -78,7 +85,10 @@ def take(given: dict[str, Json]) -> Reserved:
 
 
 def listed_schema(op: Operation, keyless: bool) -> Schema:
-    """The input schema with the reserved arguments this caller has a use for; `keyless`: no credential was sent."""
+    """Return the input schema with the reserved arguments that this caller can use.
+
+    `keyless`: no credential was sent.
+    """
     schema = input_schema(op)
     own = schema["properties"]
     taken = own.keys() & RESERVED
@@ -91,12 +101,15 @@ def listed_schema(op: Operation, keyless: bool) -> Schema:
 
 
 def has_brief(op: Operation) -> bool:
-    """Whether `detail` makes a difference to a call: its record has something to leave out, or its list has a usual length."""
+    """Return True if `detail` affects a call: its record can be cut, or its list has a limit."""
     return LIMIT in op.input.model_fields or any(map(cuts, op.output))
 
 
 def reserved_properties(*, keyless: bool, repeats: bool, cuts: bool) -> Schema:
-    """The reserved arguments as properties: the key for who has shown none, the key of a repeat for what writes."""
+    """Return the schemas of the reserved arguments.
+
+    `keyless` callers can send their key, and operations that write (`repeats`) an idempotency key.
+    """
     return {
         **({DETAIL: DETAIL_PROPERTY} if cuts else {}),
         **({API_KEY: API_KEY_PROPERTY} if keyless else {}),

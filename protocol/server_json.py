@@ -1,4 +1,4 @@
-"""server.json: this market as registries of MCP servers list it, in the format of their official one."""
+"""server.json: the market's entry for registries of MCP servers, in the format of the official registry."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -12,21 +12,24 @@ from tools.rules.oauth import OPEN_MCP
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 PUBLISHER = (
-    "io.modelcontextprotocol.registry/publisher-provided"  # the one name under which registries let more be said
+    "io.modelcontextprotocol.registry/publisher-provided"  # the only name under which registries accept more data
 )
 WHAT = "Hire other software agents, or be hired: order, deliver, pay wallet to wallet in USDC."
 KEY = "API key of an agent, as_live_… or as_test_…, from register_agent. Not needed to look around or to register."
-HERE = "localhost"  # the namespace of a market that only its own machine reaches: registries take none of these
+HERE = "localhost"  # the namespace of a market on loopback or an IP address, which registries do not accept
 
 
 def server_json(operations: Iterable[Operation], house: House) -> dict[str, Any]:
-    """The document. Its name is the market's host, backwards, and its brand: who holds the domain can prove it."""
+    """Return the document, named by the reversed host and the brand.
+
+    The owner of the domain can prove the name to a registry.
+    """
     tools = [op for op in operations if Surface.MCP in op.surfaces]
     base = house.base_url
     return {
         "$schema": SCHEMA,
         "name": f"{namespace(base)}/{house.brand}",
-        "title": house.brand.capitalize(),
+        "title": house.title.capitalize(),
         "description": WHAT,
         "version": house.version,
         "websiteUrl": f"{base}/docs/quickstart",
@@ -49,7 +52,7 @@ def server_json(operations: Iterable[Operation], house: House) -> dict[str, Any]
 
 
 def namespace(base_url: str) -> str:
-    """The host with its labels in reverse order, as namespaces of registries are."""
+    """Return the host with its labels in reverse order, the form of registries' namespaces."""
     host = urlsplit(base_url).hostname or HERE
     try:
         ip_address(host)

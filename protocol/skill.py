@@ -1,4 +1,4 @@
-"""skill.md: prose written by hand in that file, and the blocks between its markers, made from the registry and the settings."""
+"""skill.md: text written by hand, and blocks between markers that are made from the registry and the settings."""
 
 import re
 import sys
@@ -14,42 +14,42 @@ from tools.rules.keys import rotation_message
 from tools.rules.wallet import binding_message
 
 SOURCES = (Path(__file__).parents[1] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
-EXAMPLE_URL = "http://127.0.0.1:8000"  # stands in the file where a reader needs some URL
+EXAMPLE_URL = "http://127.0.0.1:8000"  # the URL in the file, replaced by the market's own
 MARKS = {"none": "*", "optional": "°", "key": "", "signed": "§", "admin": ""}
 BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
 
 
 def skill_source() -> str:
-    """The file as it stands: in a checkout at its top, installed under the prefix's share."""
+    """Read the file, at the top of a checkout or installed under the prefix's `share`."""
     found = next((path for path in SOURCES if path.exists()), SOURCES[0])
     return found.read_text(encoding="utf-8")
 
 
 def skill_text(source: str, operations: Iterable[Operation], house: House) -> str:
-    """The skill as it is served: this market's URL, its own blocks, no markers."""
+    """Return the skill for agents: with this market's URL and blocks, without markers."""
     blocks = _blocks(list(operations), house)
     return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, house.base_url))
 
 
 def rewrite_skill(path: Path, operations: Iterable[Operation], house: House) -> None:
-    """Make the blocks of the file anew."""
+    """Update the generated blocks of the file."""
     path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, house), encoding="utf-8")
 
 
 def refreshed(source: str, operations: Iterable[Operation], house: House) -> str:
-    """The file with its blocks made anew, markers kept."""
+    """Return the file with updated blocks; the markers stay."""
     blocks = _blocks(list(operations), house)
     return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
 
 
 def every_error() -> list[type[MarketError]]:
-    """All errors that have a code, in the order of status and code."""
+    """Return all errors that have a code, ordered by status and code."""
     found = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
     return sorted(found, key=lambda error: (error.status, error.code))
 
 
 def span(seconds: int) -> str:
-    """Seconds in the largest unit that is whole."""
+    """Return a duration in the largest unit that divides it."""
     for size, unit in ((3600, "hour"), (60, "minute")):
         if seconds % size == 0:
             return f"{seconds // size} {unit}" + ("s" if seconds != size else "")
@@ -57,9 +57,10 @@ def span(seconds: int) -> str:
 
 
 def free_usdc(network: Network) -> str:
-    """Where play money comes from. The sandbox's chain is its own faucet."""
-    if network.faucet is not None and network.faucet == network.rpc_hint:
-        return f'JSON-RPC `dev_faucet ["<address>", <amount>]`, gas by `dev_gas ["<address>"]`, at {network.faucet}'
+    """Return where test money comes from; the sandbox's node also gives some."""
+    if network.own_chain:
+        asked = f'JSON-RPC `dev_faucet ["<address>", <amount>]`, gas by `dev_gas ["<address>"]`, at {network.rpc_hint}'
+        return f"`claim_test_funds`, or {asked}"
     return network.faucet or "none"
 
 
@@ -74,7 +75,7 @@ def _blocks(operations: list[Operation], house: House) -> dict[str, str]:
 
 
 def _tools(operations: list[Operation]) -> str:
-    """One paragraph for each toolset: what each tool does is in tools/list and in llms.txt."""
+    """Return one line for each toolset; tools/list and llms.txt explain the tools."""
     marks = "`?` may be left out; * needs no key, ° takes none or one, § takes a signed request alone; all others need a key."
     toolsets = dict.fromkeys(op.toolset for op in operations)
     groups = [[op for op in operations if op.toolset == name] for name in toolsets]
@@ -89,7 +90,7 @@ def _entry(op: Operation) -> str:
 
 
 def called(op: Operation) -> str:
-    """The call with the names of its arguments, those that may be left out last and marked."""
+    """Return the call with its arguments; optional ones come last and are marked."""
     arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
     return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
 

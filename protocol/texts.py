@@ -1,4 +1,4 @@
-"""The documents agents read before their first call: llms.txt, skill.md, the quickstart, the errors and the root index."""
+"""The documents that agents read before their first call: llms.txt, skill.md, quickstart, errors and the root index."""
 
 import inspect
 import re
@@ -57,7 +57,7 @@ FIRST = (
 
 
 class Texts:
-    """The documents of one market, made once. Every tool, path and argument in them comes from the registry."""
+    """The documents of one market, made once; tools, paths and arguments are from the registry."""
 
     def __init__(self, operations: Iterable[Operation], house: House) -> None:
         offered = [op for op in operations if op.auth != "admin"]
@@ -76,7 +76,7 @@ class Texts:
 
     @property
     def documents(self) -> dict[str, str]:
-        """The documents by their paths, in the order in which they are read."""
+        """The documents by path, in reading order."""
         return {
             "/docs/quickstart": self.quickstart_md,
             "/skill.md": self.skill_md,
@@ -87,13 +87,13 @@ class Texts:
 
 
 class Calls:
-    """Calls as curl says them. KeyError or TypeError for an operation or an argument that is not registered."""
+    """Example calls in curl. Unknown operations or arguments raise KeyError or TypeError."""
 
     def __init__(self, operations: list[Operation], house: House) -> None:
         self.operations, self.base_url = {op.name: op for op in operations}, house.base_url
 
     def curl(self, name: str, /, **arguments: Any) -> str:
-        """A command that makes the call; a value that begins with $ in the path is a shell variable."""
+        """Return a command that makes the call; $NAME in the path is a shell variable."""
         op = self._operation(name, arguments)
         rest = {argument: value for argument, value in arguments.items() if argument not in op.path_names}
         url = self.base_url + op.path.format_map(arguments)
@@ -106,7 +106,7 @@ class Calls:
         return " ".join(["curl -s", *method, f'"{url}"', *key, *sent])
 
     def message(self, name: str, /, **arguments: Any) -> str:
-        """The body that makes the call over A2A's HTTP+JSON."""
+        """Return the body of the call over A2A's HTTP+JSON."""
         self._operation(name, arguments)
         part = {"data": {"tool": name, "arguments": arguments}}
         return _json({"message": {"messageId": "1", "role": "ROLE_USER", "parts": [part]}})
@@ -125,7 +125,7 @@ def _llms(operations: list[Operation], house: House) -> str:
     sections = [(name.capitalize(), [_entry(op, base) for op in operations if op.toolset == name]) for name in toolsets]
     return "\n".join(
         [
-            f"# {house.brand}",
+            f"# {house.title}",
             "",
             f"> {WHAT}",
             "",
@@ -170,7 +170,7 @@ def _documents(base: str) -> list[tuple[str, list[str]]]:
 
 
 def _entry(op: Operation, base: str) -> str:
-    """One line, linked to the operation's entry in openapi.json by a JSON Pointer."""
+    """Return one line, linked to the operation in openapi.json by a JSON Pointer."""
     pointer = quote(op.path.replace("~", "~0").replace("/", "~1"), safe="~.")
     needs = {"key": " Needs a key.", "signed": " Needs a signed request."}.get(op.auth, "")
     notes = needs + (" HTTP only." if op.only_because else "")
@@ -232,7 +232,7 @@ Sign the line `{house.brand}:wallet:<agent_id>:<address_lowercase>` with persona
 
 
 def _trading(calls: Calls, house: House) -> str:
-    """The second half of the quickstart: buying, selling, repeating."""
+    """Return the second half of the quickstart: buying, selling, repeating."""
     return f"""\
 ## 5. Buy
 
@@ -303,7 +303,7 @@ Over HTTP it is the body, with the status below; over MCP a tool result with isE
 
 
 def _explained(error: type[MarketError], operations: list[Operation]) -> str:
-    """The section `#code`, which the `docs` link of the error leads to."""
+    """Return the section `#code`, the target of the error's `docs` link."""
     meaning = re.sub(r"^\d{3}: ", "", inspect.getdoc(error) or "").replace("\n", " ")
     refusing = [
         op.name
@@ -328,7 +328,7 @@ def _index(calls: Calls, house: House) -> dict[str, Any]:
     start = [{"action": name, "why": why, **_where(calls.operations[name], name)} for name, why in FIRST]
     return {
         "object": "platform",
-        "name": house.brand,
+        "name": house.title,
         "version": house.version,
         "description": WHAT,
         "start": start,

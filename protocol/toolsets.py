@@ -1,7 +1,7 @@
-"""Which tools a connection to MCP is shown: a few at first, any others on request. What is shown is no bound on what can be called.
+"""The tools that an MCP connection lists: a few at first, others on request. Unlisted tools can be called too.
 
-The address decides: /mcp, ?toolsets=jobs,bounties or =all, /mcp/x/{toolset}, /mcp/readonly. So the list depends on no state.
-/mcp/readonly alone also refuses what it does not show: nothing can be changed there.
+The address decides: /mcp, ?toolsets=jobs,bounties or =all, /mcp/x/{toolset}, /mcp/readonly. So the list depends on no
+state. Only /mcp/readonly also refuses some tools: those that change something.
 """
 
 from collections.abc import Collection, Iterable
@@ -26,18 +26,21 @@ OPENINGS = (OPEN_MCP, CLOSED_MCP, READONLY)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an address shows: these toolsets, of `readonly` ones only what changes nothing."""
+    """The tools that an address lists: these toolsets; if `readonly`, only safe operations."""
 
     toolsets: tuple[str, ...] = (CORE_NAME,)
     readonly: bool = False
 
 
-_USUAL = View()
+USUAL = View()
 
 
 def view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
-    """What the address shows. RouteNotFound for a path of none, InvalidRequest for an unknown toolset."""
-    return _USUAL if path == OPEN_MCP and not query else _view_of(path.rstrip("/"), query, toolsets)
+    """Return the view of an address.
+
+    Raises RouteNotFound for an unknown path and InvalidRequest for an unknown toolset.
+    """
+    return USUAL if path == OPEN_MCP and not query else _view_of(path.rstrip("/"), query, toolsets)
 
 
 def _view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
@@ -54,7 +57,7 @@ def _view_of(path: str, query: bytes, toolsets: Collection[str]) -> View:
 
 
 def shown(view: View, operations: Iterable[Operation]) -> list[str]:
-    """The names of the tools a view shows, those that find and call the others always among them, first."""
+    """Return the names of a view's tools; find_tools and call_tool always come first."""
     kept = [op for op in operations if op.safe or not view.readonly]
     names = {op.name for op in kept} | {CALL}
     core = [name for name in CORE if name in names]

@@ -1,1 +1,1 @@
-"""The REST facade, made from the registry: routes, arguments, headers, openapi.json and SSE framing. Names no operation."""
+"""The REST API, built from the registry: routes, arguments, headers, openapi.json and SSE. It names no operation."""

@@ -1,4 +1,4 @@
-"""From a request's path, query and body to the arguments of an operation."""
+"""Converts a request's path, query and body to the arguments of an operation."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,10 @@ DRY_RUN = "dry_run"
 
 
 def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes) -> dict[str, Json]:
-    """What the caller sent, as one object. Unknown names are left in: the door refuses them by name."""
+    """Return a request's arguments as one object.
+
+    Unknown names are kept, so that Market.call can refuse them by name.
+    """
     sent = _sent(op, query, body)
     both = sorted(set(sent) & set(path))
     if both:
@@ -39,7 +42,10 @@ def _sent(op: Operation, query: bytes, body: bytes) -> dict[str, Json]:
 
 
 def is_dry_run(op: Operation, query: bytes) -> bool:
-    """Whether ?dry_run=true is asked of what writes. Any other query is refused where arguments come in the body."""
+    """Check whether a writing call has ?dry_run=true.
+
+    Any other query is refused if the arguments are sent in the body.
+    """
     if not query or op.method in ("GET", "HEAD") or op.whole_body is not None:
         return False
     name, _, value = query.decode("latin-1").partition("=")
@@ -84,7 +90,10 @@ def _from_query(op: Operation, query: bytes) -> dict[str, Json]:
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
-    """Names and values in their order; ValueError for more than 50, or for what is no UTF-8."""
+    """Return names and values in their order.
+
+    Raises ValueError for more than 50 of them, or for invalid UTF-8.
+    """
     if "%" in query or "+" in query:
         return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     if query.count("&") >= MOST_FIELDS:
@@ -95,7 +104,7 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 
 @cache
 def _kinds(op: Operation) -> dict[str, Callable[[str], Any]]:
-    """How to read each argument's text: by the types its schema allows."""
+    """Return how to convert each argument's text, by the types that its schema allows."""
     properties = op.input.model_json_schema()["properties"]
     return {name: _reader(schema) for name, schema in properties.items()}
 

@@ -1,4 +1,4 @@
-"""How callers say who they are, for openapi.json: keys, signatures, and the login that gives access tokens."""
+"""Authentication in openapi.json: API keys, signatures, and the OAuth token endpoint."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ TEXT: Schema = {"type": "string"}
 
 
 def security_schemes(house: House) -> Schema:
-    """Every way to say who calls."""
+    """Return every authentication scheme."""
     flow = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {
         "bearer": {"type": "http", "scheme": "bearer", "description": KEY_IS},
@@ -67,7 +67,10 @@ def security_schemes(house: House) -> Schema:
 
 
 def login_path() -> Schema:
-    """The token endpoint. It is no operation of the market's: what it takes and answers is OAuth's."""
+    """Return the entry of the token endpoint.
+
+    It is not an operation: its parameters and answers are those of OAuth.
+    """
     body = {"schema": _login()}
     responses = {"200": _answer("An access token.", _granted())}
     for status, why in (
@@ -94,7 +97,7 @@ def login_path() -> Schema:
 
 
 def _login() -> Schema:
-    """What it takes."""
+    """Return the schema of a token request."""
     fields: Schema = {
         "grant_type": {"const": "client_credentials"},
         "client_id": {

@@ -1,4 +1,4 @@
-"""What REST says of an operation that is on its way out: Deprecation (RFC 9745), Sunset (RFC 8594), and links to read on."""
+"""Headers of deprecated operations: Deprecation (RFC 9745), Sunset (RFC 8594), and Link."""
 
 from calendar import timegm
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,7 +15,7 @@ CHANGELOG = "/v1/changelog"
 
 
 def notice_of(op: Operation) -> Headers:
-    """The headers of every answer of the operation; none for one that stays."""
+    """Return the deprecation headers of an operation; none if it is not deprecated."""
     said = op.deprecated
     if said is None:
         return []
@@ -26,7 +26,7 @@ def notice_of(op: Operation) -> Headers:
 
 
 def noticed(send: Send, op: Operation) -> Send:
-    """`send`, with the notice on whatever is answered."""
+    """Wrap `send` so that every answer has the operation's deprecation headers."""
     headers = notice_of(op)
 
     async def told(message: MutableMapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Response headers of the REST facade: validators, limits, replays."""
+"""Response headers of the REST API: ETags, rate limits, replays."""
 
 from hashlib import sha256
 from typing import Any
@@ -43,7 +43,7 @@ QUOTA = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit
 
 
 def documented(parts: Any) -> dict[str, Any]:
-    """The headers that these parts of openapi.json name, as its components."""
+    """Return the header components of openapi.json that these parts refer to."""
     text = orjson.dumps(parts).decode()
     return {
         name: {"description": what, "schema": schema}
@@ -53,28 +53,31 @@ def documented(parts: Any) -> dict[str, Any]:
 
 
 def headers_named(*names: str) -> dict[str, Any]:
-    """These headers of an answer, and the one every answer has, as references to the components."""
+    """Return references to these headers and to X-Request-Id, which every answer has."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *names)}
 
 
 def etag(body: bytes) -> bytes:
-    """A strong validator over the bytes answered: 96 bits of their SHA-256, which processors have instructions for."""
+    """Return a strong ETag: 96 bits of the body's SHA-256, which processors compute fast."""
     return b'"' + sha256(body, usedforsecurity=False).hexdigest()[:24].encode() + b'"'
 
 
 def version_tag(body: bytes) -> bytes:
-    """The validator of what is written by version: If-Match takes it back as it stands."""
+    """Return the ETag of a versioned record, as If-Match accepts it."""
     return b'"%d"' % orjson.loads(body)["version"]
 
 
 def matches(given: bytes, tag: bytes) -> bool:
-    """Whether If-None-Match names this validator (RFC 9110, 13.1.2: weak comparison)."""
+    """Check whether If-None-Match names this ETag (RFC 9110, 13.1.2: weak comparison)."""
     tags = [part.strip().removeprefix(b"W/") for part in given.split(b",")]
     return b"*" in tags or tag in tags
 
 
 def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
-    """Limits, replay and waiting, as headers. What says the same to everybody may be kept for some seconds."""
+    """Return the headers for caching, rate limits, replays and retries.
+
+    A successful answer that is the same for all callers may be cached for `kept_seconds`.
+    """
     headers: Headers = [(b"vary", b"Authorization, X-API-Key"), (b"cache-control", b"no-store")]
     if kept_seconds and answer.status == 200:
         headers = [(b"cache-control", b"public, max-age=%d" % kept_seconds)]
@@ -90,7 +93,7 @@ def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
 
 
 def of_quota(quota: Quota) -> Headers:
-    """Both forms: the three old fields, and RateLimit with RateLimit-Policy of the current draft."""
+    """Return both forms: the three old fields, and the draft's RateLimit and RateLimit-Policy."""
     left = max(0, quota.remaining)
     name = quota.rate.encode()
     return [

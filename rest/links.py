@@ -9,7 +9,7 @@ SCHEMAS = "#/components/schemas/"
 
 
 def links_of(op: Operation, shape: Schema, schemas: dict[str, Schema], served: list[Operation]) -> Schema:
-    """From an answer to every GET whose path its ids fill."""
+    """Return links from an answer to every GET whose path its ids can fill."""
     ids = _ids(shape, schemas)
     return {
         other.name: {
@@ -22,7 +22,10 @@ def links_of(op: Operation, shape: Schema, schemas: dict[str, Schema], served: l
 
 
 def _ids(shape: Schema, schemas: dict[str, Schema]) -> dict[str, str]:
-    """Where an answer holds ids: argument name to JSON Pointer. Its own id, ids it names, ids of records inside it."""
+    """Return where an answer contains ids: argument name to JSON Pointer.
+
+    These are its own id, ids in its fields, and ids of records inside it.
+    """
     found = _own_id(shape, schemas, "")
     for name, schema in _properties(shape, schemas).items():
         if name.endswith("_id") and schema.get("type") == "string":

@@ -1,6 +1,6 @@
-"""OAuth for agents: the token endpoint (RFC 6749, client credentials), and the documents by which clients find it.
+"""The OAuth token endpoint (RFC 6749, client credentials), and the documents by which clients find it.
 
-Its requests, answers and errors are OAuth's own, not the market's.
+Its requests, answers and errors are those of OAuth, not the market's.
 """
 
 from base64 import b64decode
@@ -37,7 +37,10 @@ log = structlog.get_logger("emporion.oauth")
 
 
 class OAuth:
-    """The ASGI application for the paths it contains. Behind the edge, which bounds bodies."""
+    """The ASGI application for the paths it contains.
+
+    It runs behind the edge, which limits the size of bodies.
+    """
 
     def __init__(self, market: Market, approach_of: ApproachOf) -> None:
         self.market, self.approach_of = market, approach_of
@@ -88,7 +91,10 @@ class OAuth:
 
 
 def login_of(headers: Headers, body: bytes) -> Login:
-    """The token request; OAuthRefusal where it is not well-formed. Parameters nobody knows are ignored (RFC 6749, 3.2)."""
+    """Return the parsed token request.
+
+    Raises OAuthRefusal if it is malformed. Unknown parameters are ignored (RFC 6749, 3.2).
+    """
     if len(body) > MOST_BODY:
         raise OAuthRefusal("invalid_request", f"a token request is at most {MOST_BODY} bytes")
     fields = _fields(body)
@@ -116,7 +122,7 @@ def login_of(headers: Headers, body: bytes) -> Login:
 
 
 def _fields(body: bytes) -> Fields:
-    """Parameters with a value, of a form or a JSON object; RFC 6749, 3.1: what has no value was not sent."""
+    """Return the parameters of a form or a JSON object; empty ones are dropped (RFC 6749, 3.1)."""
     try:
         read = _of_json(body) if body.lstrip()[:1] == b"{" else _of_form(body)
     except (BadJson, ValueError):
@@ -133,7 +139,7 @@ def _of_form(body: bytes) -> Fields:
 
 
 def _of_json(body: bytes) -> Fields:
-    """Texts by name; `resource` may be a list of them, and null is no value."""
+    """Return the texts of each field; a list gives several, null gives none."""
     value = parse(body, 2)
     if not isinstance(value, dict):
         raise BadJson("not an object")
@@ -155,7 +161,10 @@ def _only(fields: Fields, name: str) -> str | None:
 
 
 def _basic(values: list[bytes]) -> tuple[str, str] | None:
-    """Client and secret of an Authorization header (RFC 6749, 2.3.1); a did, which holds colons, may stand unencoded."""
+    """Return client and secret of an Authorization header (RFC 6749, 2.3.1).
+
+    The client may be an unencoded did, which contains colons. Raises OAuthRefusal.
+    """
     if not values:
         return None
     scheme, _, encoded = values[0].strip().partition(b" ")
@@ -173,11 +182,14 @@ def _basic(values: list[bytes]) -> tuple[str, str] | None:
 
 
 def _documents(market: Market) -> dict[str, Document]:
-    """Documents by path, also where clients look for an issuer or a resource whose address has a path."""
+    """Return the documents by path.
+
+    This includes the paths at which clients look for an issuer or a resource whose address has a path.
+    """
     bases = {urlsplit(url).path for url in market.house.urls}
     found: dict[str, Document] = {}
     for resource in oauth.RESOURCES:
-        made = partial(oauth.resource_metadata, path=resource, brand=market.house.brand)
+        made = partial(oauth.resource_metadata, path=resource, brand=market.house.title)
         for base in ("", *bases):
             found[oauth.RESOURCE_PATH + base + resource] = made
             found[oauth.SERVER_PATH + base + resource] = oauth.server_metadata
@@ -201,7 +213,10 @@ async def _refuse(send: Send, refusal: OAuthRefusal, status: int, *headers: tupl
 
 
 async def _wait(send: Send, error: MarketError) -> None:
-    """Too fast, or too busy: RFC 6749 has no word for it at the token endpoint, so that of its other endpoint is taken."""
+    """Answer a call that is over the rate limit, or that finds the market too busy.
+
+    RFC 6749 has no error code for this at the token endpoint; the code is that of the authorization endpoint.
+    """
     body = orjson.dumps({"error": "temporarily_unavailable", "error_description": error.message})
     later = error.retry_after_seconds or 2
     await reply(send, error.status, body, [*UNSEEN, (b"retry-after", b"%d" % later)], JSON)

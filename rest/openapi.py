@@ -1,4 +1,4 @@
-"""openapi.json, made from the registry: OpenAPI 3.1 with JSON Schema 2020-12, one entry per operation served over REST."""
+"""Builds openapi.json from the registry: OpenAPI 3.1 with JSON Schema 2020-12, one entry per REST operation."""
 
 import inspect
 from collections.abc import Iterable
@@ -53,12 +53,15 @@ PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as ve
 
 
 def openapi_json(operations: Iterable[Operation], house: House) -> bytes:
-    """The document as it is served."""
+    """Return the document as JSON."""
     return orjson.dumps(openapi(operations, house))
 
 
 def openapi(operations: Iterable[Operation], house: House) -> Schema:
-    """The document. TypeError where two different schemas share a name."""
+    """Return the document.
+
+    Raises TypeError if two different schemas share a name.
+    """
     served = [op for op in operations if Surface.REST in op.surfaces]
     parts, paths = Components(), dict[str, Schema]()
     for op in served:
@@ -97,14 +100,20 @@ class Components:
         return {"$ref": SCHEMAS + name}
 
     def record(self, kind: type) -> Schema:
-        """A record that is answered. All its fields are always written, so all are required."""
+        """Return a reference to the schema of an answered record.
+
+        All its fields are always written, so all are required.
+        """
         made = dict(record_schema(kind))
         for name, schema in made.pop("$defs", {}).items():
             self.define(name, _whole(_relinked(schema)))
         return _relinked(made) if "$ref" in made else self.define(kind.__name__, _whole(_relinked(made)))
 
     def refusal(self, errors: list[Refusal]) -> Schema:
-        """The response of one status; where a single error has it, every operation shares the response."""
+        """Return the response of one status.
+
+        If a single error has this status, all operations share the response.
+        """
         if len(errors) > 1:
             return _refusal(errors)
         name = errors[0].__name__
@@ -115,7 +124,7 @@ class Components:
 def _info(house: House) -> Schema:
     licence = metadata("emporion").json.get("license_expression")
     named = {"license": {"name": licence, "identifier": licence}} if licence else {}
-    return {"title": house.brand, "version": house.version, "description": DESCRIPTION, **named}
+    return {"title": house.title, "version": house.version, "description": DESCRIPTION, **named}
 
 
 def _tags(served: list[Operation]) -> list[Schema]:
@@ -156,7 +165,7 @@ class Input:
         self.example = op.examples[0] if op.examples else {}
 
     def parameters(self) -> list[Schema]:
-        """Names of the path, and what a GET takes in its query."""
+        """Return the parameters in the path and in the query."""
         in_path, reads = self.op.path_names, self.op.method == "GET"
         return [
             self._parameter(name, schema, "path" if name in in_path else "query")
@@ -165,7 +174,10 @@ class Input:
         ]
 
     def body(self) -> Schema | None:
-        """The JSON object everything else is sent in; None where nothing is. Optional when nothing in it is required."""
+        """Return the JSON body, which has all other arguments; None if there are none.
+
+        The body is optional if none of its fields is required.
+        """
         named = {name: schema for name, schema in self.properties.items() if name not in self.op.path_names}
         if self.op.method == "GET" or not named:
             return None
@@ -256,7 +268,10 @@ def _successes(op: Operation, parts: Components, served: list[Operation]) -> Res
 
 
 def _refusals(op: Operation, parts: Components) -> Responses:
-    """One response per status the operation, the door or the edge can refuse with; terms of payment beside theirs."""
+    """Return one response per status that the operation, the market or the edge may refuse with.
+
+    Terms of payment are in the response of their own status.
+    """
     by_status: dict[int, list[Refusal]] = {}
     for error in dict.fromkeys((*op.errors, *ANYWHERE)):
         if (error is Forbidden and not op.scopes) or (error in ONLY_WRITES and op.safe):
@@ -273,14 +288,14 @@ def _refusals(op: Operation, parts: Components) -> Responses:
 
 
 def _terms(record: Schema, asks: Refusal, others: list[Refusal]) -> Schema:
-    """What is owed, beside the error that asks for it; or another refusal of the same status."""
+    """Return the response of terms beside their error, or of another error of the status."""
     shapes = [{"allOf": [record, _coded([asks])]}, *([_coded(others)] if others else [])]
     made = _refusal([asks, *others])
     return {**made, "content": {JSON: {"schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes}}}}
 
 
 def _quoted(kind: type, record: Schema) -> Schema:
-    """Terms in x402's own shape, whose `error` is a text."""
+    """Return the response of terms in x402's own format, in which `error` is a text."""
     headers = headers_named(*QUOTA, "PAYMENT-REQUIRED")
     return {"description": inspect.getdoc(kind), "headers": headers, "content": {JSON: {"schema": record}}}
 
@@ -322,20 +337,20 @@ def _error_schema() -> Schema:
 
 
 def _asks(kind: type) -> Refusal | None:
-    """The error a record of terms stands beside."""
+    """Return the error that is sent with a record of terms; None for other records."""
     asks: Refusal | None = getattr(kind, "asks", None)
     return asks
 
 
 class _Untitled(GenerateJsonSchema):
-    """Without the titles pydantic makes of names."""
+    """A schema generator without pydantic's titles."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def _relinked(schema: Any) -> Any:
-    """References to definitions beside it, as references to components."""
+    """Replace references to local definitions by references to components."""
     if isinstance(schema, list):
         return [_relinked(part) for part in schema]
     if not isinstance(schema, dict):
@@ -351,7 +366,7 @@ def _whole(schema: Schema) -> Schema:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """An optional field of a body also takes null, which means absent."""
+    """Let an optional field of a body also be null, which means absent."""
     bare = {name: part for name, part in schema.items() if (name, part) != ("default", None)}
     branches = bare.get("anyOf", [bare])
     if any(branch.get("type", "null") == "null" and "$ref" not in branch for branch in branches):
@@ -361,7 +376,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _not_null(schema: Schema) -> Schema:
-    """A parameter has no way to say null: it is left out."""
+    """Remove null from a parameter's schema, because a parameter cannot be null."""
     beside = {name: part for name, part in schema.items() if name != "anyOf" and (name, part) != ("default", None)}
     branches = [branch for branch in schema.get("anyOf", []) if branch != {"type": "null"}]
     return {**beside, **branches[0]} if len(branches) == 1 else {**beside, "anyOf": branches} if branches else beside

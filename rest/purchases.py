@@ -1,4 +1,4 @@
-"""x402 over HTTP: what its clients read in headers, and whether the one that is served is still there."""
+"""x402 over HTTP: its response headers, and the detection of a disconnected client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -15,7 +15,10 @@ from tools.rules.x402quotes import header, settled_headers
 
 @asynccontextmanager
 async def listening(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> AsyncIterator[Callable[[], bool]]:
-    """Whether the client has hung up, while its request, which was read whole, is worked on."""
+    """Yield a function that checks whether the client has disconnected.
+
+    The request must have been read completely before.
+    """
 
     async def hears() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -31,7 +34,11 @@ async def listening(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) 
 
 
 def framed(answer: Answer) -> tuple[Answer, Headers]:
-    """Terms as x402 writes them, where `error` is a text and version 2 stands in a header; a result with what was paid."""
+    """Return an answer in the format of x402, and its headers.
+
+    In terms of payment `error` is a text, and a header has them in version 2. A result has headers with the
+    payment.
+    """
     if answer.refused:
         return answer, []
     told = orjson.loads(answer.body)

@@ -1,4 +1,4 @@
-"""REST: one ASGI application over the whole registry. It finds the operation, hands over, and frames the answer."""
+"""REST: one ASGI application over the whole registry. It routes requests, calls the market and writes answers."""
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -29,22 +29,25 @@ Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], Approach]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
-ALSO = {b".well-known/x402": b"v1/x402"}  # where clients of a protocol look for what has a path of ours
+ALSO = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
 
 
 class Table:
-    """The routes by shape: a literal path is one look-up, a path with names one for each way names are placed in it.
+    """The routes by shape.
 
-    A last name whose values may hold slashes takes the rest of a longer path, for callers who leave them unencoded.
+    A literal path takes one lookup, a path with parameters one per arrangement of them.
+
+    A last parameter whose values may contain slashes takes the rest of a longer path, because some callers do not
+    encode them.
     """
 
     def __init__(self, operations: list[Operation]) -> None:
         self.literal: dict[Parts, Methods] = {}
         self.named: dict[int, dict[tuple[int, ...], dict[Parts, tuple[Methods, Parts]]]] = {}  # length, places, words
-        self.open: dict[Parts, tuple[Methods, Parts]] = {}  # what stands before the rest
+        self.open: dict[Parts, tuple[Methods, Parts]] = {}  # by the parts before the rest
         for op in operations:
             parts = tuple(op.path.strip("/").split("/"))
             self._place(parts)[op.method] = op
@@ -59,7 +62,7 @@ class Table:
         return shapes.setdefault(tuple(parts[place] for place in fixed), ({}, parts))[0]
 
     def find(self, parts: Parts) -> tuple[Methods, Parts] | None:
-        """The operations of a path by method, and the shape that matched; literal paths first."""
+        """Return the operations of a path by method, and the matched shape; literal paths first."""
         literal = self.literal.get(parts)
         if literal is not None:
             return literal, parts
@@ -71,7 +74,10 @@ class Table:
 
 
 class Rest:
-    """The facade. `approach_of` reads who calls from the request; everything else is the door's."""
+    """The REST application.
+
+    `approach_of` reads the credentials from the request; the market does everything else.
+    """
 
     def __init__(self, market: Market, approach_of: ApproachOf) -> None:
         self.market, self.approach_of = market, approach_of
@@ -140,7 +146,7 @@ class Rest:
         if op is None:
             raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(methods))
         last = len(shape) - 1
-        takes_all = shape[:-1] in self.table.open  # then a slash at the end is the name's
+        takes_all = shape[:-1] in self.table.open  # then a slash at the end belongs to the value
         rest = _parts(path)[last:] if takes_all else parts[last:]
         values = (*parts[:last], "/".join(rest))
         return op, {name[1:-1]: value for name, value in zip(shape, values, strict=True) if name.startswith("{")}
@@ -156,7 +162,7 @@ class Rest:
     ) -> None:
         headers = [*of_answer(answer, kept_seconds), *more, *self._challenge(scope, answer)]
         body = answer.body
-        if answer.error is not None and not answer.refused:  # terms: they stand beside the error
+        if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
         if scope["method"] in ("GET", "HEAD") and answer.status == 200:
             tag = tag_of(body)
@@ -175,11 +181,14 @@ class Rest:
 
 
 class ClientGone(Exception):
-    """The client went before its request was whole: nothing is to be done, and nobody is to be told."""
+    """The client disconnected before its request was complete: nothing is done or answered."""
 
 
 async def read_body(receive: Receive) -> bytes:
-    """The whole body. The edge has bounded it."""
+    """Read the whole body, whose size the edge has limited.
+
+    Raises ClientGone.
+    """
     chunks = []
     while True:
         message = await receive()
@@ -199,19 +208,22 @@ async def reply(
 
 
 def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:
-    """What a request gives its operation. The door asks for it once the caller is admitted: reading a body is what costs."""
+    """Return the arguments of a request.
+
+    The market calls this after authentication and rate limiting, because parsing a body is expensive.
+    """
     given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
     return resumed(scope, given) if op.streams and op.document is None else given
 
 
 def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
-    """A reconnecting client says in Last-Event-ID what it saw last; that wins over `since`."""
+    """Replace `since` by Last-Event-ID, which a reconnecting client sends."""
     last = dict(scope["headers"]).get(b"last-event-id", b"").decode("latin-1")
     return {**given, "since": last} if last else given
 
 
 def conditional(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
-    """If-Match names the version a write is for, where the operation takes one."""
+    """Add the version in If-Match to the arguments, if the operation takes a version."""
     header = dict(scope["headers"]).get(b"if-match")
     if header is None or "if_version" not in op.input.model_fields:
         return given
@@ -225,7 +237,7 @@ def conditional(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str
 
 
 def takes_slashes(op: Operation) -> bool:
-    """Whether the last name of the path may stand for text with slashes."""
+    """Check whether the last parameter of the path may contain slashes."""
     if not op.path.endswith("}"):
         return False
     schema = op.input.model_json_schema()["properties"][op.path_names[-1]]
@@ -244,7 +256,7 @@ def _allow(error: MarketError) -> Headers:
 
 
 def _parts(raw: bytes) -> Parts:
-    """The segments of a path, each decoded after it was parted: %2F is no slash."""
+    """Split a path, then decode each segment, so that %2F is not a slash."""
     if b"%" not in raw:
         return tuple(raw.decode("utf-8", "replace").split("/"))
     return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split(b"/"))

@@ -1,4 +1,4 @@
-"""Streamed answers: records as server-sent events (the WHATWG format, lines ending in LF), or one JSON document in pieces."""
+"""Streamed answers: records as server-sent events (WHATWG, lines end in LF), or one JSON document in pieces."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, MutableMapping
@@ -10,29 +10,32 @@ from tools.records.events import Frame
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-SEND_SECONDS = 20.0  # a consumer that has not taken a chunk by then has stopped reading
-CHUNK_BYTES = 65_536  # of a document: a slow reader needs no more than SEND_SECONDS for one
+SEND_SECONDS = 20.0  # a client that has not taken a chunk by then has stopped reading
+CHUNK_BYTES = 65_536  # of a document: a slow reader needs less than SEND_SECONDS for one
 UNCACHED = [(b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no")]
 
 
 class Gone(Exception):
-    """Nobody takes what is sent."""
+    """The client no longer reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """How what a stream yields is written, and how its reader tells the end."""
+    """The format of a stream, and whether a reader can accept that it is cut short."""
 
     headers: list[tuple[bytes, bytes]]
     opening: bytes
     chunks: Callable[[Any], Iterator[bytes]]
-    may_be_cut: bool  # else an answer that was cut short ends as a broken connection: its reader knows it has half
+    may_be_cut: bool  # False: a cut answer ends as a broken connection, so that its reader notices
 
 
 async def send_stream(frames: AsyncGenerator[Any, None], receive: Receive, send: Send, framing: Framing) -> None:
-    """Send frames until the stream ends, the client goes, or it stops reading. Nothing is buffered here."""
+    """Send frames until the stream ends, or the client disconnects or stops reading.
+
+    Nothing is buffered here.
+    """
     async with aclosing(frames):
-        first = await anext(frames)  # it has begun: closed, however early, it gives its place back
+        first = await anext(frames)  # starts the generator, so that closing it always frees its place
         await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
         gone = asyncio.create_task(_disconnected(receive))
         sending = asyncio.create_task(_pump(first, frames, send, framing))
@@ -50,7 +53,7 @@ async def send_stream(frames: AsyncGenerator[Any, None], receive: Receive, send:
 
 
 async def head_of_stream(frames: AsyncGenerator[Any, None], send: Send, framing: Framing) -> None:
-    """What a HEAD of the stream is answered: its headers, once it could have been opened."""
+    """Answer a HEAD of the stream with its headers, after opening it."""
     async with aclosing(frames):
         await anext(frames, None)
     await send({"type": "http.response.start", "status": 200, "headers": framing.headers})
@@ -58,7 +61,7 @@ async def head_of_stream(frames: AsyncGenerator[Any, None], send: Send, framing:
 
 
 async def _pump(first: Any, frames: AsyncGenerator[Any, None], send: Send, framing: Framing) -> None:
-    """Send all there is; Gone once nobody takes it."""
+    """Send all frames. Raises Gone if the client no longer reads."""
     await _send(framing.opening, first, send, framing)
     async for frame in frames:
         await _send(b"", frame, send, framing)
@@ -69,13 +72,13 @@ async def _send(before: bytes, frame: Any, send: Send, framing: Framing) -> None
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await send({"type": "http.response.body", "body": before + chunk, "more_body": True})
-        except (OSError, RuntimeError) as closed:  # uvloop's word for a connection that is closed already
+        except (OSError, RuntimeError) as closed:  # uvloop raises RuntimeError if the connection is already closed
             raise Gone from closed
         before = b""
 
 
 def written(frame: Frame) -> bytes:
-    """One event: id (where there is one), event, data; every line ends in LF."""
+    """Return one event: id (if any), event, data; every line ends in LF."""
     head = b"" if frame.id is None else b"id: " + frame.id.encode() + b"\n"
     return head + b"event: " + frame.event.encode() + b"\ndata: " + frame.data + b"\n\n"
 

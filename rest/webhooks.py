@@ -1,4 +1,4 @@
-"""What webhooks receive, as openapi.json says it: the headers and the body of a delivery."""
+"""Webhook deliveries in openapi.json: their headers and their body."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ ONLY_WITH_A_SECRET = "X-Webhook-Signature"  # noqa: S105 - a header's name
 
 
 def webhook_entries(record: Callable[[type], Schema]) -> dict[str, Schema]:
-    """One entry for every event, and one for each kind whose data has a schema of its own."""
+    """Return one entry for all events, and one for each kind whose data has its own schema."""
     body = record(WebhookBody)
     typed = {kind: {"properties": {"type": {"const": kind}, "data": record(data)}} for kind, data in PAYLOADS.items()}
     return {
@@ -42,7 +42,7 @@ def _entry(summary: str, schema: Schema) -> Schema:
     }
     body = {"required": True, "content": {"application/json": {"schema": schema}}}
     said = {"summary": summary, "parameters": headers, "requestBody": body, "responses": answers}
-    return {"post": said | {"security": []}}  # the signature says who calls
+    return {"post": said | {"security": []}}  # the signature authenticates the call
 
 
 TEXT: Schema = {"type": "string"}
