@@ -1,23 +1,36 @@
-"""Which of two forms of a document a client would rather read, by its Accept header (RFC 9110, 12.5.1)."""
+"""Content negotiation: choose a document's form by Accept and Accept-Encoding (RFC 9110, 12.5)."""
 
 import re
 
 HTML = "text/html"
-PROGRAMS = ("text/markdown", "application/json")  # who names one of these at least as high reads as a program
-MOST_RANGES = 64  # more are not looked at: no browser sends as many
+PROGRAMS = ("text/markdown", "application/json")  # HTML must weigh more than each of these
+MOST_RANGES = 64  # further ranges are ignored: no browser sends this many
 WEIGHT = re.compile(rb"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 def prefers_html(accept: bytes, other: str) -> bool:
-    """Whether HTML is asked for by name, above what programs read, and not below what a wildcard says of `other`."""
+    """Return True if the client prefers HTML over `other` and over every type for programs.
+
+    HTML must be named in the header (wildcards do not count) with a weight above that of each type in PROGRAMS. If
+    `other` is not named, its weight is that of the wildcard that covers it, and HTML must weigh at least as much.
+    """
     weights = _weights(accept)
     html = weights.get(HTML, 0.0)
     wild = weights.get(f"{other.partition('/')[0]}/*", weights.get("*/*", 0.0))
     return html > max(weights.get(kind, 0.0) for kind in PROGRAMS) and (other in weights or html >= wild)
 
 
+def takes_gzip(accept_encoding: bytes) -> bool:
+    """Return True if Accept-Encoding allows gzip (RFC 9110, 12.5.3); False without the header."""
+    weights = _weights(accept_encoding)
+    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0.0))) > 0
+
+
 def _weights(accept: bytes) -> dict[str, float]:
-    """Each media range and its weight; the first counts where one comes twice, a weight that is none counts nothing."""
+    """Return the weight of each media range; the first of two equal ranges counts.
+
+    A range whose weight is not a valid q-value is left out.
+    """
     found: dict[str, float] = {}
     for part in accept.split(b",", MOST_RANGES)[:MOST_RANGES]:
         name, *parameters = (one.strip().lower() for one in part.split(b";", 8))

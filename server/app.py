@@ -1,4 +1,4 @@
-"""The composition root: settings become a store, a world, a market, and the surfaces over it."""
+"""The composition root: build the store, the world, the market and the surfaces from the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping
@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import structlog
 
 from protocol.a2a import A2aSurface
 from protocol.card import card_json
+from protocol.http import send_refusal
 from protocol.mcp import McpSurface
 from protocol.texts import Texts
 from rest.oauth import OAuth
@@ -17,14 +19,15 @@ from rest.openapi import openapi_json
 from rest.routes import Rest
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
 from server.edge import Edge, hosts_of
+from server.folders import make_data_dir
 from server.identify import approach_reader
 from server.keys import finish_rotation, until_replaced
 from server.looks import Looks
 from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
 from server.pages import Page, Pages
 from server.probes import Probe, Probes
-from server.ready import Readiness
-from server.secrets import Secrets, check_brand, check_chain, check_secrets, read_secrets
+from server.ready import Readiness, is_low
+from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.sender import Sender
 from server.settings import BadSettings, Settings, house_of
 from server.workers import Workers
@@ -32,6 +35,7 @@ from server.world.chain import JsonRpcChain
 from server.world.checks import CheckPool
 from server.world.clock import SystemClock, SystemDice
 from server.world.facilitator import HttpFacilitator
+from server.world.faucet import RpcFaucet
 from server.world.names import NameServers
 from server.world.sanctions import SanctionsLists
 from server.world.signer import SeedSigner
@@ -48,10 +52,11 @@ from tools.rules.oauth import OPEN_MCP
 if TYPE_CHECKING:
     from server.traces import Tracing
 
+log = structlog.get_logger("emporion.start")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Closing = JsonRpcChain | HttpFacilitator | GuardedWeb
+Closing = JsonRpcChain | HttpFacilitator | GuardedWeb | RpcFaucet
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class Served:
     oauth: OAuth
     pages: Pages
     probes: Probes
+    approach_of: Callable[[Scope, Surface], Approach]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -75,7 +81,11 @@ class Served:
         elif path in self.oauth:
             await self.oauth(scope, receive, send)
         elif path in self.pages:
-            await self.pages(scope, send)
+            refused = self.market.read_document(self.approach_of(scope, Surface.REST))
+            if refused is None:
+                await self.pages(scope, send)
+            else:
+                await send_refusal(send, refused)
         elif path in self.probes:
             await self.probes(scope, send)
         else:
@@ -83,17 +93,24 @@ class Served:
 
 
 class Service:
-    """The ASGI application of one process. Serve it while it is `running`."""
+    """The ASGI application of one process. It can serve requests only inside `running()`."""
 
     def __init__(
-        self, settings: Settings, sandbox_rpc_url: str | None = None, sandbox_genesis: str = "", extra: Any = None
+        self,
+        settings: Settings,
+        sandbox_rpc_url: str | None = None,
+        sandbox_genesis: str = "",
+        extra: Any = None,
+        *,
+        change_brand: bool = False,
     ) -> None:
         self.settings, self.extra, self.sandbox_genesis = settings, extra, sandbox_genesis
+        self.change_brand = change_brand
         self.secrets: Secrets = read_secrets(settings)
         self.house = house_of(settings, self.secrets.pepper, sandbox_rpc_url)
         self.world, self.closing = make_world(settings, self.house, self.secrets)
         self.served: Served | None = None
-        self.replaced: Callable[[], None] = lambda: None  # called once the key this process signs with was replaced
+        self.replaced: Callable[[], None] = lambda: None  # called once this process's signing key was replaced
         self.hosts = hosts_of(self.house.urls)
         self.edge = Edge(self._serve, self.hosts, self.house.docs_url, self.world.dice)
         self.tracing = make_tracing(settings, self.house)
@@ -110,14 +127,16 @@ class Service:
     async def running(self) -> AsyncIterator[Served]:
         """Open the database, start the workers and the surfaces; close everything again."""
         if self.settings.database.startswith("sqlite:///"):
-            self.settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_data_dir(self.settings)
         async with AsyncExitStack() as stack:
             store = open_store(self.settings.database)
             stack.callback(store.close)
             self.secrets = await check_secrets(store, self.secrets)
             self.world = replace(self.world, signer=SeedSigner(self.secrets.signing_seed))
             finish_rotation(self.settings, self.secrets)
-            await check_brand(store, self.house.brand)
+            before = await check_brand(store, self.house.brand, change=self.change_brand)
+            if before is not None:
+                log.warning("brand_changed", before=before, now=self.house.brand, breaks=BRAND_BREAKS)
             if self.sandbox_genesis:
                 await check_chain(store, self.sandbox_genesis)
             for one in self.closing:
@@ -125,14 +144,14 @@ class Service:
             if isinstance(self.world.checks, CheckPool):
                 stack.callback(self.world.checks.close)
             if isinstance(self.world.sanctions, SanctionsLists):
-                await self.world.sanctions.refresh()  # so that the first call is screened
+                await self.world.sanctions.refresh()  # before the first call, so that it is already screened
                 stack.push_async_callback(_stop, asyncio.create_task(self.world.sanctions.run(), name="sanctions"))
             if self.tracing is not None:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.provider.shutdown)
             market = make_market(store, self.world, self.house, self.settings, self.tracing)
             self.served = assemble(market, self.settings, self.hosts, self.extra)
             await stack.enter_async_context(self.served.mcp.running())
-            workers = Workers(market)
+            workers = Workers(market, disk_watch(self.settings))
             await workers.probe()
             loops = make_loops(market, workers) | {"key": until_replaced(market, self.replaced)}
             for name, loop in loops.items():
@@ -140,8 +159,22 @@ class Service:
             yield self.served
 
 
+def disk_watch(settings: Settings) -> Callable[[], bool]:
+    """Return a check for low disk space at the database file; it is always False without a file."""
+    file = settings.database_file
+    if file is None:
+        return lambda: False
+
+    def low() -> bool:
+        with suppress(OSError):
+            return is_low(file.parent, settings.min_free_disk_mb)
+        return False
+
+    return low
+
+
 def make_tracing(settings: Settings, house: House) -> "Tracing | None":
-    """What traces, loaded only where it is asked for."""
+    """Return the tracer, or None without OTEL_ENDPOINT; it is imported only if needed."""
     if settings.otel_endpoint is None:
         return None
     try:
@@ -154,7 +187,7 @@ def make_tracing(settings: Settings, house: House) -> "Tracing | None":
 def make_market(
     store: Store, world: World, house: House, settings: Settings, tracing: "Tracing | None" = None
 ) -> Market:
-    """The door; with METRICS the one that counts, over chains that are counted; with OTEL_ENDPOINT the one that traces."""
+    """Return the market: with counters if METRICS is set, with traces if OTEL_ENDPOINT is set."""
     metrics = Metrics(world.clock) if settings.metrics else None
     if metrics is not None:
         world = replace(world, chains=measured_chains(world.chains, metrics))
@@ -164,7 +197,7 @@ def make_market(
 
 
 def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:
-    """What runs beside the surfaces for as long as they are served."""
+    """Return the background loops that run as long as the surfaces are served."""
     loops = {"workers": workers.run(), "looks": Looks(market).run()}
     if isinstance(market, MeasuredMarket):
         metrics = market.metrics
@@ -173,7 +206,7 @@ def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any
 
 
 def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: Any = None) -> Served:
-    """The surfaces over a market."""
+    """Build the surfaces of a market."""
     approach_of = approach_reader(frozenset(settings.trusted_proxies))
     texts = Texts(CATALOGUE.values(), market.house)
     card = card_json(market.house, CATALOGUE.values(), market.world.signer)
@@ -185,11 +218,12 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
         oauth=OAuth(market, approach_of),
         pages=make_pages(market, texts, card),
         probes=make_probes(market, settings, approach_of),
+        approach_of=approach_of,
     )
 
 
 def make_probes(market: Market, settings: Settings, approach_of: Callable[[Scope, Surface], Approach]) -> Probes:
-    """What the operator's own machines ask: pages of this process, no operations of the market."""
+    """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
     if isinstance(market, MeasuredMarket):
@@ -219,7 +253,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
 
 
 def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[Closing]]:
-    """The real world, and what of it is to be closed at the end."""
+    """Return the real world, and the parts of it that must be closed at the end."""
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}
     chains = {env: JsonRpcChain(url, house.networks[env].chain_id) for env, url in urls.items() if url}
@@ -232,9 +266,15 @@ def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[Worl
     named = {env: network.facilitator_url for env, network in house.networks.items()}
     facilitators = {env: HttpFacilitator(url) for env, url in named.items() if url is not None}
     signer, dns = SeedSigner(secrets.signing_seed), NameServers()
+    faucet = None
+    if settings.test_faucet_url is not None:
+        faucet = RpcFaucet(settings.test_faucet_url, gives_gas=house.networks[Env.TEST].own_chain)
     asked: dict[Env, Facilitator] = dict(facilitators)
-    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked)
-    return world, [*chains.values(), *facilitators.values(), web]
+    world = World(clock, SystemDice(), ports, signer, sanctions, CheckPool(), web, dns, asked, faucet)
+    closing: list[Closing] = [*chains.values(), *facilitators.values(), web]
+    if faucet is not None:
+        closing.append(faucet)
+    return world, closing
 
 
 async def _stop(task: asyncio.Task[None]) -> None:

@@ -1,4 +1,4 @@
-"""Backups of a SQLite market: a folder with the database as of one moment, its secrets, the keys of a desk, and a manifest, last."""
+"""Back up and restore a SQLite market: a folder with the database, its secrets, a desk's keys and a manifest."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -19,13 +19,13 @@ from storage.migrate import knows
 from tools.records.base import stamp
 
 MANIFEST, DATABASE, KIND, FORMAT = "manifest.json", "market.db", "emporion_backup", 1
-SECRETS = ("key_pepper", "signing_seed")  # restored last: without them a database is not served
-CACHES = "sanctions-*.txt"  # the last good lists stay in force after a restore too
+SECRETS = ("key_pepper", "signing_seed")  # restored last: without them a database cannot be served
+CACHES = "sanctions-*.txt"  # the last lists that were fetched stay in force after a restore too
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is: who made it of what and when, and the SHA-256 of each file."""
+    """The manifest of a backup: which market and version made it, when, and each file's SHA-256."""
 
     version: str
     made_at: str
@@ -37,7 +37,10 @@ class Manifest:
 
 
 def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
-    """Every write acknowledged before this began is in it. BadSettings with a sentence where none can be made."""
+    """Copy the database and its secrets into an empty folder, and write the manifest last.
+
+    The copy has every write that was acknowledged before the call. Raises BadSettings if no backup can be made.
+    """
     source = settings.database_file
     if source is None:
         raise BadSettings(_of_a_server(settings))
@@ -56,8 +59,8 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
     write_file(folder / "key_pepper", secrets.pepper.hex().encode())
     write_file(folder / "signing_seed", secrets.signing_seed.hex().encode())
     for path in (
-        settings.data_dir / DESK_KEYS,  # where the desk runs beside: nobody else can spend what it earned
-        settings.data_dir / JOURNAL_NAME,  # the chain knows what the market does
+        settings.data_dir / DESK_KEYS,  # if a desk runs beside the market: only these keys can spend its earnings
+        settings.data_dir / JOURNAL_NAME,  # the market's rows refer to payments on this chain
         *settings.data_dir.glob(CACHES),
     ):
         if path.exists():
@@ -76,19 +79,22 @@ def make_backup(settings: Settings, folder: Path, now: datetime) -> Manifest:
 
 
 def restore_backup(folder: Path, target: Path) -> Manifest:
-    """Put a backup into an empty folder. Nothing is served from there before all of it stands: the secrets come last."""
+    """Copy a checked backup into an empty folder.
+
+    The secrets are copied last, so that a restore that was interrupted cannot be served.
+    """
     made = read_manifest(folder)
     make_empty(target)
     for name in sorted(made.files, key=lambda name: (name in SECRETS, name)):
         copy_file(folder / name, target / name)
-        if sum_of(target / name) != made.files[name]:  # the medium may fail only now
+        if sum_of(target / name) != made.files[name]:  # the medium may have failed after the first check
             raise BadSettings(f"{folder / name}: not what was backed up; what was restored to {target} is of no use")
         sync(target)
     return made
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest, once each file of the backup is found to be what it says."""
+    """Read the manifest and check the sum of each file; raises BadSettings if one differs."""
     try:
         told: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
         if (told["object"], told["format"]) != (KIND, FORMAT):

@@ -1,6 +1,8 @@
-"""The command line: serve, sandbox, desk, demo, migrate, doctor, backup, restore, export, keys, verify, draw, what only the operator may do, openapi."""
+"""The command line `emporion`: run, check, back up, export and operate a market."""
 
 import asyncio
+import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ keys = typer.Typer(no_args_is_help=True, help="The key this market signs receipt
 app.add_typer(keys, name="keys")
 app.add_typer(desk_commands, name="desk")
 
+OWN_UMASK = 0o077  # files that a command writes are readable by their owner only
 Host = Annotated[str | None, typer.Option(help="address to listen on [EMPORION_HOST]")]
 Port = Annotated[int | None, typer.Option(help="port to listen on [EMPORION_PORT]")]
 SandboxPort = Annotated[int | None, typer.Option(help="port of the embedded chain [EMPORION_SANDBOX_PORT]")]
@@ -33,6 +36,7 @@ DataDir = Annotated[Path | None, typer.Option(help="where the database and secre
 def emporion(
     version: Annotated[bool, typer.Option("--version", help="print the version and exit", is_eager=True)] = False,
 ) -> None:
+    os.umask(OWN_UMASK)
     if version:
         print(installed("emporion"))
         raise typer.Exit
@@ -46,18 +50,23 @@ def serve(
     sandbox: Annotated[bool, typer.Option(help="also run an embedded test chain with a faucet")] = False,
     sandbox_port: SandboxPort = None,
     desk: Annotated[bool, typer.Option(help="with --sandbox: also run the operator's desk")] = False,
+    change_brand: Annotated[
+        bool,
+        typer.Option("--change-brand", help="take EMPORION_SERVICE_NAME in place of the name this database serves"),
+    ] = False,
 ) -> None:
     """Run the market in this process."""
+    gc.disable()  # imports leave no garbage, and collecting takes a fifth of the start; serve enables it again
     from server.serve import serve as run
 
     if desk and not sandbox:
         fail("--desk goes with --sandbox; at any other market start `emporion desk run` beside it")
-    run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox, desk)
+    run(settings(host=host, port=port, data_dir=data_dir, sandbox_port=sandbox_port), sandbox, desk, change_brand)
 
 
 @sandbox.command("reset")
 def reset(data_dir: DataDir = None) -> None:
-    """Forget the embedded chain and the SQLite market that lives with it; nothing else is ever deleted."""
+    """Delete the sandbox: the embedded chain and the SQLite market that traded on it."""
     from server.reset import reset_market
 
     found = settings(data_dir=data_dir)
@@ -68,10 +77,10 @@ def reset(data_dir: DataDir = None) -> None:
 
 @keys.command("rotate")
 def rotate(data_dir: DataDir = None) -> None:
-    """Replace the signing key. What the old one signed is no longer valid here; logins and API keys stay.
+    """Replace the signing key. Earlier signatures become invalid; logins and API keys stay.
 
-    SQLite: while no market serves the file. PostgreSQL: while they serve, with the new seed as EMPORION_NEXT_SIGNING_SEED in
-    each; they end within seconds and sign with the new key when they are started again.
+    SQLite: stop the market first. PostgreSQL: keep the processes running, each with the new seed as
+    EMPORION_NEXT_SIGNING_SEED; they end within seconds and sign with the new key after a restart.
     """
     from server.keys import rotate as replace_key
     from server.world.clock import SystemClock
@@ -92,7 +101,7 @@ def demo(
         str | None, typer.Option(help="a market served with --sandbox; default: the one these settings serve")
     ] = None,
 ) -> None:
-    """Trade once for real against a running `serve --sandbox`: A2A seller, MCP buyer, REST witness."""
+    """Make one real trade on a running `serve --sandbox`, over A2A, MCP and REST."""
     from server.demo import run_demo
 
     base = (url or settings().url).rstrip("/")
@@ -103,13 +112,14 @@ def demo(
 
 @app.command()
 def migrate(data_dir: DataDir = None) -> None:
-    """Bring the database to this version's tables. `serve` does it by itself."""
+    """Upgrade the database to this version's tables. `serve` does this itself."""
+    from server.folders import make_data_dir
     from storage.migrate import upgrade
     from storage.open import open_database
 
     found = settings(data_dir=data_dir)
-    found.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with sentences():
+        make_data_dir(found)
         database = open_database(found.database)
         upgrade(database)
         database.close()
@@ -134,7 +144,10 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="where to: a folder that is empty or not there yet")],
     data_dir: DataDir = None,
 ) -> None:
-    """Copy a SQLite market with its secrets into a folder, also while it is served. Whoever has the copy has the secrets."""
+    """Copy a SQLite market and its secrets into a folder, even while it is served.
+
+    Keep the copy safe: it contains the secrets.
+    """
     from server.backup import MANIFEST, make_backup
     from server.world.clock import SystemClock
 
@@ -151,7 +164,7 @@ def restore(
         Path, typer.Option(help="where the market is to live: a folder that is empty or not there yet")
     ],
 ) -> None:
-    """Put a backup into an empty folder, to be served from there; exit 2 if a file of it is not as it was written."""
+    """Restore a backup into an empty folder; exit 2 if one of its files was changed."""
     from server.backup import restore_backup
 
     with sentences():
@@ -170,9 +183,10 @@ def export(
     env: Annotated[str, typer.Option(help="with --agent: live or test")] = "live",
     data_dir: DataDir = None,
 ) -> None:
-    """Write out what the market holds, as of one moment, also while it is served: each table as JSON Lines, or what is one agent's.
+    """Export the market, table by table as JSON Lines, or one agent's data.
 
-    No key, secret, seed or sealed output is in it. All the rest is, private messages too: keep it as you keep the database.
+    The export shows one moment, even if the market is being served. It contains no keys, secrets, seeds or sealed
+    outputs, but it does contain private messages: protect it like the database.
     """
     from server.export import MANIFEST, export_agent, export_market
     from server.world.clock import SystemClock
@@ -199,7 +213,7 @@ def verify(
         typer.Option(help="the market's /.well-known/retired-keys.json: what these keys signed does not hold"),
     ] = None,
 ) -> None:
-    """Check signed receipts and attestations offline; exit 1 if one does not hold."""
+    """Check signed receipts and attestations offline; exit 1 if one is invalid."""
     from server.verify import Unreadable
     from server.verify import verify as check
     from server.world.clock import SystemClock
@@ -215,7 +229,7 @@ def overview(
     dispute_id: Annotated[str | None, typer.Option("--dispute", help="also show this case whole")] = None,
     url: MarketUrl = None,
 ) -> None:
-    """What waits for the operator: escalated disputes, refunds owed, stray transfers, failing webhooks, reports; and all counts."""
+    """Show all counts and what needs the operator, such as escalated disputes and reports."""
     operate("get_overview", url, dispute_id=dispute_id)
 
 
@@ -226,7 +240,7 @@ def resolve(
     note: Annotated[str | None, typer.Option(help="what both parties are told")] = None,
     url: MarketUrl = None,
 ) -> None:
-    """Decide an escalated dispute. No money moves: for the buyer or split, the seller then owes it."""
+    """Decide an escalated dispute. No money moves: for buyer or split the seller owes a refund."""
     operate("resolve_job", url, job_id=job_id, verdict=verdict, note=note)
 
 
@@ -236,7 +250,7 @@ def set_status(
     status: Annotated[str, typer.Argument(help="active, suspended or deleted")],
     url: MarketUrl = None,
 ) -> None:
-    """Suspend an agent, delete it, or let it in again."""
+    """Suspend, delete or reactivate an agent."""
     operate("set_agent_status", url, agent_id=agent_id, status=status)
 
 
@@ -246,7 +260,7 @@ def first_party(
     off: Annotated[bool, typer.Option("--off", help="it is not the operator's any more")] = False,
     url: MarketUrl = None,
 ) -> None:
-    """Say that an agent is run by the operator: its listings and bounties carry the label from now on."""
+    """Label an agent, with its listings and bounties, as run by the operator."""
     operate("set_first_party", url, agent_id=agent_id, first_party=not off)
 
 
@@ -255,13 +269,14 @@ def draw(
     dispute_id: Annotated[str | None, typer.Argument(help="one dispute; default: every draw of the database")] = None,
     record: Annotated[Path | None, typer.Option(help="a closed dispute as get_dispute answered it")] = None,
     ids: Annotated[Path | None, typer.Option(help="the ids its panel was drawn from, as JSON")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="the related pairs that the draw met, as JSON")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Make the draws of dispute panels again and say whether they hold; exit 1 if one does not.
+    """Repeat the draws of dispute panels and check their results; exit 1 if one is wrong.
 
-    Without options the draws of this market's database, while no market serves a SQLite file. With --record and --ids one
-    draw of a closed case from what its record shows, without any database: whoever has a list of ids can see whether it is
-    the one that was drawn from, and whom the seed draws.
+    Without options: every draw in this market's database (stop a SQLite market first). With --record and --ids: the
+    draw of one closed case, without a database. The list of ids and, since version 2, the related pairs
+    (--pairs) are compared with the hashes in the record; then the draw is repeated with the seed.
     """
     from server.draws import examine_draws, examine_record
 
@@ -269,7 +284,7 @@ def draw(
         fail("--record and --ids go together: the seed comes from one, the list from the other")
     with sentences():
         if record is not None and ids is not None:
-            raise typer.Exit(examine_record(record, ids))
+            raise typer.Exit(examine_record(record, ids, pairs))
         raise typer.Exit(asyncio.run(examine_draws(settings(data_dir=data_dir), dispute_id)))
 
 
@@ -284,7 +299,7 @@ def openapi() -> None:
 
 
 def operate(name: str, url: str | None, **given: object) -> None:
-    """Ask a served market as its operator and print what it answers; exit 1 with what it refuses."""
+    """Call an operator's operation of a served market and print the answer; exit 1 if refused."""
     from server.operating import Refused, ask
 
     with sentences():
@@ -296,14 +311,14 @@ def operate(name: str, url: str | None, **given: object) -> None:
 
 
 def settings(**given: object) -> Settings:
-    """The settings, with what the command line gave; ends the program with a sentence where they are wrong."""
+    """Read the settings, overridden by the command line; exit 2 with a message if one is wrong."""
     with sentences():
         return read_settings(**{name: value for name, value in given.items() if value is not None})
 
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """What is refused inside ends the program with its sentence."""
+    """Turn errors of settings, storage and files into a message on stderr and exit 2."""
     from storage.unit import StorageError
 
     try:

@@ -186,7 +186,7 @@ async def work(seller: Peer) -> None:
     words = str(job["input"]["text"]).split()
     output = {"words": len(words), "longest": max(words, key=len)}
     delivered = await seller.call("deliver_job", job_id=job_id, output=output, message="Counted.")
-    say("seller", "A2A", "accepted, worked, delivered sealed", f"sha256 {delivered['output_hash']}")
+    say("seller", "A2A", "accepted, worked, delivered sealed", str(delivered["output_commitment"]))
 
 
 async def witness(http: httpx.AsyncClient, listing_id: str, signed: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""The documents for people: which pages there are, what each is made of, and how it is answered."""
+"""The documentation pages under /docs: their sources, and their forms for people and for programs."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +17,7 @@ HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8
 
 
 def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes, str]]:
-    """What stands at the same addresses for everybody who does not ask for HTML, and the markdown alone beside them."""
+    """Return the pages under /docs for programs, by path; markdown also by `path.md`."""
     own = {path: text for path, text in texts.documents.items() if path.startswith("/docs/")}
     own["/docs/changelog"] = texts.changelog_md
     return {
@@ -30,7 +30,7 @@ def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes,
 
 
 def book(texts: Texts, openapi: bytes, house: House) -> Book:
-    """Every page in the order in which they are read. What is made of openapi.json is made when it is asked for."""
+    """Return all pages in reading order; those made from openapi.json are made on demand."""
 
     def document() -> dict[str, Any]:
         read: dict[str, Any] = orjson.loads(openapi)
@@ -53,7 +53,7 @@ def book(texts: Texts, openapi: bytes, house: House) -> Book:
 
 
 def html_pages(made_of: Book, made_at: datetime) -> dict[str, Callable[[], Page]]:
-    """What makes each page, by its address."""
+    """Return a function for each path that renders its HTML page."""
 
     def made(path: str) -> Page:
         doc = made_of.docs[path]

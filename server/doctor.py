@@ -1,30 +1,39 @@
-"""The doctor: looks at settings, secrets, database and chains, and says what is wrong in sentences."""
+"""`emporion doctor`: check settings, secrets, database, clock and chains, and print what is wrong."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from server.app import make_world
 from server.keys import retired_count
 from server.sandbox.journal import JOURNAL_NAME
-from server.secrets import check_brand, check_secrets, read_secrets
-from server.settings import BadSettings, Settings, house_of
+from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
+from server.settings import BadSettings, Settings, check_named, house_of
 from server.world.clock import SystemClock
 from server.world.facilitator import HttpFacilitator
+from storage.moment import open_moment
 from storage.open import open_store
+from storage.search import stale_listings_counted
+from storage.searchindex import TOKENS_VERSION
 from storage.store import Store
-from storage.unit import StorageError
+from storage.unit import ServedElsewhere, StorageError
 from tools.house import House
-from tools.ports import Env, SettleLost, SettleNotSent, World
+from tools.ports import Chain, Clock, Env, SettleLost, SettleNotSent, World
 from tools.rules.keys import did_of
-from tools.rules.transfers import ChainDown
+from tools.rules.transfers import ChainDown, block_time_in
 from tools.steps.figures import drifted_listings
 from tools.steps.recompute import recompute
 from tools.steps.recounting import count_waiting
 
-PATIENCE_SECONDS = 600.0  # a listing has any number of jobs, a thread any number of messages
+MOST_DRIFT_SECONDS = 2.0
+DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds
+PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
 
 async def examine(settings: Settings, recomputing: bool = False) -> int:
-    """Print one line for each finding; 0 when all is well, else 1. `recomputing` makes every aggregate again."""
+    """Print one line for each finding; return 0 if all is well, otherwise 1.
+
+    With `recomputing`, every stored aggregate is computed again and compared.
+    """
     worst = 0
     async for well, sentence in _findings(settings, recomputing):
         print(("ok    " if well else "WRONG ") + sentence)
@@ -39,21 +48,34 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
     secrets = read_secrets(settings)
     yield True, f"settings: {', '.join(sorted(settings.model_fields_set)) or 'none set'}"
     try:
-        store = open_store(settings.database, scan_seconds=PATIENCE_SECONDS)
+        warning = check_named(settings)
+        yield warning is None, warning or f"service name: {settings.service_name}"
+    except BadSettings as bad:
+        yield False, str(bad)
+    try:
+        store, served = await _open(settings)
     except StorageError as error:
-        alone = "; a SQLite file is examined while no market serves it" if settings.database_file else ""
-        yield False, f"database: {error}{alone}"
+        yield False, f"database: {error}"
         return
     try:
-        yield True, f"database: {settings.database_shown} opens and is up to date"
+        beside = "a market serves it; it is only read" if served else "it is up to date"
+        yield True, f"database: {settings.database_shown} opens, {beside}"
+        async for finding in _modes(settings):
+            yield finding
         try:
-            in_force = await check_secrets(store, secrets)
-            await check_brand(store, settings.service_name)
+            if served:
+                in_force = await known_secrets(store, secrets, settings.service_name)
+            else:
+                in_force = await check_secrets(store, secrets)
+                await check_brand(store, settings.service_name)
             yield True, "secrets and service name: the ones this database was made with"
             yield True, f"signing key: {did_of(in_force.public_key)}, {await retired_count(store)} before it"
         except BadSettings as bad:
             yield False, str(bad)
-        await _count_waiting(store)
+        if not served:
+            await _count_waiting(store)
+        stale = await store.look(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
+        yield True, f"search: {stale or 0} listings wait to be indexed again, which the market does as it runs"
         async for finding in _recomputed(store) if recomputing else _figures(store):
             yield finding
     finally:
@@ -62,8 +84,25 @@ async def _findings(settings: Settings, recomputing: bool) -> AsyncIterator[tupl
         yield finding
 
 
+async def _open(settings: Settings) -> tuple[Store, bool]:
+    """Open the database; read a SQLite file that a market serves as a snapshot."""
+    try:
+        return open_store(settings.database, scan_seconds=PATIENCE_SECONDS), False
+    except ServedElsewhere:
+        return await open_moment(settings.database), True
+
+
+async def _modes(settings: Settings) -> AsyncIterator[tuple[bool, str]]:
+    """Report database files that other users can read; an older version created them so."""
+    file = settings.database_file
+    beside = () if file is None else (file.with_name(file.name + end) for end in ("", "-wal", "-shm"))
+    shown = [str(one) for one in beside if one.exists() and one.stat().st_mode & 0o077]
+    if shown:
+        yield False, f"database: other users of this machine can open {', '.join(shown)}: chmod 600 them"
+
+
 async def _count_waiting(store: Store) -> None:
-    """What an older market left to be counted is no drift."""
+    """Add the jobs that an older version left uncounted, so that they do not appear as drift."""
     clock = SystemClock()
     while await store.write(lambda tx: count_waiting(tx, clock.now()), "count"):
         pass
@@ -80,7 +119,7 @@ async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
 
 
 async def _facilitators(world: World, house: House) -> AsyncIterator[tuple[bool, str]]:
-    """Whether each that is named answers, and settles on the network it is named for."""
+    """Check that each facilitator answers and settles on the network that the settings name."""
     for env, named in world.facilitators.items():
         assert isinstance(named, HttpFacilitator)
         wanted = house.networks[env].id
@@ -94,6 +133,32 @@ async def _facilitators(world: World, house: House) -> AsyncIterator[tuple[bool,
             continue
         says = "settles" if wanted in known else "does not say that it settles"
         yield wanted in known, f"facilitator {env}: {says} on {wanted}"
+
+
+def drifted(env: Env, seconds: float | None) -> tuple[bool, str]:
+    """Report the difference between this host's clock and the chain; None: no new blocks came."""
+    if seconds is None:
+        return True, f"clock and chain {env}: not compared, the chain makes no new blocks now"
+    if abs(seconds) <= MOST_DRIFT_SECONDS:
+        return True, f"clock and chain {env}: {abs(seconds):.1f} seconds apart"
+    side = "ahead of" if seconds > 0 else "behind"
+    return False, f"clock: this host is {abs(seconds):.0f} seconds {side} chain {env}; set it by NTP"
+
+
+async def clock_drift(chain: Chain, clock: Clock) -> float | None:
+    """Return the host clock's lead over a new block in seconds; None if no block came in time.
+
+    Only a new block counts, because an older one may just be followed by an idle time.
+    """
+    until, first = clock.monotonic() + DRIFT_PATIENCE_SECONDS, None
+    while clock.monotonic() < until:
+        number = await chain.head()
+        ahead = clock.now().timestamp() - float(block_time_in(await chain.block(number)) or 0)
+        if ahead <= MOST_DRIFT_SECONDS or (first is not None and number > first):
+            return ahead
+        first = number if first is None else first
+        await asyncio.sleep(DRIFT_STEP_SECONDS)
+    return None
 
 
 async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool, str]]:
@@ -111,6 +176,7 @@ async def _chains(settings: Settings, pepper: bytes) -> AsyncIterator[tuple[bool
             continue
         try:
             yield True, f"chain {env}: head {await chain.head()}"
+            yield drifted(env, await clock_drift(chain, SystemClock()))
         except ChainDown as down:
             yield False, f"chain {env}: {down}"
     async for finding in _facilitators(world, house_of(settings, pepper)):

@@ -1,4 +1,4 @@
-"""Draws of dispute panels, made again: from the database they were written to, or from the record of a closed case."""
+"""`emporion draw`: repeat the draws of dispute panels, from the database or from the record of a closed case."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,12 +7,11 @@ from typing import Any
 import orjson
 
 from server.settings import Settings
-from storage.disputes import dispute_ids, draws_of_dispute
+from storage.disputes import dispute_ids
 from storage.open import open_store
-from storage.tables import DisputeRow, JobRow
 from storage.unit import StorageError, Tx
-from tools.rules.draw import drawn, faults, hash_of, list_text
-from tools.steps.seats import panel_of
+from tools.rules.draw import drawn, drawn_again, hash_of, list_text, pairs_text
+from tools.steps.draws import faults_of_draws
 
 PAGE = 100
 PATIENCE_SECONDS = 600.0
@@ -21,7 +20,7 @@ Finding = tuple[bool, str]
 
 
 async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
-    """Print a line for each draw of the database, or of one dispute; 0 when all hold, else 1."""
+    """Check each draw of the database, or of one dispute; return 1 if one is wrong."""
     if settings.database_file is not None and not settings.database_file.exists():
         raise StorageError(f"{settings.database_file} is not there; `emporion serve` makes it")
     store = open_store(settings.database, scan_seconds=PATIENCE_SECONDS)
@@ -44,35 +43,28 @@ async def examine_draws(settings: Settings, dispute_id: str | None) -> int:
 
 
 def findings(tx: Tx, dispute_id: str) -> list[Finding]:
-    """What the draws of one case come to when they are made again."""
-    case = tx.get(DisputeRow, dispute_id)
-    job = None if case is None else tx.get(JobRow, case.job_id)
-    if case is None or job is None:
-        return []
-    seats = panel_of(tx, case).seats
-    found = []
-    for draw in tx.all(draws_of_dispute, dispute_id=dispute_id):
-        sitting = [seat.agent_id for seat in seats if seat.round == draw.round]
-        wrong = faults(job.panel_seed, draw.round, draw.eligible, draw.eligible_hash, draw.seats, sitting)
-        twice = {seat.agent_id for seat in seats if seat.round < draw.round} & set(orjson.loads(draw.eligible))
-        wrong += [f"{len(twice)} who had been drawn before were drawn from again"] if twice else []
-        what = f"{dispute_id} round {draw.round}: {draw.seats} seats"
-        found.append((not wrong, "; ".join([what, *wrong])))
-    return found
+    """Repeat the draws of one case and list the differences from the stored results."""
+    return [
+        (not wrong, "; ".join([f"{dispute_id} round {draw.round}: {draw.seats} seats", *wrong]))
+        for draw, wrong in faults_of_draws(tx, dispute_id)
+    ]
 
 
-def examine_record(record: Path, ids: Path) -> int:
-    """The same for one closed case, from its record and a list of ids: which draw the list belongs to, and whom it seats."""
-    return _print(list(_of_record(_json(record), _json(ids))))
+def examine_record(record: Path, ids: Path, pairs: Path | None = None) -> int:
+    """Check one draw of a closed case; `pairs` is needed since version 2."""
+    return _print(list(_of_record(_json(record), _json(ids), [] if pairs is None else _json(pairs))))
 
 
-def _of_record(shown: Mapping[str, Any], ids: Any) -> Iterator[Finding]:
+def _of_record(shown: Mapping[str, Any], ids: Any, pairs: Any) -> Iterator[Finding]:
     seed, draws = shown.get("panel_seed"), shown.get("draws")
     if not isinstance(seed, str) or not isinstance(draws, list):
         yield False, "the record shows no panel_seed and draws: they are shown once the case is closed"
         return
     if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
         yield False, "the list of ids is a JSON array of agent ids"
+        return
+    if not _are_pairs(pairs):
+        yield False, "the related pairs are a JSON array of arrays of two agent ids"
         return
     try:
         secret = bytes.fromhex(seed)
@@ -89,10 +81,27 @@ def _of_record(shown: Mapping[str, Any], ids: Any) -> Iterator[Finding]:
     if not matching:
         yield False, f"none of the {len(draws)} draws was made from these {len(set(ids))} ids"
     for draw in matching:
-        yield (
-            True,
-            f"round {draw['round']} was drawn from these ids; the seed seats {drawn(secret, draw['round'], ids, draw['seats'])}",
-        )
+        yield _of_draw(secret, draw, ids, pairs)
+
+
+def _of_draw(secret: bytes, draw: Mapping[str, Any], ids: list[str], pairs: list[list[str]]) -> Finding:
+    number, wanted = draw["round"], draw.get("wanted") or draw["seats"]
+    if draw.get("version", 1) == 1:
+        seated = drawn(secret, number, ids, draw["seats"])
+    elif hash_of(pairs_text(pairs)) != draw["related_hash"]:
+        return False, f"round {number} was drawn from these ids, but the pairs are not those it met: give --pairs"
+    else:
+        seated = drawn_again(secret, number, ids, pairs, wanted)
+    # On live a first panel that could not be filled has no seats at all.
+    if len(seated) != draw["seats"] and (draw["seats"] or len(seated) >= wanted):
+        return False, f"round {number} was drawn from these ids; the seed seats {seated}, not {draw['seats']}"
+    return True, f"round {number} was drawn from these ids; the seed seats {seated[: draw['seats']]}"
+
+
+def _are_pairs(pairs: Any) -> bool:
+    return isinstance(pairs, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair) for pair in pairs
+    )
 
 
 def _json(path: Path) -> Any:

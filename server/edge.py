@@ -1,4 +1,4 @@
-"""The edge: one pure-ASGI wrapper around everything. Request ids, hosts, origins, CORS, body bounds, our own faults."""
+"""The outermost ASGI wrapper: request ids, hosts, origins, CORS, size limits of bodies, and internal errors."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -31,7 +31,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
 MOST_BODY = 1_048_576
-STOCKED = 64  # rolls
+STOCKED = 64  # requests for which random bytes are fetched at once
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
     b"Deprecation, Dry-Run, ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
@@ -51,7 +51,7 @@ PREFLIGHT = [
 
 
 class Refused(Exception):
-    """A refusal found while the body is being read."""
+    """An error found while the body is being read."""
 
     def __init__(self, error: MarketError) -> None:
         super().__init__(error.message)
@@ -59,7 +59,7 @@ class Refused(Exception):
 
 
 class Edge:
-    """Wraps the application. `hosts` are the host[:port] texts this service is published under."""
+    """The wrapper around the application; `hosts` are the accepted Host headers."""
 
     def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: Dice) -> None:
         self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, Stock(dice)
@@ -101,7 +101,7 @@ class Edge:
 
 
 class Stock:
-    """Randomness taken from dice a few hundred bytes at a time: asking the system for each request's would cost more."""
+    """A buffer of random bytes: one system call for each request would cost more."""
 
     def __init__(self, dice: Dice) -> None:
         self.dice, self.kept = dice, b""
@@ -114,7 +114,7 @@ class Stock:
 
 
 def hosts_of(urls: Iterable[str]) -> frozenset[str]:
-    """The Host texts of base URLs; a default port may be written or left out."""
+    """Return the accepted Host headers for base URLs; a default port may be given or left out."""
     found = set[str]()
     for url in urls:
         parts = urlsplit(url)
@@ -129,7 +129,10 @@ def hosts_of(urls: Iterable[str]) -> frozenset[str]:
 
 
 def bounded(receive: Receive, stated: bytes) -> Receive:
-    """The same body, refused while it streams once it is larger than 1 MiB; before that where so much is `stated`."""
+    """Limit a body to MOST_BODY bytes; raises Refused while reading it.
+
+    If the Content-Length (`stated`) is already too large, nothing is read.
+    """
     seen = 0
 
     async def read() -> Message:
@@ -146,7 +149,7 @@ def bounded(receive: Receive, stated: bytes) -> Receive:
 
 
 class _Reply:
-    """Sends what the application sends, with the headers every answer carries."""
+    """The sender of the application's response, with the headers that every response carries."""
 
     def __init__(self, send: Send, rid: str) -> None:
         self.send, self.started, self.rid = send, False, rid.encode()
@@ -166,7 +169,7 @@ class _Reply:
 
     async def error(self, error: MarketError, docs_url: str) -> None:
         if self.started:
-            return  # the answer is half sent: closing the connection is all that is left
+            return  # the response has already begun, so only closing the connection is left
         body = orjson.dumps({"error": error.record(self.rid.decode(), docs_url)})
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         if error.retryable:

@@ -1,4 +1,4 @@
-"""What the operator takes out of a market, also while it is served: all of it table by table, or one agent's own document."""
+"""`emporion export`: write the market's tables as JSON Lines, or one agent's document, even while it is served."""
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -20,7 +20,7 @@ from storage.dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.migrate import newest
 from storage.moment import Moment, open_moment
 from storage.rows import Row
-from storage.tables import AgentRow, AgentStatus, DocumentRow, HouseRow, JobDeliveryRow, JobRow
+from storage.tables import AgentRow, AgentStatus, HouseRow, JobDeliveryRow, JobRow, JobTextRow
 from tools.context import Approach, Caller, Outside, Surface
 from tools.dispatch import Market
 from tools.operations.exports import document
@@ -30,14 +30,16 @@ from tools.rules.scopes import EVERYTHING
 from tools.steps.agents import any_agent
 from tools.steps.exports import Reader, gathered
 from tools.steps.jobs import see_all
+from tools.steps.room import INPUT
+from tools.steps.sealing import marks_of
 
 MANIFEST = "manifest.json"
-HERE = Approach(Surface.REST, "", "export")  # nobody's call: no credential, no address
+HERE = Approach(Surface.REST, "", "export")  # a call without credential and address
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export is: of which market and when, how many rows of each table, and what is in none of its files."""
+    """The manifest of an export: market, time, rows of each table, and what was left out."""
 
     version: str
     made_at: str
@@ -53,23 +55,8 @@ class Manifest:
     format: int = 1
 
 
-@dataclass(slots=True)
-class Sealed:
-    """Jobs whose output their buyers may not see yet, and the documents that are nothing but such outputs."""
-
-    jobs: set[str] = field(default_factory=set)
-    documents: set[str] = field(default_factory=set)
-
-    def meet(self, row: Row) -> None:
-        """What another row names too is sealed no more: the same words may be many things."""
-        of = row.id if isinstance(row, JobRow) else row.job_id if isinstance(row, JobDeliveryRow) else None
-        for name, value in row.__dict__.items():
-            if value in self.documents and not (name == "output" and of in self.jobs):
-                self.documents.discard(value)
-
-
 async def export_market(settings: Settings, folder: Path, now: datetime) -> Manifest:
-    """A file of JSON Lines for each table, and the manifest, which comes last. Nothing secret, nothing sealed."""
+    """Write each table as JSON Lines into an empty folder, then the manifest."""
     async with _read(settings) as moment:
         name = await moment.look(lambda tx: tx.get(HouseRow, "service_name"))
         make_empty(folder)
@@ -84,7 +71,7 @@ async def export_market(settings: Settings, folder: Path, now: datetime) -> Mani
 
 
 async def export_agent(settings: Settings, who: str, env: Env, path: Path, now: datetime) -> str:
-    """The document this agent gets by export_me with a key of that environment, as of `now`; its id."""
+    """Write the document that export_me gives this agent in `env`, as of `now`; return its id."""
     async with _read(settings) as moment:
         secrets = await known_secrets(moment, read_secrets(settings), settings.service_name)
         house = house_of(settings, secrets.pepper)
@@ -101,7 +88,7 @@ async def export_agent(settings: Settings, who: str, env: Env, path: Path, now: 
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """A clock that stands at the moment that is read."""
+    """A clock that always shows the same time."""
 
     at: datetime
 
@@ -113,14 +100,14 @@ class Still:
 
 
 class OperatorsReader(Reader):
-    """Reads what an agent may read, and asks it for no key."""
+    """The reader of an export, which needs no key of the agent."""
 
     async def may_go_on(self) -> bool:
         return True
 
 
 def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[bytes, None]:
-    """Read as that agent, by its own operations: what it may not see is not in it."""
+    """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
     outside = Outside(
         market.store, market.shelf, market.pulse, market.bell, market.snapshots, market.desk, market.searches,
@@ -149,18 +136,18 @@ async def _read(settings: Settings) -> AsyncIterator[Moment]:
         moment.close()
 
 
-async def _sealed(moment: Moment) -> Sealed:
-    found = Sealed()
+async def _sealed(moment: Moment) -> set[str]:
+    """Return the ids of the jobs whose outputs their buyers may not see yet."""
+    found = set[str]()
     async for page in _pages(moment, JobRow):
         delivered = [row for row in page if row.output is not None and row.price]
         for seen in await moment.look(lambda tx: see_all(tx, delivered)):  # noqa: B023
             if seen.facts.is_sealed:
-                found.jobs.add(seen.row.id)
-                found.documents |= {str(seen.row.output), *(one.output for one in seen.deliveries)}
+                found.add(seen.row.id)
     return found
 
 
-async def _write_table(moment: Moment, kind: type[Row], folder: Path, sealed: Sealed) -> int:
+async def _write_table(moment: Moment, kind: type[Row], folder: Path, sealed: set[str]) -> int:
     path, count = folder / f"{kind.__table__.name}.jsonl", 0
     with os.fdopen(new_file(path), "wb") as file:
         async for page in _pages(moment, kind):
@@ -171,16 +158,22 @@ async def _write_table(moment: Moment, kind: type[Row], folder: Path, sealed: Se
     return count
 
 
-def _lines(page: list[Any], sealed: Sealed) -> Iterator[bytes]:
+def _lines(page: list[Any], sealed: set[str]) -> Iterator[bytes]:
     for row in page:
-        if isinstance(row, DocumentRow):
-            if row.hash in sealed.documents:
-                continue
-        else:
-            sealed.meet(row)
-        yield orjson.dumps(
-            shown(row), default=_told, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
-        )
+        if isinstance(row, JobTextRow) and row.job_id in sealed and row.part != INPUT:
+            continue
+        kept = shown(row) | _hidden(row, sealed)
+        yield orjson.dumps(kept, default=_told, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME)
+
+
+def _hidden(row: Row, sealed: set[str]) -> dict[str, object]:
+    """Return replacements for sealed fields, so that the export shows only what the buyer sees."""
+    if not isinstance(row, JobRow | JobDeliveryRow):
+        return {}
+    if (row.id if isinstance(row, JobRow) else row.job_id) not in sealed:
+        return {}
+    marks = marks_of(row, sealed=True)
+    return {"output": marks["output_hash"], "output_salt": None, "output_bytes": marks["output_bytes"]}
 
 
 def _told(value: object) -> str:
@@ -205,7 +198,7 @@ async def _write_pieces(path: Path, pieces: AsyncGenerator[bytes, None]) -> None
 
 @contextmanager
 def _whole(path: Path) -> Iterator[BinaryIO]:
-    """A new file, which is there only if all of it was written."""
+    """Open a new file for writing, and delete it if writing fails."""
     try:
         file = os.fdopen(new_file(path), "wb")
     except FileExistsError:

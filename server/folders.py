@@ -1,4 +1,4 @@
-"""Folders that are written once: empty before, for their owner alone, and on the disk when that is said."""
+"""Write files and folders durably: new, readable by their owner only, and synced to the disk."""
 
 import os
 import shutil
@@ -6,18 +6,31 @@ from collections.abc import Iterable
 from hashlib import file_digest
 from pathlib import Path
 
-from server.settings import BadSettings
+from server.settings import BadSettings, Settings
+
+
+def make_data_dir(settings: Settings) -> None:
+    """Make the data folder if it is missing; raises BadSettings if it cannot be written to."""
+    folder = settings.data_dir
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except FileExistsError:
+        raise BadSettings(f"EMPORION_DATA_DIR: {folder} is a file; name a folder") from None
+    except OSError as error:
+        raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be made: {error.strerror}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadSettings(f"EMPORION_DATA_DIR: {folder} cannot be written to by this user")
 
 
 def make_empty(folder: Path) -> None:
-    """A folder to write to; BadSettings where something stands in it."""
+    """Make a folder if it is missing; raises BadSettings if it is not empty."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(folder.iterdir()):
         raise BadSettings(f"{folder} is not empty: name a folder that is, or one that is not there yet")
 
 
 def new_file(path: Path) -> int:
-    """A file that was not there, which only its owner reads."""
+    """Create a file that only its owner can read; raises FileExistsError if it exists."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
@@ -42,7 +55,7 @@ def sync(path: Path) -> None:
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file."""
+    """Return the SHA-256 of each file in a folder."""
     paths: Iterable[Path] = sorted(folder.iterdir())
     return {path.name: sum_of(path) for path in paths}
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as it comes in: what the parser keeps before anything of a request is understood, bounded in bytes and in time."""
+"""Limits on incoming HTTP/1.1 requests, in bytes and in time, before a request is parsed completely."""
 
 from asyncio import TimerHandle, Transport
 
@@ -9,16 +9,15 @@ from server.identify import request_id
 from server.world.clock import SystemDice
 from tools.errors import HeadersTooLarge
 
-MOST_HEAD = 65_536  # bytes of a head or a trailer, and of all headers
-HEAD_SECONDS = 20  # for a connection's first head, and for whatever has begun
+MOST_HEAD = 65_536  # bytes of a head or a trailer, and of all headers together
+HEAD_SECONDS = 20  # for the first head of a connection, and for each head or trailer that has begun
+BODY_SECONDS = 30  # for a whole body, plus one second for each BODY_RATE bytes that have come
+BODY_RATE = 32_768
 TOO_LARGE = "the request line and headers, or the trailer, are larger than 64 KiB"
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's own, which keeps a head or a trailer however long it is and however slowly it comes.
-
-    `unread` bytes have come since the parser last told of a head, a part of a body or the end of a message.
-    """
+    """uvicorn's HTTP parser with limits on the size and duration of heads, trailers and bodies."""
 
     docs_url = ""
 
@@ -26,9 +25,12 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_made(transport)
         self.unread = 0
         self.deadline: TimerHandle | None = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self.body_began, self.body_bytes = 0.0, 0
+        self.body_deadline: TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
+        self._body_ended()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -44,14 +46,19 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self.unread = 0
         super().on_headers_complete()
-        self.headers = []  # a trailer is no header (RFC 9110, 6.5.1): the request keeps the list it has
+        self.headers = []  # a trailer is not a header (RFC 9110, 6.5.1): the request keeps the list it has
+        self._body_ended()
+        self.body_began, self.body_bytes = self.loop.time(), 0
+        self.body_deadline = self.loop.call_later(BODY_SECONDS, self._look_at_body)
 
     def on_body(self, body: bytes) -> None:
         self.unread = 0
+        self.body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self.unread = 0
+        self._body_ended()
         super().on_message_complete()
 
     def _in_time(self) -> None:
@@ -59,20 +66,33 @@ class BoundedHttp(HttpToolsProtocol):
             self.deadline.cancel()
             self.deadline = None
 
+    def _look_at_body(self) -> None:
+        """Close the connection if the body is late; bytes that came since extend the deadline."""
+        left = self.body_began + BODY_SECONDS + self.body_bytes / BODY_RATE - self.loop.time()
+        if left <= 0:
+            self.transport.close()
+        else:
+            self.body_deadline = self.loop.call_later(left, self._look_at_body)
+
+    def _body_ended(self) -> None:
+        if self.body_deadline is not None:
+            self.body_deadline.cancel()
+            self.body_deadline = None
+
     def _refuse(self) -> None:
-        """Close; with an answer where none is under way."""
+        """Close the connection; send an error first unless a response is under way."""
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.write(refusal(self.docs_url))
         self.transport.close()
 
 
 def bounded_http(docs_url: str) -> type[BoundedHttp]:
-    """The protocol of a server whose errors are explained there."""
+    """Return a protocol class whose errors link to `docs_url`."""
     return type("BoundedHttp", (BoundedHttp,), {"docs_url": docs_url})
 
 
 def refusal(docs_url: str) -> bytes:
-    """The whole answer to a head that is too large."""
+    """Return a complete HTTP response that refuses a head that is too large."""
     rid = request_id(None, SystemDice())
     error = HeadersTooLarge(TOO_LARGE)
     body = orjson.dumps({"error": error.record(rid, docs_url)})

@@ -1,7 +1,8 @@
-"""The platform's signing key replaced by another: the database says which is in force, and a process whose key is not ends.
+"""Rotation of the platform's signing key: the database names the valid key, and processes with another key end.
 
-The new seed is on the disk, or with every process, before the database turns to it in one unit of work; the file of the old
-seed is written over only then. So wherever this breaks off, one of the two is in force, and whoever starts has it.
+The new seed is on the disk, or set in every process, before one transaction makes it valid in the database; only then
+the file of the old seed is overwritten. So after a crash at any point one of the two keys is valid, and a starting
+process has it.
 """
 
 import asyncio
@@ -28,9 +29,10 @@ WATCH_SECONDS = 1.0
 
 
 async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
-    """Put the next key in force and retire the one before; both as did:key. BadSettings with a sentence where that cannot be.
+    """Make the next signing key valid and retire the current one; return both as did:key.
 
-    One that broke off after its commit is finished, and no other begun.
+    A rotation that was interrupted after its commit is finished, and no other is begun. Raises BadSettings if it is
+    impossible.
     """
     if settings.database_file is not None and not settings.database_file.exists():
         raise BadSettings(f"{settings.database_file} is not there: there is no key to replace")
@@ -53,7 +55,7 @@ async def rotate(settings: Settings, now: datetime) -> tuple[str, str]:
 
 
 def finish_rotation(settings: Settings, in_force: Secrets) -> bool:
-    """The file of the seed that came into force takes the other's place. Whether there was one."""
+    """Move the file of the next seed over the old one if it is in force; return True if it did."""
     path = settings.data_dir / NEXT
     if settings.signing_seed is not None or not path.exists():
         return False
@@ -65,7 +67,7 @@ def finish_rotation(settings: Settings, in_force: Secrets) -> bool:
 
 
 async def until_replaced(market: Market, replaced: Callable[[], None]) -> None:
-    """Wait until the key this process signs with was retired by another process, and say so once."""
+    """Wait until another process has retired this process's key, then call `replaced` once."""
     kid = _kid(market.world.signer.public_key)
     while True:
         await asyncio.sleep(WATCH_SECONDS)
@@ -81,7 +83,10 @@ async def retired_count(store: Store) -> int:
 
 
 def _next_seed(settings: Settings) -> bytes:
-    """The operator's, or a new one that is on the disk; one that was made before and never came into force is taken again."""
+    """Return the next seed from the settings, or from its file, which is made if it is missing.
+
+    An earlier seed that never came into force is used again.
+    """
     if settings.signing_seed is not None:
         if settings.next_signing_seed is None:
             raise BadSettings(
@@ -93,7 +98,7 @@ def _next_seed(settings: Settings) -> bytes:
     if not path.exists():
         begun.unlink(missing_ok=True)
         make_secret(begun)
-        begun.replace(path)  # so that it is there whole or not at all
+        begun.replace(path)  # so that the file is complete or missing
         _sync_folder(settings)
     seed = read_secrets(settings).next_seed
     assert seed is not None

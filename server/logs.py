@@ -33,14 +33,14 @@ def set_up(level: str = "INFO") -> None:
 
 
 def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Take credentials out of every text of a log line, tracebacks included."""
+    """Redact credentials in all texts of a log event, tracebacks included."""
     return {
         name: SECRETS.sub("[redacted]", value) if isinstance(value, str) else value for name, value in event.items()
     }
 
 
 class Redacting(logging.Formatter):
-    """The same for the lines of libraries, as a whole: the text of an error stands in the traceback, not in the message."""
+    """A formatter that redacts a whole line, because the text of an error is in the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         return SECRETS.sub("[redacted]", super().format(record))
@@ -49,5 +49,5 @@ class Redacting(logging.Formatter):
 def _dumps(value: Any, **_: Any) -> str:
     try:
         return orjson.dumps(value, default=str).decode()
-    except (TypeError, ValueError):  # a lone surrogate, say: a line in ASCII is better than a lost answer
+    except (TypeError, ValueError):  # such as a lone surrogate: an ASCII line is better than a lost response
         return json.dumps(value, default=str)

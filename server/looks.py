@@ -1,6 +1,6 @@
-"""The daily looks: every proven domain and every linked token, once a day whatever the number of processes.
+"""Daily checks of every proven domain and every linked identity token, shared by all processes.
 
-In a loop of its own: what hangs outside must not hold up deadlines.
+They have a loop of their own, because slow servers outside must not delay deadlines.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ EVERY_SECONDS = 30.0
 
 
 class Looks:
-    """The loop and its steps. Tests call `step`; the server runs the loop."""
+    """The loop and its steps. Tests call `step`; the server calls `run`."""
 
     def __init__(self, market: Market) -> None:
         self.market = market
 
     async def run(self) -> None:
-        """Until cancelled. What fails is logged and tried again when its lease has ended."""
+        """Run until cancelled. A failed check is logged and tried again once its lease has ended."""
         while True:
             try:
                 await self.step()
@@ -41,7 +41,7 @@ class Looks:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def step(self) -> int:
-        """Look at everything that is due by the clock; at how much."""
+        """Check everything that is due; return how many checks were made."""
         of_domains = await self._all(domains.claim_due, self._at_domain)
         return of_domains + await self._all(identities.claim_due, self._at_identity)
 

@@ -1,6 +1,7 @@
-"""Metrics of this process, for GET /metrics: what the door answered, how long it took, what the loops and the outside did.
+"""Prometheus metrics of this process for GET /metrics: calls, refusals, durations, webhook deliveries, chain calls.
 
-Labels are names of ours alone (operations, surfaces, codes, environments): no agent, path or content of a job is ever one.
+Labels are only names from our code (operations, surfaces, codes, environments), never an agent, a path or a job's
+content.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ class Metrics:
         ] = {}  # finding a label's counter costs more than counting
 
     def answered(self, op: Operation, surface: str, answer: Answer, seconds: float) -> None:
-        """Count one call of the door."""
+        """Count one call of an operation."""
         known = self.known.get((op.name, surface, answer.status))
         if known is None:
             known = self.calls.labels(op.name, surface, str(answer.status)), self.seconds.labels(op.name)
@@ -70,7 +71,7 @@ class Metrics:
         self.refused(surface, answer)
 
     def refused(self, surface: str, answer: Answer | None) -> None:
-        """Count a refusal, if it is one."""
+        """Count a refusal; do nothing for None or a success."""
         if answer is None or answer.error is None:
             return
         self.refusals.labels(answer.error["code"], surface).inc()
@@ -78,11 +79,11 @@ class Metrics:
             self.limited.labels(surface).inc()
 
     def attempted(self, attempt: Attempted | None) -> None:
-        """Count an attempt to deliver a webhook; None was not begun."""
+        """Count an attempt to deliver a webhook; None means that it was not begun."""
         self.deliveries.labels(outcome_of(attempt)).inc()
 
     async def watch_loop(self) -> None:
-        """How much later than it asked for this task is woken, again and again."""
+        """Measure forever how late the event loop wakes this task."""
         while True:
             began = self.clock.monotonic()
             await asyncio.sleep(LAG_EVERY_SECONDS)
@@ -93,7 +94,7 @@ class Metrics:
 
 
 class MeasuredMarket(Market):
-    """The same door, counted. Where nothing is measured the plain one stands, which costs nothing."""
+    """A market that counts its calls. Without METRICS the plain market is used, at no cost."""
 
     def __init__(self, store: Store, world: World, house: House, metrics: Metrics) -> None:
         super().__init__(store, world, house)
@@ -131,7 +132,7 @@ class MeasuredMarket(Market):
 
 
 class Counted:
-    """Counts the answers and silences of one chain."""
+    """An observer of one chain that counts the outcomes of calls."""
 
     def __init__(self, env: Env, metrics: Metrics) -> None:
         self.env, self.metrics = env, metrics
@@ -154,7 +155,7 @@ def measured_chains(chains: Mapping[Env, Chain], metrics: Metrics) -> dict[Env, 
 
 
 class Now:
-    """What stands somewhere already is read when it is asked for."""
+    """Metrics that are read from the market's own state when they are collected."""
 
     def __init__(self, market: Market) -> None:
         self.market = market
@@ -191,7 +192,7 @@ def _heads(chains: Mapping[Env, Chain], now: float) -> Metric:
 
 
 def outcome_of(attempt: Attempted | None) -> str:
-    """One of four words; the receiver's own are no labels."""
+    """Return one of four words; the receiver's own words are never labels."""
     if attempt is None:
         return "not_begun"
     if attempt.status is None:
@@ -202,7 +203,10 @@ def outcome_of(attempt: Attempted | None) -> str:
 def metrics_page(
     market: Market, metrics: Metrics, approach_of: Callable[[MutableMapping[str, Any], Surface], Approach]
 ) -> Callable[[MutableMapping[str, Any]], Any]:
-    """GET /metrics, for who sends the operator's secret; who guesses at it is counted like any stranger."""
+    """Return the handler of GET /metrics, which needs the operator's secret.
+
+    A wrong secret counts against the client address, like any failed credential.
+    """
 
     async def answer(scope: MutableMapping[str, Any]) -> Found:
         approach = approach_of(scope, Surface.REST)
@@ -219,7 +223,10 @@ def metrics_page(
 
 
 def _said_of(refused: Answer, scope: MutableMapping[str, Any], house: House) -> Iterator[tuple[bytes, bytes]]:
-    """The headers of a refusal as REST has them; what a probe says is kept by nobody anyway."""
+    """Return the headers of a refusal as REST sends them, but not cache-control.
+
+    Probes sets cache-control itself.
+    """
     yield from (one for one in of_answer(refused) if one[0] != b"cache-control")
     if refused.status == 401:
         yield b"www-authenticate", challenge(house.urls, scope["headers"], "", tried=False)

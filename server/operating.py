@@ -1,4 +1,4 @@
-"""What the operator says to a market that is served: the operations behind X-Admin-Token, asked over HTTP from the command line."""
+"""Call the operator's operations of a served market over HTTP from the command line, with X-Admin-Token."""
 
 import json
 from typing import Any
@@ -13,13 +13,14 @@ PATIENCE_SECONDS = 60.0
 
 
 class Refused(Exception):
-    """The market answered with an error, or did not answer; a sentence for the operator."""
+    """The market answered with an error or not at all; the message is for the operator."""
 
 
 def ask(settings: Settings, url: str | None, name: str, **given: Any) -> str:
-    """The record this operation answers with, as JSON in ASCII: others' text in it cannot speak to a terminal.
+    """Call an operation and return its record as JSON.
 
-    Raises BadSettings where the secret is missing or would travel in the clear, Refused with what the market said.
+    The JSON is ASCII, so that texts in it cannot send control sequences to a terminal. Raises BadSettings if the
+    secret is missing or would be sent unencrypted, and Refused with the market's message.
     """
     if settings.operator_secret is None:
         raise BadSettings(
@@ -44,7 +45,7 @@ def ask(settings: Settings, url: str | None, name: str, **given: Any) -> str:
 
 
 def _safe(url: str) -> str:
-    """The base to ask at: the secret is sent encrypted, or to this machine."""
+    """Check that the secret is sent encrypted or to this machine; return the base URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadSettings(f"--url {url}: begins with http:// or https://")
@@ -57,5 +58,5 @@ def _sentence(record: Any, status: int) -> str:
     error = record.get("error") if isinstance(record, dict) else None
     if not isinstance(error, dict):
         return f"HTTP {status}, which is no answer of a market"
-    words = (f"{error.get('code')}:", error.get("message"), error.get("hint"))
-    return json.dumps(" ".join(str(word) for word in words if word), ensure_ascii=True)[1:-1]
+    sentences = [str(error[name]).removesuffix(".") + "." for name in ("message", "hint") if error.get(name)]
+    return json.dumps(" ".join([f"{error.get('code')}:", *sentences]), ensure_ascii=True)[1:-1]

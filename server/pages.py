@@ -1,6 +1,7 @@
-"""Documents served as they are: texts, cards and web pages, with validators."""
+"""Static documents over HTTP: texts, cards and web pages, with ETag, gzip and a choice by Accept."""
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from rest.headers import matches
-from server.accept import prefers_html
+from server.accept import prefers_html, takes_gzip
 from tools.errors import MethodNotAllowed
 
 Scope = MutableMapping[str, Any]
@@ -20,7 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Page:
-    """One document and what HTTP says of it."""
+    """A document and its HTTP headers."""
 
     body: bytes
     kind: str
@@ -35,13 +36,21 @@ class Page:
             (b"etag", b'"' + blake2b(self.body, digest_size=12).hexdigest().encode() + b'"'),
             (b"last-modified", format_datetime(self.made_at, usegmt=True).encode()),
             (b"cache-control", b"public, max-age=300"),
-            (b"vary", b"Accept"),
+            (b"vary", b"Accept, Accept-Encoding"),
             *self.more,
         ]
 
+    @cached_property
+    def compressed(self) -> "Page":
+        """The document in gzip, made once; it has its own ETag, because its bytes differ."""
+        small = gzip.compress(self.body, compresslevel=6, mtime=0)
+        if len(small) >= len(self.body):
+            return self
+        return Page(small, self.kind, self.made_at, (*self.more, (b"content-encoding", b"gzip")))
+
 
 class Pages:
-    """Pages by path. Accept picks where one path has a JSON and a markdown form, or a form for people."""
+    """Documents by path. Accept chooses between JSON, markdown and HTML forms of the same path."""
 
     def __init__(
         self, pages: dict[str, Page], markdown: dict[str, Page], html: Mapping[str, Callable[[], Page]] | None = None
@@ -60,6 +69,8 @@ class Pages:
         page = await self._chosen(
             scope["path"], b",".join(value for name, value in scope["headers"] if name == b"accept")
         )
+        if takes_gzip(b",".join(value for name, value in scope["headers"] if name == b"accept-encoding")):
+            page = page.compressed if "compressed" in page.__dict__ else await asyncio.to_thread(_compressed, page)
         said = page.headers
         if b"if-none-match" in headers and matches(headers[b"if-none-match"], dict(said)[b"etag"]):
             kept = [(name, value) for name, value in said if name not in (b"content-length", b"content-type")]
@@ -74,12 +85,16 @@ class Pages:
         return self.markdown[path] if b"text/markdown" in accept and path in self.markdown else page
 
     async def _written(self, path: str) -> Page:
-        """The form for people: made when it is first asked for, in a thread beside the requests of others, and kept."""
+        """Return the HTML form; it is made in a thread at the first request and then kept."""
         if path not in self.made:
             async with self.making:
                 if path not in self.made:
                     self.made[path] = await asyncio.to_thread(self.html[path])
         return self.made[path]
+
+
+def _compressed(page: Page) -> Page:
+    return page.compressed
 
 
 async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:

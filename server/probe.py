@@ -1,4 +1,4 @@
-"""`python -m server.probe`: asks this installation's own /ready, for supervisors that run a command. Exits 0 when it is ready."""
+"""`python -m server.probe`: exit 0 if this installation's /ready is ready, for supervisors that run commands."""
 
 import http.client
 import sys
@@ -10,7 +10,10 @@ PATIENCE_SECONDS = 4.0
 
 
 def ask(settings: Settings) -> tuple[bool, str]:
-    """Whether it is ready, and what it said. It is asked where it listens, under the name it is published under."""
+    """Return whether the market is ready, and its response.
+
+    It is called where it listens, with the Host header it is published under.
+    """
     place = "127.0.0.1" if settings.host in EVERYWHERE else settings.host.strip("[]")
     connection = http.client.HTTPConnection(place, settings.port, timeout=PATIENCE_SECONDS)
     try:

@@ -1,4 +1,4 @@
-"""What is asked of this process by machines that watch over it: made anew at each request, kept by nobody in between."""
+"""Monitoring pages such as /ready and /metrics: computed for each request, never cached."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One answer and what HTTP says of it."""
+    """The response of a probe."""
 
     status: int
     kind: str
@@ -24,7 +24,7 @@ Probe = Callable[[Scope], Awaitable[Found]]
 
 
 class Probes:
-    """Probes by path."""
+    """The probes by path."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self.probes = probes

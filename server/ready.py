@@ -1,4 +1,4 @@
-"""Readiness: whether this process could take and finish a trade now. GET /ready asks; GET /health repeats what a probe found."""
+"""Readiness for GET /ready: check the database, the workers, the chains and the disk."""
 
 import asyncio
 import shutil
@@ -17,16 +17,16 @@ from tools.errors import TooBusy
 from tools.ports import Env
 from tools.records.base import stamp
 
-KEPT_SECONDS = 1.0  # however often it is asked, everything is looked at this often
-PATIENCE_SECONDS = 2.0  # for the write
-STALE_SECONDS = 30.0  # of the workers' last round, and of a chain's head: both come every few seconds
+KEPT_SECONDS = 1.0  # checks are repeated at most this often
+PATIENCE_SECONDS = 2.0  # for the write to the database
+STALE_SECONDS = 30.0  # maximum age of the workers' last round and of a chain's head; both come every few seconds
 MEGABYTE = 1_048_576
 OK = "ok"
 RETRY_SECONDS = 2
 
 
 class Readiness:
-    """Looks at one thing at a time. `disk` is the folder that must not fill up, None where another machine keeps the rows."""
+    """The readiness checks. `disk` is the folder that must not fill up, or None."""
 
     def __init__(self, market: Market, disk: Path | None, min_free_mb: int) -> None:
         self.market, self.disk, self.min_free_mb = market, disk, min_free_mb
@@ -56,7 +56,7 @@ class Readiness:
         return Found(error.status, "application/json", orjson.dumps(body), ((b"retry-after", b"%d" % RETRY_SECONDS),))
 
     async def look(self) -> dict[str, str]:
-        """What holds and what does not, at most a second old. Who asks while it is being looked at hears the same."""
+        """Return the checks, at most one second old; concurrent requests share them."""
         async with self.checking:
             now = self.market.world.clock.monotonic()
             if self.checked_at is None or now - self.checked_at >= KEPT_SECONDS:
@@ -73,7 +73,7 @@ class Readiness:
             yield "disk", self._free(self.disk)
 
     async def _database(self) -> str:
-        """A write that is waited for, and never a second one behind it: a database that stands is not sent more."""
+        """Test a write; while an earlier one is unfinished, wait for it instead of sending another."""
         if not self.market.store.alive:
             return "a thread that serves it has ended"
         if self.writing is None or self.writing.done():
@@ -85,7 +85,7 @@ class Readiness:
         return OK if self.writing.exception() is None else "it does not write"
 
     async def _write(self) -> None:
-        name = f"ready:{self.market.world.dice.roll(8).hex()}"  # processes that share a database never meet in a row
+        name = f"ready:{self.market.world.dice.roll(8).hex()}"  # random: processes never use the same row
         await self.market.store.write(lambda tx: write_and_forget(tx, name), "ready")
 
     def _workers(self) -> str:
@@ -104,19 +104,24 @@ class Readiness:
 
     def _free(self, folder: Path) -> str:
         try:
-            free = shutil.disk_usage(folder).free
+            low = is_low(folder, self.min_free_mb)
         except OSError as error:
             return f"the data folder cannot be looked at: {type(error).__name__}"
-        return OK if free >= self.min_free_mb * MEGABYTE else f"less than {self.min_free_mb} MB are free"
+        return f"less than {self.min_free_mb} MB are free" if low else OK
+
+
+def is_low(folder: Path, min_free_mb: int) -> bool:
+    """Return True if the folder's disk has less free space than required."""
+    return shutil.disk_usage(folder).free < min_free_mb * MEGABYTE
 
 
 def write_and_forget(tx: Tx, name: str) -> None:
-    """Pages are written and committed, and no row is left."""
+    """Write a row and delete it in one transaction: pages are written, and no row is left."""
     tx.add(HouseRow(name=name, value=""))
     tx.run(forget_mark, name=name)
 
 
 def _noticed(written: asyncio.Future[None]) -> None:
-    """An error of a write that nobody waits for any more is no news to the loop."""
+    """Read the error of an abandoned write, so that asyncio does not report it as unretrieved."""
     if not written.cancelled():
         written.exception()

@@ -1,4 +1,4 @@
-"""Forgetting a sandbox: its chain, and the SQLite market that traded on it. A market that was never one is not touched."""
+"""Delete a sandbox: its chain, and the SQLite market that traded on it. Other markets are not touched."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from storage.sqlite import holds_mark
 
 
 def reset_market(settings: Settings) -> None:
-    """Delete both; BadSettings with a sentence where this is no sandbox, or one that is running."""
+    """Delete the chain and the market; raises BadSettings if it is no sandbox or is running."""
     folder, database = settings.data_dir, settings.database_file
     if database is None:
         raise BadSettings(f"{settings.database_shown} is not a file: drop that database and make it anew yourself")

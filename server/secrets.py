@@ -1,4 +1,4 @@
-"""The installation's own secrets: given by the operator, or made once and kept in the data folder, mode 0600."""
+"""The installation's secrets: set by the operator, or made once and kept in the data folder with mode 0600."""
 
 import os
 import re
@@ -8,19 +8,26 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
+from server.folders import make_data_dir
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
+from storage.signers import remember
 from storage.store import Store
 from storage.tables import HouseRow
 from storage.unit import Tx
 
 HEX = re.compile(rb"[0-9a-fA-F]{64}")
-NEXT = "signing_seed.next"  # stands from before a rotation is written until the other file has its text
+BRAND_BREAKS = (
+    "What the change breaks: signatures over the old name (wallet bindings, key rotations, registrations, account claims) are no longer "
+    "taken, bound wallets stay; proofs of domains end within days until they are published under the new name; gas-free terms that "
+    "were answered before have another nonce, so fetch terms again before paying; documents signed before name the old market."
+)
+NEXT = "signing_seed.next"  # this file exists from the start of a rotation until it replaces `signing_seed`
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The platform key's seed and the pepper of key hashes and cursors; and the seed that is to follow, where there is one."""
+    """The platform key's seed, the pepper of key hashes and cursors, and a rotation's next seed."""
 
     signing_seed: bytes
     pepper: bytes
@@ -35,13 +42,16 @@ class Secrets:
         return sha256(b"emporion:secrets:" + self.public_key + self.pepper).hexdigest()
 
     def in_force(self, fingerprint: str | None) -> "Secrets | None":
-        """These, or these after the rotation: whichever a database remembers. None where it remembers others."""
+        """Return the secrets, before or after rotation, that have this fingerprint; None if none do."""
         turned = None if self.next_seed is None else replace(self, signing_seed=self.next_seed)
         return next((one for one in (self, turned) if one is not None and one.fingerprint == fingerprint), None)
 
 
 def read_secrets(settings: Settings) -> Secrets:
-    """The secrets as they are given; made on the first start of a SQLite installation. The database says whether the next seed is in force."""
+    """Read the secrets; a SQLite installation makes them at its first start.
+
+    Only the database knows if the next seed is already in force.
+    """
     following = settings.data_dir / NEXT
     beside = _hex(following) if settings.signing_seed is None and following.exists() else None
     return Secrets(
@@ -52,13 +62,19 @@ def read_secrets(settings: Settings) -> Secrets:
 
 
 async def check_secrets(store: Store, secrets: Secrets) -> Secrets:
-    """Those in force. The database remembers a fingerprint: a process with other secrets must not serve it."""
+    """Return the secrets in force; the database stores their fingerprint at its first start.
+
+    Raises BadSettings for other secrets, because a process that has them must not serve this database.
+    """
     kept = await store.write(lambda tx: _remembered(tx, "secrets", secrets.fingerprint), "check_secrets")
     return _among(secrets, kept)
 
 
 async def known_secrets(store: Store, secrets: Secrets, brand: str) -> Secrets:
-    """Those in force, of a database that is only read; it must know the name too that its documents are signed with."""
+    """Return the secrets in force for a database that is only read.
+
+    Raises BadSettings if the secrets or the brand, which is part of what is signed, are not the stored ones.
+    """
     rows = await store.look(lambda tx: [tx.get(HouseRow, name) for name in ("secrets", "service_name")])
     fingerprint, name = (None if row is None else row.value for row in rows)
     found = _among(secrets, fingerprint)
@@ -77,20 +93,29 @@ def _among(secrets: Secrets, kept: str | None) -> Secrets:
     return found
 
 
-async def check_brand(store: Store, brand: str) -> None:
-    """The database remembers the name that wallets and receipts were signed with."""
-    _compare_brand(await store.write(lambda tx: _remembered(tx, "service_name", brand), "check_brand"), brand)
+async def check_brand(store: Store, brand: str, *, change: bool = False) -> str | None:
+    """Compare the brand with the stored one; raises BadSettings if they differ.
+
+    With `change`, store the new brand and return the earlier one.
+    """
+    kept = await store.write(lambda tx: _remembered(tx, "service_name", brand), "check_brand")
+    if kept == brand or not change:
+        _compare_brand(kept, brand)
+        return None
+    await store.write(lambda tx: tx.run(remember, mark="service_name", instead=brand), "change_brand")
+    return kept
 
 
 def _compare_brand(kept: str | None, brand: str) -> None:
     if kept != brand:
         raise BadSettings(
-            f"EMPORION_SERVICE_NAME: this database serves {kept!r}; under another name what was signed no longer verifies"
+            f"EMPORION_SERVICE_NAME: this database serves {kept!r}, not {brand!r}. Set it back, or stop every process and start "
+            f"once with `emporion serve --change-brand`. {BRAND_BREAKS}"
         )
 
 
 async def check_chain(store: Store, genesis: str) -> None:
-    """The database remembers the sandbox chain it lives with: they are kept, and reset, together."""
+    """Check that the database belongs to this sandbox chain; they are kept and reset together."""
     if await store.write(lambda tx: _remembered(tx, "sandbox_chain", genesis), "check_chain") != genesis:
         raise BadSettings(
             "this database traded on another test chain than the one in the data folder: bring back that folder's "
@@ -99,7 +124,7 @@ async def check_chain(store: Store, genesis: str) -> None:
 
 
 def _remembered(tx: Tx, name: str, value: str) -> str:
-    """What the database was made with; `value` where it is asked for the first time."""
+    """Return the stored value; at the first call store `value`."""
     row = tx.get(HouseRow, name) or tx.add(HouseRow(name=name, value=value))
     return row.value
 
@@ -113,13 +138,13 @@ def _kept(settings: Settings, name: str) -> bytes:
     if not path.exists():
         if database is not None and database.exists():
             raise BadSettings(f"{path} is missing beside {database}: restore it, another one would lock everybody out")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_data_dir(settings)
         make_secret(path)
     return _hex(path)
 
 
 def make_secret(path: Path) -> None:
-    """A new secret that is on the disk when this returns; only its owner reads it."""
+    """Make a new secret that only its owner can read; it is on the disk when this returns."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(made, "w") as file:
         file.write(os.urandom(32).hex())

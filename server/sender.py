@@ -1,4 +1,4 @@
-"""The sender: fans events out into deliveries and makes the attempts that are due. Any number of processes may run it."""
+"""Webhook delivery: turn events into deliveries and make the attempts that are due, in any number of processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
 from tools.catalogue import CATALOGUE
 from tools.dispatch import Market
 from tools.rules.webhooks import Attempted
-from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post, task_to_push
+from tools.steps.deliveries import BATCH, Claimed, Posting, claim, finish, post, task_to_push, wait_to_push
 from tools.steps.webhooks import BATCH as FANNED
 from tools.steps.webhooks import fan_out
 
-Heard = Callable[[Attempted | None], None]  # told how each attempt ended; None: it was not begun
+Heard = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
 MOST_IN_FLIGHT = 64
-LOOK_SECONDS = 1.0  # at the latest; a commit that tells somebody something, and an attempt that ends, wake it
-GATHER_SECONDS = 0.02  # what is told meanwhile is fanned out together
-GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others are made again after their lease
+LOOK_SECONDS = 1.0  # at most; new events and finished attempts wake the loop earlier
+GATHER_SECONDS = 0.02  # events of this time are turned into deliveries together
+GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others are repeated after their lease
 
 
 class Sender:
-    """The loop and its steps. Tests call `step`; the server runs the loop."""
+    """The loop and its steps. Tests call `step`; the server calls `run`."""
 
     def __init__(self, market: Market, heard: Heard = lambda _: None) -> None:
         self.market, self.heard = market, heard
@@ -37,7 +37,7 @@ class Sender:
         self.woken = asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled. What fails is logged and tried again a little later."""
+        """Run until cancelled. Failures are logged and retried a little later."""
         self.market.store.listeners.append(self._wake)
         try:
             while True:
@@ -52,7 +52,7 @@ class Sender:
             await self._land()
 
     async def step(self) -> int:
-        """Fan out what was told and make every attempt that is due by the clock; how many were made."""
+        """Turn new events into deliveries and make every attempt that is due; return their number."""
         made, more = 0, True
         while more:
             await self.fan_out()
@@ -62,13 +62,13 @@ class Sender:
         return made
 
     async def fan_out(self) -> None:
-        """Write the deliveries of everything that was told."""
+        """Write the deliveries of all new events."""
         if await self.market.store.look(_is_behind):
             while await self.market.store.write(lambda tx: fan_out(context_of(self.market, tx)), "fan_out") == FANNED:
                 pass
 
     async def claim(self) -> Claimed:
-        """Lease some of the attempts that are due longest."""
+        """Lease the attempts that have been due longest."""
         now, most = self.market.world.clock.now(), min(BATCH, MOST_IN_FLIGHT - len(self.flying))
         due_at = await self.market.store.look(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
@@ -76,19 +76,29 @@ class Sender:
         return await self.market.store.write(lambda tx: claim(context_of(self.market, tx), most), "claim_deliveries")
 
     async def deliver(self, posting: Posting) -> None:
-        """Make a claimed attempt and write down how it ended."""
-        attempted = await post(self.market.world, self.market.house, await self._written(posting))
+        """Make a leased attempt and store its result."""
+        written, wait = await self._written(posting), None
+        if written.task is not None:
+            wait = await self.market.store.write(
+                lambda tx: wait_to_push(context_of(self.market, tx), written), "count_push"
+            )
+        attempted = None if wait else await post(self.market.world, self.market.house, written)
         self.heard(attempted)
         await self.market.store.write(
-            lambda tx: finish(context_of(self.market, tx), posting, attempted), "finish_delivery"
+            lambda tx: finish(context_of(self.market, tx), written, attempted, wait), "finish_delivery"
         )
 
     async def _written(self, posting: Posting) -> Posting:
-        """With its body: a task is written when it is sent, from its job as it then is."""
+        """Fill in the body: a task is rendered from its job's state at the time of sending."""
         if posting.task is None:
             return posting
-        record = await self.market.store.look(lambda tx: task_to_push(context_of(self.market, tx), posting))
-        return replace(posting, body=self.pushes(record, posting.agent_id, posting.task.form))
+        record, shows = await self.market.store.look(lambda tx: task_to_push(context_of(self.market, tx), posting))
+        task = replace(posting.task, shows=shows)
+        holds_order, holds_output = task.sent is not None, task.sent == shows
+        body = self.pushes(
+            record, posting.agent_id, task.form, with_order=not holds_order, with_output=not holds_output
+        )
+        return replace(posting, body=body, task=task)
 
     async def _turn(self) -> None:
         try:
@@ -107,7 +117,7 @@ class Sender:
             log.exception("sender")
 
     async def _fly(self, posting: Posting) -> None:
-        """An attempt whose end cannot be written down is made again after its lease."""
+        """Deliver and log a failure; if its result cannot be stored, the attempt is repeated."""
         try:
             await self.deliver(posting)
         except StorageError as error:
@@ -130,5 +140,5 @@ class Sender:
 
 
 def _is_behind(tx: Tx) -> bool:
-    """Whether there are events that were not fanned out yet."""
+    """Return True if there are events that were not turned into deliveries yet."""
     return (tx.one(newest_of_all) or 0) > (tx.one(fanned_out) or 0)

@@ -1,4 +1,4 @@
-"""Run the service: the sandbox beside it where asked, uvicorn under it, a word about where everything is."""
+"""`emporion serve`: run uvicorn with the market, and beside it the sandbox and the desk if asked to."""
 
 import gc
 import sys
@@ -13,22 +13,23 @@ import uvicorn
 from server import logs
 from server.app import Service
 from server.desk.child import Desk, with_operator_secret
+from server.folders import make_data_dir
 from server.heads import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
-from server.settings import BadSettings, Settings
+from server.settings import BadSettings, Settings, check_named
 from storage.unit import Unavailable
 
-IDLE_SECONDS = 75  # of a connection: clients and proxies keep one for 60, and who closes last never meets a request
+IDLE_SECONDS = 75  # of a connection; clients and proxies keep one for 60 s, and the last to close it loses no request
 GRACE_SECONDS = 10
-UNREAD_SECONDS = 20  # then the kernel drops a connection whose other side takes nothing
-COLLECT_AFTER = (50_000, 20, 10)  # objects made and kept, then collections of each generation before the next
+UNREAD_SECONDS = 20  # then the kernel drops a connection whose peer acknowledges nothing
+COLLECT_AFTER = (50_000, 20, 10)  # collector thresholds of the three generations
 TCP_USER_TIMEOUT = 18  # linux/tcp.h; RFC 5482
 
 
 class Server(uvicorn.Server):
-    """uvicorn around a running service, which bounds heads and tells open streams to end when it is told to.
+    """uvicorn around a service, with bounded heads and an orderly end of open streams.
 
-    What the service refuses to start with leaves `run` as it was raised.
+    Errors that stop the service from starting are raised by `run`.
     """
 
     def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None] = lambda: None) -> None:
@@ -55,7 +56,7 @@ class Server(uvicorn.Server):
         await self.opened.aclose()
 
     def end_with_its_key(self) -> None:
-        """Answer what is being asked, and end: what this process would sign from now on holds nowhere."""
+        """Finish the open requests and end, because new signatures with this key would be invalid."""
         self.key_replaced = self.should_exit = True
         if self.service.served is not None:
             self.service.served.market.bell.close()
@@ -66,18 +67,22 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False) -> None:
-    """Serve until told to stop. Exits 2 with a sentence when it cannot start."""
+def serve(settings: Settings, with_sandbox: bool, with_desk: bool = False, change_brand: bool = False) -> None:
+    """Serve until stopped; exit 2 with a message if the service cannot start."""
     logs.set_up()
     chain: Sandbox | None = None
     desk: Desk | None = None
     try:
+        if warning := check_named(settings):
+            print(warning, file=sys.stderr)
         if with_sandbox:
             chain, settings = start_chain(settings)
         if with_desk:
             settings = with_operator_secret(settings)
             desk = Desk(settings)
-        service = Service(settings, chain.url if chain else None, chain.genesis() if chain else "")
+        service = Service(
+            settings, chain.url if chain else None, chain.genesis() if chain else "", change_brand=change_brand
+        )
         ready = partial(settle_and_say, greeting(service, chain), desk)
         server = Server(uvicorn_config(service, settings), service, ready)
         server.run()
@@ -106,27 +111,33 @@ def settle_and_say(greeting: str, desk: Desk | None) -> None:
 
 
 def settle() -> None:
-    """Keep the garbage collector from what is there to stay, and from every few hundred objects of a body that is read.
+    """Exclude what is loaded now from garbage collection, and collect less often.
 
-    Python's own thresholds look through a growing tree of JSON again and again, and through the whole program with it: reading
-    1 MB took up to ten times as long. References free almost all that a call leaves behind; cycles wait a little longer.
+    With Python's own thresholds the collector scans a growing tree of JSON, and the whole program, again and again:
+    reading 1 MB took up to ten times as long. Reference counting frees almost everything; only cycles wait a little
+    longer.
     """
+    gc.enable()  # the command line disables it during its imports
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
 
 
 def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
-    """The embedded chain as a process of its own, and the settings that use it."""
+    """Start the embedded chain as its own process; return it and the settings that use it."""
     if not settings.is_loopback:
         raise BadSettings("EMPORION_HOST: --sandbox serves loopback only; its faucet gives to everybody")
-    if settings.test_rpc_url:
-        raise BadSettings("EMPORION_TEST_RPC_URL: not together with --sandbox, which brings a test chain of its own")
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in ("test_rpc_url", "test_faucet_url"):
+        if getattr(settings, name):
+            raise BadSettings(
+                f"EMPORION_{name.upper()}: not together with --sandbox, which brings a test chain of its own"
+            )
+    make_data_dir(settings)
     chain = start_sandbox(settings.data_dir, settings.sandbox_port)
     given = {
         "test_rpc_url": chain.url,
         "test_facilitator_url": chain.facilitator_url,
+        "test_faucet_url": chain.url,
         "registrations_per_hour": 1000,
         "allow_private_networks": True,
     }
@@ -134,7 +145,7 @@ def start_chain(settings: Settings) -> tuple[Sandbox, Settings]:
 
 
 def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
-    """No access log, no forwarded headers believed, the fast loop and parser demanded by name."""
+    """Configure uvicorn: no access log, no trusted forwarded headers, uvloop and httptools."""
     return uvicorn.Config(
         service,
         host=settings.host,
@@ -143,7 +154,7 @@ def uvicorn_config(service: Service, settings: Settings) -> uvicorn.Config:
         http="httptools",
         lifespan="off",  # Server opens and closes the service
         access_log=False,
-        log_config=None,  # its lines go the way of all others: its own handlers would not redact them
+        log_config=None,  # uvicorn's own log handlers would not redact secrets
         log_level="warning",
         proxy_headers=False,
         server_header=False,

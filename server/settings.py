@@ -1,10 +1,11 @@
-"""Settings: EMPORION_* variables or .env. A value that does not parse stops the start with a sentence that names it."""
+"""Settings from EMPORION_* variables or .env; an invalid value stops the start with a message that names it."""
 
 import difflib
 import ipaddress
 import os
 import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tools.house import House, Limits, Network, Windows
 from tools.ports import Env
+from tools.rules.impersonation import COMMON_BRAND
 from tools.rules.wallet import address_of
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
@@ -26,11 +28,27 @@ TEST_IDENTITIES = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
 HOURS_72, MINUTES_15 = 259_200, 900
 HOURS_24, MINUTES_10 = 86_400, 600
 PREFIX, SQLITE = "EMPORION_", "sqlite:///"
+FAUCET = "/v1/sandbox/faucet"
+CLAIMS_PER_ADDRESS, MANY = 3, 1000  # all agents of a sandbox share one address
+PLAIN_WORDS = {"int_parsing": "must be a whole number", "bool_parsing": "must be true or false"}
+UNSHOWN = frozenset(  # secrets, and URLs that may contain a key
+    {
+        "signing_seed",
+        "key_pepper",
+        "next_signing_seed",
+        "operator_secret",
+        "desk_llm_key",
+        "database_url",
+        "sanctions_lists",
+    }
+    | {f"{env}_{url}_url" for env in ("live", "test") for url in ("rpc", "facilitator")}
+    | {"desk_llm_url", "otel_endpoint", "base_url", "extra_base_urls"}
+)
 EVERYWHERE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - refused, not bound
 
 
 class BadSettings(Exception):
-    """The settings cannot be used; the message names each one that is wrong."""
+    """The settings are invalid; the message names each one that is wrong."""
 
 
 def _url(text: str) -> str:
@@ -64,7 +82,7 @@ def _ip(text: str) -> str:
 
 
 def _place(text: str) -> str:
-    """A file, or a URL with whatever query its place asks for."""
+    """Validate a file path or a URL; the URL may have a query."""
     parts = urlsplit(text)
     if "://" in text and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError("must be files, or http or https URLs")
@@ -97,6 +115,7 @@ class Settings(BaseSettings):
     signing_seed: Hex32 | None = None
     key_pepper: Hex32 | None = None
     next_signing_seed: Hex32 | None = None
+    operator_webhook: Url | None = None
     operator_secret: str | None = Field(None, min_length=16, max_length=200)
     live_rpc_url: Url | None = None
     test_rpc_url: Url | None = None
@@ -108,6 +127,7 @@ class Settings(BaseSettings):
     test_confirmations: int = Field(1, ge=1, le=1000)
     live_facilitator_url: Url | None = None
     test_facilitator_url: Url | None = None
+    test_faucet_url: Url | None = None
     sanctions_lists: Places = []
     desk_env: Literal["test", "live"] = "test"
     desk_llm_url: Url | None = None
@@ -118,6 +138,7 @@ class Settings(BaseSettings):
     rate_limits: bool = True
     metrics: bool = False
     otel_endpoint: Url | None = None
+    agent_storage_mb: int = Field(256, ge=2, le=10_000_000)
     min_free_disk_mb: int = Field(256, ge=1, le=10_000_000)
     allow_private_networks: bool = False
     registrations_per_hour: int = Field(20, ge=1, le=100_000)
@@ -127,6 +148,7 @@ class Settings(BaseSettings):
     payment_window_seconds_test: Seconds = MINUTES_15
     verdict_window_seconds_live: Seconds = HOURS_24
     verdict_window_seconds_test: Seconds = MINUTES_10
+    evaluator_min_age_days_live: int = Field(30, ge=0, le=3650)
     accept_timeout_seconds_live: int = Field(3600, ge=60, le=604_800)
     accept_timeout_seconds_test: int = Field(600, ge=60, le=604_800)
 
@@ -161,12 +183,12 @@ class Settings(BaseSettings):
 
     @property
     def database_shown(self) -> str:
-        """The database without a password."""
+        """The database URL without its password."""
         return re.sub(r"(//[^/@:]*):.*@", r"\1:***@", self.database)
 
     @property
     def database_file(self) -> Path | None:
-        """The SQLite file; None for a server."""
+        """The SQLite file; None for a database server."""
         return Path(self.database.removeprefix(SQLITE)) if self.database.startswith(SQLITE) else None
 
     @property
@@ -188,7 +210,10 @@ class Settings(BaseSettings):
 
     @property
     def other_urls(self) -> tuple[str, ...]:
-        """Further addresses of this service: those the operator names, and on loopback each of its names."""
+        """The further addresses of this service: the configured ones, and all loopback names.
+
+        The loopback names are included only if the service listens on loopback.
+        """
         names = ("127.0.0.1", "localhost", "[::1]") if self.is_loopback else ()
         return (*self.extra_base_urls, *(f"http://{name}:{self.port}" for name in names))
 
@@ -197,8 +222,33 @@ class Settings(BaseSettings):
         return self.host in LOOPBACK
 
 
+def check_named(settings: Settings) -> str | None:
+    """Check that a public market has its own brand; return a warning if it is the common one."""
+    host = urlsplit(settings.url).hostname or ""
+    if host in LOOPBACK or _is_loopback(host):
+        return None
+    if "service_name" not in settings.model_fields_set:
+        raise BadSettings(
+            f"EMPORION_SERVICE_NAME: set it, because EMPORION_BASE_URL ({settings.url}) is not this machine. It stands in everything "
+            "that wallets and agents sign for this market; without a name of its own, a signature for another market counts here"
+        )
+    if settings.service_name == COMMON_BRAND:
+        return (
+            f"EMPORION_SERVICE_NAME: {COMMON_BRAND!r} is the default name of every market: a signature that a wallet gave to another "
+            "one of this name counts here too"
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def read_settings(**given: Any) -> Settings:
-    """The settings in force; BadSettings with a sentence for each that is wrong."""
+    """Read the settings; raises BadSettings with one line for each that is wrong."""
     if "_env_file" not in given:
         _refuse_unknown({*os.environ, *dotenv_values(".env")})
     try:
@@ -208,7 +258,7 @@ def read_settings(**given: Any) -> Settings:
 
 
 def _refuse_unknown(names: Iterable[str]) -> None:
-    """A mistyped name would leave a setting at its default without a word."""
+    """Raise BadSettings for an unknown EMPORION_ name, because a typo would go unnoticed."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(names):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
@@ -218,11 +268,16 @@ def _refuse_unknown(names: Iterable[str]) -> None:
 
 def _sentence(fault: Mapping[str, Any]) -> str:
     message = str(fault["msg"]).removeprefix("Value error, ")
-    return PREFIX + (f"{str(fault['loc'][0]).upper()}: {message}" if fault["loc"] else message)
+    if not fault["loc"]:
+        return PREFIX + message
+    name = str(fault["loc"][0])
+    message = PLAIN_WORDS.get(str(fault["type"]), message)
+    shown = "" if name in UNSHOWN else f" (it is {str(fault['input'])[:80]!r})"
+    return f"{PREFIX}{name.upper()}: {message}{shown}"
 
 
 def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> House:
-    """The settings as the operations see them."""
+    """Return the configuration that the operations see."""
     return House(
         brand=settings.service_name,
         base_url=settings.url,
@@ -243,9 +298,16 @@ def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = No
                 settings.verdict_window_seconds_test,
             ),
         },
-        limits=Limits(registrations_per_hour=settings.registrations_per_hour, enforced=settings.rate_limits),
+        limits=Limits(
+            registrations_per_hour=settings.registrations_per_hour,
+            faucet_claims_per_address=CLAIMS_PER_ADDRESS if sandbox_rpc_url is None else MANY,
+            storage_bytes=settings.agent_storage_mb * 2**20,
+            enforced=settings.rate_limits,
+        ),
         other_urls=settings.other_urls,
         operator_secret=settings.operator_secret,
+        operator_webhook=settings.operator_webhook,
+        evaluator_min_age=timedelta(days=settings.evaluator_min_age_days_live),
         allow_private_networks=settings.allow_private_networks,
     )
 
@@ -276,9 +338,10 @@ def _test(settings: Settings, sandbox_rpc_url: str | None) -> Network:
         asset_name="USDC",
         asset_version="2",
         explorer_tx="https://sepolia.basescan.org/tx/" if sandbox_rpc_url is None else None,
-        faucet="https://faucet.circle.com" if sandbox_rpc_url is None else sandbox_rpc_url,
+        faucet=f"{settings.url}{FAUCET}" if settings.test_faucet_url else "https://faucet.circle.com",
         confirmations=settings.test_confirmations,
         facilitator_url=settings.test_facilitator_url,
         rpc_hint=sandbox_rpc_url or "https://sepolia.base.org",
+        own_chain=sandbox_rpc_url is not None,
         identity_registry=settings.test_identity_registry,
     )

@@ -1,8 +1,9 @@
-"""Traces of requests, for OpenTelemetry: a request, the call at the door, its unit of work, what it asks a chain.
+"""OpenTelemetry traces of requests: the request, the call of an operation, its transactions and its chain calls.
 
-Loaded only where EMPORION_OTEL_ENDPOINT is set; the standard OTEL_* variables say the rest (sampler, headers, names). A span's
-attributes are names of ours: no argument, key, path or text of anybody, and no exception, whose words might hold one. Work that no
-request asked for (the workers' rounds) makes no span. Spans of other libraries in this process go nowhere.
+It is imported only if EMPORION_OTEL_ENDPOINT is set; the standard OTEL_* variables set the rest (sampler, headers,
+names). The attributes of a span are names from our code: no argument, key, path or user's text, and no exception
+message, because it might contain one. Work outside of requests (the workers' rounds) makes no span. Spans of other
+libraries are not exported.
 """
 
 import os
@@ -35,13 +36,13 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
-SURFACES = ("mcp", "a2a", "v1")  # by the first part of a path; all else is one
+SURFACES = ("mcp", "a2a", "v1")  # by the first part of the path; everything else is "page"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 CARRIER = (b"traceparent", b"tracestate")
 
 
 class Tracing:
-    """The tracer of one process, and what sends its spans away."""
+    """The tracer of one process, and the exporter of its spans."""
 
     def __init__(self, endpoint: str, house: House) -> None:
         named = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: house.brand}
@@ -53,19 +54,19 @@ class Tracing:
 
     @contextmanager
     def span(self, name: str, **attributes: str | int) -> Iterator[Span]:
-        """A part of what is being traced."""
+        """Trace a block as a part of the current span."""
         with self.tracer.start_as_current_span(
             name, attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
             try:
                 yield span
             except BaseException as error:
-                span.set_attribute("error.type", type(error).__name__)  # its words are nobody's business
+                span.set_attribute("error.type", type(error).__name__)  # its message may contain a user's text
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
     def market(self, store: Store, world: World, house: House, metrics: Metrics | None) -> Market:
-        """The door that traces, over a store and chains that do."""
+        """Return a market that traces its calls, its transactions and its chain calls."""
         store = cast(Store, TracedStore(store, self))
         world = replace(
             world, chains={env: WatchedChain(chain, TracedCalls(env, self)) for env, chain in world.chains.items()}
@@ -77,7 +78,7 @@ class Tracing:
         return made
 
     def asked(self, application: App) -> App:
-        """The application with a span around each request, of the trace its sender names."""
+        """Wrap the application in a span for each request, which continues the sender's trace."""
 
         async def traced(scope: Message, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -99,18 +100,18 @@ class Tracing:
 
 
 def processor_to(endpoint: str) -> SpanProcessor:
-    """Sends spans to a collector by OTLP over HTTP, many at a time and in a thread of its own."""
+    """Return a processor that exports spans in batches, by OTLP over HTTP, from a thread."""
     return BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces"))
 
 
 def surface_of(path: str) -> str:
-    """A word for the part of the service; the path itself may hold anything."""
+    """Return a word for a part of the service; the path itself may contain anything."""
     first = path.split("/", 2)[1] if path.startswith("/") else ""
     return first if first in SURFACES else "page"
 
 
 class Traced(Market):
-    """The same door, traced."""
+    """A market that traces its calls."""
 
     tracing: Tracing
 
@@ -127,15 +128,15 @@ class Traced(Market):
 
 
 class TracedMarket(Traced, Market):
-    """Traced and not counted."""
+    """Traced, without counters."""
 
 
 class TracedMeasuredMarket(Traced, MeasuredMarket):
-    """Traced and counted."""
+    """Traced, with counters."""
 
 
 class TracedStore:
-    """A store whose units of work are traced; all else is the store's own."""
+    """A store that traces its transactions; everything else is passed on."""
 
     def __init__(self, store: Store, tracing: Tracing) -> None:
         self.inner, self.tracing = store, tracing
@@ -151,7 +152,7 @@ class TracedStore:
 
 
 class TracedCalls:
-    """Traces what is asked of one chain."""
+    """An observer of one chain that traces its calls."""
 
     def __init__(self, env: Env, tracing: Tracing) -> None:
         self.env, self.tracing = env, tracing
@@ -164,7 +165,7 @@ class TracedCalls:
 
 
 def in_trace() -> bool:
-    """Whether somebody's request is being served."""
+    """Return True inside the span of a request."""
     return trace.get_current_span().get_span_context().is_valid
 
 

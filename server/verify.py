@@ -1,4 +1,4 @@
-"""`emporion verify`: signed documents in a file, checked offline; no server, no network, no database."""
+"""`emporion verify`: check the signed documents and revealed outputs of a file offline."""
 
 import json
 import sys
@@ -15,17 +15,17 @@ SIGNER = "/.well-known/agent-registration.json"  # names the market's did
 
 
 class Unreadable(Exception):
-    """The file holds nothing to check; the message says why."""
+    """The file contains nothing to check; the message says why."""
 
 
 def verify(path: Path, now: datetime, trusted: str | None = None, retired: Path | None = None) -> int:
-    """Print one line for each signed document of the file (- is standard input); 0 when all hold, else 1.
+    """Print one line for each signed document and revealed output; return 0 if all are valid.
 
-    `retired` is the market's retired-keys.json: what one of its keys signed does not hold.
+    `path` - is standard input. `retired` is the market's retired-keys.json: signatures by these keys are invalid.
     """
     found = list(all_checked(_read(path), now, trusted, _keys_of(retired) if retired else None))
     if not found:
-        raise Unreadable(f"{path}: holds no signed receipt or attestation")
+        raise Unreadable(f"{path}: holds no signed receipt or attestation, and no job with its output_salt")
     for one in found:
         print(_line(one))
     signers = sorted({one.did for one in found if one.fault is None and one.did})
@@ -35,7 +35,7 @@ def verify(path: Path, now: datetime, trusted: str | None = None, retired: Path 
 
 
 def _keys_of(path: Path) -> dict[str, str]:
-    """The keys in a retired-keys.json, and when each was replaced."""
+    """Return the keys of a retired-keys.json by DID, with the times of their retirement."""
     told = _read(path)
     try:
         return {str(key["did"]): str(key["retired_at"]) for key in told["keys"]}
@@ -50,7 +50,7 @@ def _line(one: Checked) -> str:
 
 
 def _shown(text: str) -> str:
-    """The file is not ours: what it says of itself moves no cursor."""
+    """Escape a text of the file, so that it cannot send control sequences to the terminal."""
     return text.encode("unicode_escape").decode()
 
 
@@ -60,14 +60,14 @@ def _read(path: Path) -> Any:
             raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:
             raise Unreadable(f"{path}: more than {MOST_BYTES} bytes")
-        orjson.loads(raw)  # nests no deeper than the reader below can go
+        orjson.loads(raw)  # limits the nesting, so that the reader below cannot overflow the stack
         return json.loads(raw, object_pairs_hook=_members)
     except (ValueError, RecursionError) as bad:
         raise Unreadable(f"{path}: not JSON that means one thing: {_shown(str(bad))}") from None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names occur once: of two members with one name every reader takes another."""
+    """Build an object, and refuse duplicate names: JSON readers disagree about which one counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name occurs twice in one object")

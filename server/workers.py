@@ -1,4 +1,4 @@
-"""The workers: one loop that probes, sweeps deadlines of jobs and bounties, fires schedules and keeps house. Any number of processes may run it."""
+"""The background loop: expire deadlines, fire schedules, send reminders and delete old rows. Any process may run it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,10 +9,13 @@ from datetime import datetime
 import structlog
 
 from storage.agentsearch import ANY_UNINDEXED
+from storage.alerts import ANY_MATCH
 from storage.departures import due_departures
 from storage.disputes import deserted_cases
 from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
+from storage.search import stale_listings_counted
+from storage.searchindex import TOKENS_VERSION
 from storage.unit import StorageError, Tx
 from tools.arguments import NoArguments
 from tools.context import Approach, Caller, Context, Surface
@@ -24,11 +27,13 @@ from tools.rules.lifecycle import CLOCK_MOVES, JobMove
 from tools.rules.transfers import ChainDown
 from tools.searches import write_searches
 from tools.steps.agents import index_waiting
+from tools.steps.alerts import tell_of_bounties
 from tools.steps.batches import Place as Due
 from tools.steps.bounties import expire_due_bounties
 from tools.steps.deadlines import expire_due_jobs
 from tools.steps.departures import START, Place, close_batch, look_again
 from tools.steps.housekeeping import forget_old
+from tools.steps.listings import index_stale
 from tools.steps.notices import tell_due_notices
 from tools.steps.panels import held, judge_due_cases
 from tools.steps.recounting import count_waiting
@@ -40,25 +45,25 @@ Batches = Callable[[Context, Due], tuple[int, Due | None]]
 NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
-DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES = 50, 20, 50, 20
+DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
 
 
 @dataclass(slots=True)
 class Step:
-    """Something done again and again."""
+    """A periodic job."""
 
     run: Callable[[], Awaitable[object]]
     every_seconds: float
-    apart: bool = False  # it asks others, who may be slow: no deadline waits for them
+    apart: bool = False  # it calls external services, which may be slow; deadlines do not wait for it
     next_at: float = 0.0
-    failed: bool = False  # the last time
+    failed: bool = False  # at the last run
 
 
 class Workers:
-    """The loop and its steps. Tests call the steps; the server runs the loop."""
+    """The loop and its steps. Tests call the steps; the server calls `run`."""
 
-    def __init__(self, market: Market) -> None:
-        self.market = market
+    def __init__(self, market: Market, disk_is_low: Callable[[], bool] = lambda: False) -> None:
+        self.market, self.disk_is_low = market, disk_is_low
         self.steps = [
             Step(self.probe, PROBE_SECONDS),
             Step(self.sweep, SWEEP_SECONDS),
@@ -71,24 +76,26 @@ class Workers:
             Step(self.settle, SWEEP_SECONDS, apart=True),
             Step(self.wind_down, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
+            Step(self.index_listings, SWEEP_SECONDS),
+            Step(self.tell_of_bounties, SWEEP_SECONDS),
             Step(self.mark_jobs, SWEEP_SECONDS),
             Step(self.keep_house, HOUSEKEEPING_SECONDS),
         ]
 
     async def run(self) -> None:
-        """Until cancelled. A step that fails is logged and tried again when it is due."""
+        """Run until cancelled. A step that fails is logged and tried again at its next time."""
         async with asyncio.TaskGroup() as loops:
             loops.create_task(self._again_and_again(self.turn), name="rounds")
             loops.create_task(self._again_and_again(self.turn_apart), name="rounds-apart")
 
     async def turn(self) -> None:
-        """Every step that is due, once, but for those that go apart."""
+        """Run the due steps that call no external services."""
         await self._round(apart=False)
         self.market.pulse.rounds += 1
         self.market.pulse.round_ended = self.market.world.clock.monotonic()
 
     async def turn_apart(self) -> None:
-        """Every step that is due of those that ask others."""
+        """Run the due steps that call external services."""
         await self._round(apart=True)
 
     async def _again_and_again(self, turn: Callable[[], Awaitable[None]]) -> None:
@@ -114,16 +121,17 @@ class Workers:
             log.exception("step", step=step.run.__name__)
 
     async def probe(self) -> None:
-        """Ask the database, the chains and the other steps how they are; /health repeats what they said."""
+        """Check the database, the chains and the other steps; /health shows the results."""
         pulse, market = self.market.pulse, self.market
         pulse.database = await self._database_answers()
         pulse.workers = market.store.alive and not any(step.failed for step in self.steps if step.run != self.probe)
         states = await asyncio.gather(*(self._chain_state(market.world.chains.get(env)) for env in Env))
         pulse.chains = dict(zip(Env, states, strict=True))
+        pulse.disk_low = self.disk_is_low()
         pulse.taken_at = market.world.clock.now()
 
     async def sweep(self) -> int:
-        """Write every clock move that is due."""
+        """Apply every transition of a job that is due by the clock."""
         moved = 0
         for move in CLOCK_MOVES:
             after: str | None = ""
@@ -133,11 +141,11 @@ class Workers:
         return moved
 
     async def expire_bounties(self) -> int:
-        """Write the end of every bounty whose time is over."""
+        """Expire the bounties whose deadline has passed."""
         return await self._in_batches(expire_due_bounties, "expire_bounties")
 
     async def judge(self) -> int:
-        """Bring every panel on whose deadline has passed, and every one whose evaluator has left."""
+        """Advance the panels whose deadline has passed or whose evaluator has left."""
         moved, after = 0, ""
         while True:
             count, rest = await self.market.store.write(
@@ -153,7 +161,7 @@ class Workers:
         return moved
 
     async def wind_down(self) -> None:
-        """Close what agents that left still have open. A kill in between loses nothing: the next start goes on."""
+        """Close the open jobs, listings and bounties of deleted agents; it continues after a crash."""
         market = self.market
         now = market.world.clock.now()
         for agent_id in await market.store.look(lambda tx: tx.all(due_departures, now=now, limit=DEPARTURES)):
@@ -163,14 +171,32 @@ class Workers:
             await self._look_again(agent_id)
 
     async def index_agents(self) -> None:
-        """Make search show the agents that registered before there was one: so many a turn, for other steps wait."""
+        """Index agents that registered before agent search existed, in bounded batches.
+
+        The batches are bounded, here and below, because other steps wait.
+        """
         waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNINDEXED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
             if not await self.market.store.write(index_waiting, "index_agents"):
                 break
 
+    async def index_listings(self) -> None:
+        """Index listings again whose search tokens are of an older version, in bounded batches."""
+        waiting = await self.market.store.look(lambda tx: tx.one(stale_listings_counted, version=TOKENS_VERSION))
+        for _ in range(INDEX_BATCHES if waiting else 0):
+            if not await self.market.store.write(index_stale, "index_listings"):
+                break
+
+    async def tell_of_bounties(self) -> None:
+        """Notify agents of new bounties that match their profile, in bounded batches."""
+        waiting = await self.market.store.look(lambda tx: tx.one(ANY_MATCH) is not None)
+        for _ in range(MATCH_BATCHES if waiting else 0):
+            work = lambda tx: tell_of_bounties(context_of(self.market, tx))  # noqa: E731 - reads as what it is
+            if not await self.market.store.write(work, "tell_of_bounties"):
+                break
+
     async def mark_jobs(self) -> None:
-        """Count the jobs whose part in the figures waits to be made: so many a turn, for other steps wait."""
+        """Count pending jobs in statistics, in bounded batches."""
         waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNMARKED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
             now = self.market.world.clock.now()
@@ -178,22 +204,22 @@ class Workers:
                 break
 
     async def tell(self) -> int:
-        """Say what the clock has to say of jobs: deadlines that come near, work that is overdue."""
+        """Send the reminders that are due: approaching deadlines and overdue work."""
         return await self._in_batches(tell_due_notices, "tell")
 
     async def fire(self) -> int:
-        """Fire every schedule that is due."""
+        """Fire the schedules that are due."""
         return await self._in_batches(fire_due_schedules, "fire")
 
     async def settle(self) -> int:
-        """Follow up the purchases that no call has in hand: a payment whose answer was lost, work whose client has gone."""
+        """Follow up x402 purchases whose payment response was lost or whose client disconnected."""
         market = self.market
         now = market.world.clock.now()
         due = await market.store.look(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
         place = market.outside(NoArguments(), NOBODY)
         looks = (look_after(replace(place, env=Env(row.env)), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
-            raise fault  # once all the others have been looked after
+            raise fault  # only after all other purchases were handled
         return len(due)
 
     async def write_touches(self) -> None:
@@ -248,12 +274,12 @@ class Workers:
             return "not_configured"
         with suppress(ChainDown, TimeoutError):
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await chain.head()
+                await chain.block(await chain.head())
                 return "ok"
         return "down"
 
 
 def context_of(market: Market, tx: Tx) -> Context:
-    """What a step that nobody called holds in its unit of work."""
+    """Return a context for work that no caller asked for."""
     now: datetime = market.world.clock.now()
     return Context(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)

@@ -66,11 +66,17 @@ def bounties(
 def award(
     bounty_id: BountyId,
     proposal_id: Annotated[str, typer.Argument(help="the proposal to take")],
+    price: Annotated[
+        int | None, typer.Option(help="its price as you read it, minor units; refused if it changed")
+    ] = None,
+    payment: Annotated[str | None, typer.Option(help="its payment as you read it: on_delivery or upfront")] = None,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> None:
     """Take a proposal on a bounty of the desk's: a job begins, which the desk's agent is to pay as any buyer."""
-    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", {"proposal_id": proposal_id}))
+    read = {name: value for name, value in (("price", price), ("payment", payment)) if value is not None}
+    chosen = {"proposal_id": proposal_id, **read}
+    _ask(url, data_dir, lambda market: market.post(f"{_path(bounty_id)}/award", chosen))
 
 
 @desk.command("close")

@@ -12,7 +12,7 @@ from server.desk.service import Service
 from server.settings import BadSettings
 
 PROFILE = {
-    "name": "Operator's desk",
+    "name": "Reference desk",
     "description": "Sells the operator's reference services: validation, extraction, classification, translation, summaries.",
 }
 NO_MODEL = "Paused: no language model is connected to the desk now. "

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, closing, suppress
 
 import structlog
@@ -36,8 +37,16 @@ async def work(settings: Settings, file: KeyFile, url: str) -> None:
         market = await stack.enter_async_context(Market(url))
         kit = await _kit(settings, stack)
         services = await _opened(market, file, settings)
-        print(f"The desk is open at {url}: {len(services)} services", flush=True)
+        print(f"The desk is open at {url}: {_on_sale(services, settings)}", flush=True)
         await Worker(market, kit, services).run()
+
+
+def _on_sale(services: Mapping[str, Service], settings: Settings) -> str:
+    """Say how many services can be bought, and what the others wait for."""
+    waiting = sum(one.needs_model for one in services.values()) if settings.desk_llm_url is None else 0
+    if not waiting:
+        return f"{len(services)} services on sale"
+    return f"{len(services) - waiting} services on sale, {waiting} wait for EMPORION_DESK_LLM_URL"
 
 
 async def _opened(market: Market, file: KeyFile, settings: Settings) -> dict[str, Service]:

@@ -1,4 +1,4 @@
-"""`python -m server.sandbox`: the sandbox's own process. Says `ready URL` or `refused SENTENCE` on its standard output."""
+"""`python -m server.sandbox`: the sandbox's process. It prints `ready URL` or `refused SENTENCE` on standard output."""
 
 import argparse
 import logging
@@ -21,11 +21,11 @@ _SHUTDOWN_LIMIT_IN_SECONDS: Final = 2
 
 
 class _Refusal(Exception):
-    """Why the sandbox does not start."""
+    """The reason why the sandbox does not start."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until the parent or a signal ends it. 1 when it does not start."""
+    """Serve until the parent or a signal ends this process; return 1 if it cannot start."""
     options = _options(arguments)
     if options.parent_pid is not None:
         end_with_parent(options.parent_pid)
@@ -56,7 +56,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def _serve(data_dir: Path, port: int, chain_id: int) -> None:
     with _listener(port) as listener:
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-        # The facilitator calls the chain at this address; a proxy named in the environment must not stand between.
+        # The facilitator calls the chain at this address, which must bypass any proxy named in the environment.
         os.environ["no_proxy"] = LOOPBACK
 
         import uvicorn
@@ -90,7 +90,7 @@ def _listener(port: int) -> socket.socket:
         try:
             return socket.create_server((LOOPBACK, port))
         except OSError as problem:
-            # The sandbox of a market that was killed takes a moment to let go of its port.
+            # The sandbox of a market that was killed takes a moment to release its port.
             if time.monotonic() > deadline:
                 why = os.strerror(problem.errno or 0)
                 raise _Refusal(

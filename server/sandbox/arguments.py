@@ -1,4 +1,4 @@
-"""Reading JSON-RPC parameters: hostile input becomes bytes, integers and filters, or a sentence that says what is wrong."""
+"""Parse JSON-RPC parameters: untrusted input becomes bytes, integers and filters, or a message about what is wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,15 @@ _FILTER_FIELDS: Final = frozenset(["fromBlock", "toBlock", "address", "topics", 
 
 
 class InvalidParams(ValueError):
-    """A parameter is missing, superfluous or not what the method takes."""
+    """A parameter is missing, unexpected or malformed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Which logs are wanted: a range of blocks or one block, emitting addresses, and per place the accepted topics."""
+    """A filter for logs by blocks, addresses and topics.
+
+    The blocks are a range or one block. `topics` holds the accepted topics at each position.
+    """
 
     first: int | str
     last: int | str
@@ -46,7 +49,7 @@ class LogFilter:
     topics: tuple[frozenset[str], ...]
 
     def matches(self, log: dict[str, Any]) -> bool:
-        """Whether a log in JSON-RPC shape is wanted."""
+        """Return True if a log in JSON-RPC form matches."""
         if self.addresses and log["address"].lower() not in self.addresses:
             return False
         if len(self.topics) > len(log["topics"]):
@@ -55,20 +58,20 @@ class LogFilter:
 
 
 def required(params: Sequence[Any], position: int) -> Any:
-    """The parameter at that position."""
+    """Return the parameter at a position; raises InvalidParams if it is missing."""
     if len(params) <= position:
         raise InvalidParams(f"parameter {position + 1} is missing")
     return params[position]
 
 
 def no_more(params: Sequence[Any], most: int) -> None:
-    """Refuse parameters the method does not have."""
+    """Raise InvalidParams if there are more than `most` parameters."""
     if len(params) > most:
         raise InvalidParams(f"takes at most {most} parameters, got {len(params)}")
 
 
 def flag(params: Sequence[Any], position: int) -> bool:
-    """An optional boolean, False when left out."""
+    """Return an optional boolean parameter, False if it is missing."""
     value = params[position] if len(params) > position else False
     if not isinstance(value, bool):
         raise InvalidParams(f"parameter {position + 1} must be true or false")
@@ -76,14 +79,14 @@ def flag(params: Sequence[Any], position: int) -> bool:
 
 
 def raw_bytes(value: Any) -> bytes:
-    """0x-hex of any length."""
+    """Parse 0x-hex of any length."""
     if not isinstance(value, str) or not value.startswith("0x") or len(value) % 2:
         raise InvalidParams("bytes are written as 0x and an even number of hex digits")
     return bytes.fromhex(_digits(value))
 
 
 def address(value: Any) -> bytes:
-    """A 20-byte address. Its checksum spelling is not required."""
+    """Parse a 20-byte address; its checksum spelling is not required."""
     found = raw_bytes(value)
     if len(found) != 20:
         raise InvalidParams("an address is 0x and 40 hex digits")
@@ -91,7 +94,7 @@ def address(value: Any) -> bytes:
 
 
 def hash32(value: Any) -> bytes:
-    """A 32-byte hash."""
+    """Parse a 32-byte hash."""
     found = raw_bytes(value)
     if len(found) != 32:
         raise InvalidParams("a hash is 0x and 64 hex digits")
@@ -99,7 +102,7 @@ def hash32(value: Any) -> bytes:
 
 
 def amount(value: Any) -> int:
-    """A number from 0 to 2^256-1: a JSON integer, 0x-hex or decimal digits."""
+    """Parse a number from 0 to 2^256-1: a JSON integer, 0x-hex or decimal digits."""
     number = _number(value)
     if number is None or not 0 <= number <= _LARGEST:
         raise InvalidParams("a number is 0x-hex, decimal digits or a JSON integer, from 0 to 2^256-1")
@@ -117,14 +120,14 @@ def _number(value: Any) -> int | None:
 
 
 def _digits(value: str) -> str:
-    # int(…, 16) and bytes.fromhex take signs, underscores and spaces, which no node does.
+    # int(…, 16) and bytes.fromhex accept signs, underscores and spaces, which no node accepts.
     if not set(value[2:]) <= set(hexdigits):
         raise InvalidParams("0x is followed by hex digits only")
     return value[2:]
 
 
 def block_reference(value: Any) -> int | str:
-    """A block's height, or one of the tags latest, safe, finalized, pending, earliest."""
+    """Parse a block number, or one of the tags latest, safe, finalized, pending, earliest."""
     if isinstance(value, str) and value in _TAGS:
         return value
     number = _number(value)
@@ -134,7 +137,7 @@ def block_reference(value: Any) -> int | str:
 
 
 def call_object(value: Any) -> Call:
-    """The message of eth_call and eth_estimateGas. Fees, nonce and access list are accepted and have no effect."""
+    """Parse the message of eth_call and eth_estimateGas; ignore fees, nonce and access list."""
     fields = _object(value, _CALL_FIELDS)
     if "data" in fields and "input" in fields and fields["data"] != fields["input"]:
         raise InvalidParams("data and input differ")
@@ -149,7 +152,7 @@ def call_object(value: Any) -> Call:
 
 
 def log_filter(value: Any) -> LogFilter:
-    """The filter of eth_getLogs."""
+    """Parse the filter of eth_getLogs."""
     fields = _object(value, _FILTER_FIELDS)
     if "blockHash" in fields and ("fromBlock" in fields or "toBlock" in fields):
         raise InvalidParams("blockHash stands instead of fromBlock and toBlock")

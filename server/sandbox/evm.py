@@ -1,4 +1,4 @@
-"""The sandbox's chain: py-evm, one block per transaction, block times that follow a given clock, blocks that replay exactly.
+"""The sandbox's chain on py-evm: one block per transaction, block times from a given clock, exactly repeatable blocks.
 
 Built on py-evm alone. The layers usually put above it (eth-tester, web3's tester provider) fix another chain id, date a
 block by when its predecessor was sealed, draw random numbers into headers and search receipts block by block.
@@ -38,11 +38,11 @@ _PAY_OUT_GAS: Final = 300_000
 
 
 class Refused(ValueError):
-    """The chain does not take this transaction or call; the text says why. Nothing changed."""
+    """The chain rejects this transaction or call; the message says why. Nothing changed."""
 
 
 class Reverted(Exception):
-    """The called contract refused; `data` is what it returned."""
+    """The called contract reverted; `data` is what it returned."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("execution reverted")
@@ -50,7 +50,7 @@ class Reverted(Exception):
 
 
 class Place(NamedTuple):
-    """Where a mined transaction stands."""
+    """The position of a mined transaction."""
 
     block: BlockAPI
     position: int
@@ -58,7 +58,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A message to run without sending it. `to` None runs `data` as creation code; `gas` None means a whole block's."""
+    """A message call that is run without a transaction.
+
+    If `to` is None, `data` is run as creation code. If `gas` is None, the limit is that of a block.
+    """
 
     data: bytes = b""
     to: bytes | None = None
@@ -68,7 +71,7 @@ class Call:
 
 
 class DevChain:
-    """One chain in memory. Not thread-safe: whoever shares it holds `lock` around each call."""
+    """An EVM chain in memory. It is not thread-safe: if it is shared, hold `lock` for each call."""
 
     def __init__(
         self,
@@ -78,7 +81,10 @@ class DevChain:
         genesis_time: int | None = None,
         on_block: Callable[[Sealed], None] = lambda _: None,
     ) -> None:
-        """`now` gives unix seconds. `on_block` sees every block before it exists; if it raises, the block does not."""
+        """Make a new chain; `now` returns Unix seconds.
+
+        `on_block` is called with every block before it is added; if it raises, the block is not added.
+        """
         self.chain_id = chain_id
         self.usdc = genesis.USDC[chain_id]
         self.lock = threading.RLock()
@@ -105,15 +111,15 @@ class DevChain:
 
     @property
     def pending(self) -> BlockHeaderAPI:
-        """The header of the block that would be mined now, with held transactions already applied."""
+        """The header of the next block, with held transactions already applied."""
         return self._open or self._next_header()
 
     def header(self, number: int) -> BlockHeaderAPI | None:
-        """The header at that height, None beyond the head."""
+        """Return the header at a height; None above the head."""
         return self._chain.get_block_header_by_hash(self._hashes[number]) if 0 <= number <= self.number else None
 
     def header_by_hash(self, block_hash: bytes) -> BlockHeaderAPI | None:
-        """The header with that hash, None if it is unknown or no longer part of the chain."""
+        """Return the header with a hash; None if it is unknown or on a dropped branch."""
         try:
             found = self._chain.get_block_header_by_hash(Hash32(block_hash))
         except HeaderNotFound:
@@ -121,15 +127,15 @@ class DevChain:
         return found if self.header(found.block_number) == found else None
 
     def block(self, header: BlockHeaderAPI) -> BlockAPI:
-        """The whole block of a header of this chain."""
+        """Return the whole block of a header of this chain."""
         return self._chain.get_block_by_header(header)
 
     def receipts(self, block: BlockAPI) -> tuple[ReceiptAPI, ...]:
-        """The receipts of a block, in the order of its transactions."""
+        """Return the receipts of a block, in the order of its transactions."""
         return block.get_receipts(self._chain.chaindb)
 
     def find(self, transaction_hash: bytes) -> Place | None:
-        """Where a transaction was mined; None for one that is held, unknown or on a dropped branch."""
+        """Return the position of a transaction; None if held, unknown or on a dropped branch."""
         place = self._places.get(transaction_hash)
         if place is None or place[0] > self.number:
             return None
@@ -137,15 +143,16 @@ class DevChain:
         return Place(block, place[1])
 
     def state(self, header: BlockHeaderAPI) -> StateAPI:
-        """Balances, nonces, code and storage after the block of that header."""
+        """Return balances, nonces, code and storage after the block of a header."""
         return self._chain.get_vm(header).state
 
     # -- running without sending -----------------------------------------------------------------------------------
 
     def call(self, call: Call, header: BlockHeaderAPI) -> bytes:
-        """What the call returns in the state after `header`, at the present time when that is the head.
+        """Return the result of a call in the state after `header`.
 
-        Raises Reverted when the contract refuses, Refused when the call cannot run.
+        If `header` is the head, the call sees the current time. Raises Reverted if the contract reverts, and Refused if
+        the call cannot run.
         """
         computation = self._run(call, header, min(call.gas or genesis.GAS_LIMIT, genesis.GAS_LIMIT))
         if not computation.is_error:
@@ -155,7 +162,7 @@ class DevChain:
         raise Refused(f"execution failed: {computation.error!r}")
 
     def estimate(self, call: Call, header: BlockHeaderAPI) -> int:
-        """A gas limit with which the call succeeds, at most 1/64 above the least. Raises like `call`."""
+        """Return a gas limit at which the call succeeds, at most 1/64 too high; raises like `call`."""
         most = min(call.gas or genesis.GAS_LIMIT, genesis.GAS_LIMIT)
         self.call(call, header)
         used = self._run(call, header, most).get_gas_used()
@@ -175,7 +182,7 @@ class DevChain:
         return not self._run(call, header, gas).is_error
 
     def _run(self, call: Call, header: BlockHeaderAPI, gas: int) -> ComputationAPI:
-        # An idle chain's last block is old; a contract that compares times must see the present, as on a live network.
+        # An idle chain's last block is old. A contract that compares times must see the current time, as on a live net.
         time = max(header.timestamp, self._now()) if header.hash == self._hashes[-1] else header.timestamp
         state = self.state(header.copy(base_fee_per_gas=0, timestamp=time))
         unsigned = self._unsigned(call, state.get_nonce(Address(call.sender)), gas)
@@ -202,7 +209,10 @@ class DevChain:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def send_raw(self, raw: bytes) -> bytes:
-        """Take a signed transaction and, unless `automine` is off, mine it. Its hash; Refused if it is not valid."""
+        """Accept a signed transaction and return its hash; raises Refused if it is invalid.
+
+        It is mined at once unless `automine` is off.
+        """
         transaction = self._decoded(raw)
         if self.find(transaction.hash) is not None:
             raise Refused("already known")
@@ -212,23 +222,29 @@ class DevChain:
         return transaction.hash
 
     def faucet(self, address: bytes, amount_minor: int) -> bytes:
-        """Mint USDC (minor units) to an address. The transaction's hash; Reverted above the token's cap for one mint."""
+        """Mint USDC (minor units) to an address and return the transaction's hash.
+
+        Raises Reverted above the token's cap for one mint.
+        """
         selector = function_signature_to_4byte_selector("mint(address,uint256)")
         data = selector + encode(["address", "uint256"], [address, amount_minor])
         return self._pay_out(to_canonical_address(self.usdc), 0, data)
 
     def gas(self, address: bytes) -> bytes:
-        """Send one coin for gas to an address. The transaction's hash; Reverted by a contract that takes none."""
+        """Send one coin for gas to an address and return the transaction's hash.
+
+        Raises Reverted for a contract that accepts none.
+        """
         return self._pay_out(address, GAS_GIFT_IN_WEI, b"")
 
     def mine(self, blocks: int = 1) -> None:
-        """Mine blocks; the first takes the transactions that were held."""
+        """Mine blocks; the first contains the transactions that were held."""
         for _ in range(blocks):
             self._open = self.pending
             self._seal()
 
     def replay(self, sealed: Sealed) -> bytes:
-        """Make a recorded block again, at its recorded time. The hash that came out, which the caller compares."""
+        """Make a recorded block again with its time; return its hash, which the caller compares."""
         if sealed.timestamp <= self.head.timestamp:
             raise Refused(f"block {sealed.number} is not later than the block before it")
         self._open = self._next_header(sealed.timestamp)
@@ -238,7 +254,7 @@ class DevChain:
         return self._hashes[-1]
 
     def rewind(self, number: int) -> None:
-        """Drop every block above `number` and what was held; blocks mined from here get other hashes."""
+        """Drop the blocks above `number` and held transactions; later blocks get other hashes."""
         del self._hashes[number + 1 :]
         self._places = {found: place for found, place in self._places.items() if place[0] <= number}
         self._open = None
@@ -284,7 +300,7 @@ class DevChain:
             head,
             timestamp=timestamp or max(head.timestamp + 1, self._now()),
             gas_limit=head.gas_limit,
-            # Stands where a beacon chain's randomness would: the same on every replay, another one on another branch.
+            # In place of a beacon chain's randomness: the same on every replay, different on each branch.
             mix_hash=keccak(head.hash + self._branch.to_bytes(8, "big")),
         )
 
@@ -307,7 +323,7 @@ class DevChain:
 
 
 def chain_id_of(transaction: SignedTransactionAPI) -> int | None:
-    """The chain a transaction was signed for; None for the old kind that is valid on every chain."""
+    """Return the chain a transaction was signed for; None for the old kind without a chain id."""
     if isinstance(getattr(transaction, "type_id", None), int):
         return cast(int, transaction.chain_id)
     v = cast(int, cast(Any, transaction).v)
@@ -330,7 +346,7 @@ def _chain(chain_id: int, genesis_time: int) -> MiningChain:
 
 
 def blocks_between(chain: DevChain, first: int, last: int) -> Iterator[BlockAPI]:
-    """The blocks of a range of heights, both ends included, as far as they exist."""
+    """Yield the blocks of a range of heights, both ends included, as far as they exist."""
     for number in range(max(first, 0), min(last, chain.number) + 1):
         header = chain.header(number)
         if header is not None:

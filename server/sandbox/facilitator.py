@@ -1,4 +1,4 @@
-"""The sandbox's x402 facilitator: the public x402 library with a gas account of this chain, under /facilitator."""
+"""The sandbox's x402 facilitator under /facilitator: the public x402 library with a gas account of this chain."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ class _Malformed(ValueError):
 
 
 class Facilitator:
-    """Verifies and settles exact-scheme payments of one chain. The library is loaded at first use, not at the start."""
+    """A facilitator for exact-scheme payments on one chain; it loads the library when needed."""
 
     def __init__(self, rpc_url: str, chain_id: int) -> None:
         self._rpc_url = rpc_url
@@ -38,12 +38,12 @@ class Facilitator:
         self._library: x402FacilitatorSync | None = None
 
     def supported(self) -> _Answer:
-        """GET /supported."""
+        """Answer GET /supported."""
         with self._turn:
             return _dumped(self._loaded().get_supported())
 
     def verify(self, body: bytes) -> _Answer:
-        """POST /verify. Raises _Malformed."""
+        """Answer POST /verify. Raises _Malformed."""
         with self._turn:
             library = self._loaded()
             payload, requirements = _parsed(body)
@@ -54,7 +54,10 @@ class Facilitator:
                 return {"isValid": False, "invalidReason": "invalid_payload", "invalidMessage": _short(problem)}
 
     def settle(self, body: bytes) -> _Answer:
-        """POST /settle: one at a time, so that two settlements never take the same nonce. Raises _Malformed."""
+        """Answer POST /settle. Raises _Malformed.
+
+        The lock lets settlements run one at a time, so that no two take the same nonce.
+        """
         with self._turn:
             library = self._loaded()
             payload, requirements = _parsed(body)
@@ -64,7 +67,7 @@ class Facilitator:
                 _log.info("facilitator: settle refused: %r", problem)
                 answer = self._unsettled(_short(problem))
             if not answer["success"] and not answer["transaction"]:
-                # Its signer may count a nonce as used although nothing was sent; a new one asks the chain again.
+                # The library's signer may count a nonce as used although nothing was sent. A new one asks the chain.
                 self._library = None
             return answer
 
@@ -84,7 +87,7 @@ class Facilitator:
 
 
 def facilitator_routes(facilitator: Facilitator) -> Mount:
-    """/facilitator/supported, /facilitator/verify and /facilitator/settle."""
+    """Return the routes /facilitator/supported, /facilitator/verify and /facilitator/settle."""
 
     async def supported(_: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(facilitator.supported))
@@ -120,7 +123,7 @@ def _library(rpc_url: str, network: str) -> "x402FacilitatorSync":
     signer = FacilitatorWeb3Signer(
         facilitator_key().to_hex(), rpc_url, confirmation_timeout_seconds=_RECEIPT_LIMIT_IN_SECONDS
     )
-    # Simulated first: a used nonce is named as such instead of being mined as a failure.
+    # Simulated first, so that a used nonce is reported as such and no failing transaction is mined.
     config = ExactEvmSchemeConfig(simulate_in_settle=True)
     library = x402FacilitatorSync()
     library.register([network], ExactEvmScheme(signer, config))

@@ -1,4 +1,4 @@
-"""What the sandbox chain begins with: token and identity registry at their real addresses, two funded accounts, block 0."""
+"""The sandbox chain's block 0: token and identity registry at their real addresses, and two funded accounts."""
 
 import hashlib
 from functools import cache
@@ -25,7 +25,7 @@ _ARTIFACTS: Final = Path(__file__).parent / "contracts" / "artifacts.json"
 
 
 class Artifact(NamedTuple):
-    """One compiled contract: creation code and the code that stands on the chain."""
+    """A compiled contract: its creation code and its runtime code."""
 
     creation: bytes
     runtime: bytes
@@ -33,7 +33,7 @@ class Artifact(NamedTuple):
 
 @cache
 def artifacts() -> dict[str, Artifact]:
-    """Every contract of contracts/artifacts.json by name."""
+    """Return the contracts of contracts/artifacts.json by name."""
     found = orjson.loads(_ARTIFACTS.read_bytes())
     return {
         name: Artifact(bytes.fromhex(one["bytecode"][2:]), bytes.fromhex(one["runtime"][2:]))
@@ -43,27 +43,30 @@ def artifacts() -> dict[str, Artifact]:
 
 
 def contracts_hash() -> str:
-    """sha256 over the code of what stands in block 0, hex: other contracts mean another genesis, so a journal names them."""
+    """Return the SHA-256 of the code in block 0, as hex.
+
+    The journal stores it, because other contracts mean another genesis block.
+    """
     return hashlib.sha256(b"".join(artifacts()[name].runtime for name in _STANDING)).hexdigest()
 
 
 def bank() -> PrivateKey:
-    """The account that pays out `dev_faucet` and `dev_gas`."""
+    """Return the key of the account that pays for `dev_faucet` and `dev_gas`."""
     return _key("bank")
 
 
 def facilitator_key() -> PrivateKey:
-    """The account from which the sandbox's facilitator pays gas."""
+    """Return the key of the account from which the sandbox's facilitator pays gas."""
     return _key("facilitator")
 
 
 def _key(role: str) -> PrivateKey:
-    # Derived, not secret: these accounts hold play money on a chain nobody else has, and a replay needs the same ones.
+    # Derived, not secret: the accounts hold play money on a private chain, and a replay needs the same keys.
     return PrivateKey(keccak(text=f"emporion sandbox {role}"))
 
 
 def genesis_accounts(chain_id: int) -> dict[bytes, dict[str, object]]:
-    """The state of block 0: address → balance, nonce, code, storage."""
+    """Return the state of block 0: address → balance, nonce, code, storage."""
     rich = {
         key.public_key.to_canonical_address(): _account(balance=_RICH_IN_WEI) for key in (bank(), facilitator_key())
     }

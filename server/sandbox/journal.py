@@ -1,6 +1,6 @@
-"""The sandbox chain's memory on disk: one line per block, on disk before anyone is told of the block.
+"""The sandbox chain's journal: one line per block, on disk before the block is visible to clients.
 
-Imports nothing of the chain, so the market's process may use it too.
+It imports nothing of the chain, so the market's process can use it too.
 """
 
 import os
@@ -23,22 +23,22 @@ _LOCK_POLL_IN_SECONDS: Final = 0.05
 
 
 class JournalDamaged(Exception):
-    """The journal cannot be replayed. The text says why and names the command that resets the sandbox."""
+    """The journal cannot be replayed; the message says why and names the reset command."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: {why}; {RESET_HINT}")
 
 
 class JournalInUse(Exception):
-    """Another sandbox works on the same directory."""
+    """Another sandbox uses the same directory."""
 
 
 class JournalUnwritable(Exception):
-    """A block could not be put on disk, so it was not made."""
+    """A block could not be written to disk, so it was not made."""
 
 
 class Header(NamedTuple):
-    """What block 0 is made of: chain, its time in unix seconds, and which contracts stand on it."""
+    """The first line: chain id, time of block 0 in Unix seconds, and the hash of the contracts."""
 
     chain_id: int
     genesis_time: int
@@ -46,7 +46,7 @@ class Header(NamedTuple):
 
 
 class Sealed(NamedTuple):
-    """All that is needed to make one block again: its time (unix seconds), its transactions as sent, and what came out."""
+    """A recorded block: its number, its time in Unix seconds, its raw transactions and its hash."""
 
     number: int
     timestamp: int
@@ -55,13 +55,13 @@ class Sealed(NamedTuple):
 
 
 class Journal:
-    """An open journal. One process has it at a time."""
+    """An open journal, locked by one process."""
 
     def __init__(self, directory: Path, fresh: Header) -> None:
-        """Open the directory's journal, or begin one with `fresh`. The directory is made if it is missing.
+        """Open the journal of a directory, or begin one with `fresh`. A missing directory is made.
 
-        A last line that was cut short by a kill is dropped: nobody was told of its block. Raises JournalDamaged when the
-        journal is of another format, chain or contracts, JournalInUse when another process holds it.
+        A last line that a crash cut short is dropped: no client has seen its block. Raises JournalDamaged for another
+        format, chain or contracts, and JournalInUse if another process has it open.
         """
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / JOURNAL_NAME
@@ -77,11 +77,11 @@ class Journal:
         self._usable = True
 
     def close(self) -> None:
-        """Close the file and let another process have it."""
+        """Close the file and release the lock."""
         self._held.close()
 
     def blocks(self) -> Iterator[Sealed]:
-        """Every recorded block in order. Raises JournalDamaged at the first line that is not the next block."""
+        """Yield the recorded blocks; raises JournalDamaged at a line that is not the next block."""
         with self.path.open("rb") as lines:
             next(lines)
             for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ class Journal:
                 yield sealed
 
     def append(self, sealed: Sealed) -> None:
-        """Put a block on disk. Raises JournalUnwritable, and then the file is as it was before."""
+        """Write a block to disk; raises JournalUnwritable, after which the file is unchanged."""
         line = {
             "number": sealed.number,
             "timestamp": sealed.timestamp,
@@ -108,7 +108,7 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         written = 0
-        while written < len(line):  # a nearly full disk takes a part first and refuses the rest
+        while written < len(line):  # a nearly full disk writes a part first and refuses the rest
             written += self._file.write(line[written:])
         os.fsync(self._file.fileno())
         self._size += len(line)
@@ -143,7 +143,7 @@ class Journal:
 
 
 def delete_journal(directory: Path) -> None:
-    """Forget the chain of that directory. Raises JournalInUse while a sandbox runs on it."""
+    """Delete the chain of a directory. Raises JournalInUse while a sandbox runs on it."""
     if not directory.is_dir():
         return
     with _locked(directory / LOCK_NAME):
@@ -151,7 +151,7 @@ def delete_journal(directory: Path) -> None:
 
 
 def _opened(path: Path) -> FileIO:
-    # Unbuffered: after a failed write nothing may linger that a later flush would put behind the repaired end.
+    # Unbuffered: after a failed write, nothing may remain that a later flush would write after the repaired end.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
     return os.fdopen(descriptor, "r+b", buffering=0)
 
@@ -187,7 +187,10 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """Hold the lock file until it is closed. Waits a little: the sandbox of a killed market takes a moment to end."""
+    """Lock a file until it is closed; raises JournalInUse after _LOCK_WAIT_IN_SECONDS.
+
+    It waits because the sandbox of a killed market takes a moment to end.
+    """
     file = path.open("ab")
     deadline = time.monotonic() + _LOCK_WAIT_IN_SECONDS
     while not _try_lock(file):

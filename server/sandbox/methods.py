@@ -1,4 +1,4 @@
-"""The JSON-RPC methods of the sandbox: which there are, what they take, what they answer. Nothing here knows HTTP."""
+"""The JSON-RPC methods of the sandbox, their parameters and results, without HTTP."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -38,7 +38,7 @@ Params = Sequence[Any]
 
 
 class RpcError(Exception):
-    """An error a JSON-RPC answer carries."""
+    """A JSON-RPC error response."""
 
     def __init__(self, code: int, message: str, data: str | None = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class RpcError(Exception):
 
 
 def answer(chain: DevChain, method: str, params: Params) -> Any:
-    """The result of one call, as JSON. Raises RpcError for everything that is not a result."""
+    """Return the result of a call as JSON. Raises RpcError for every failure."""
     found = METHODS.get(method)
     if found is None:
         raise RpcError(METHOD_NOT_FOUND, f"the method {method[:60]} does not exist here")

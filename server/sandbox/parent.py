@@ -1,4 +1,4 @@
-"""Ending together with the process that started us, however it ends."""
+"""End this process together with its parent, however the parent ends."""
 
 import os
 import sys
@@ -10,11 +10,12 @@ _POLL_IN_SECONDS: Final = 0.5
 
 
 def end_with_parent(parent_pid: int) -> None:
-    """End this process at once when its parent is gone. Every block is on disk before anyone hears of it, so nothing is lost.
+    """End this process at once when its parent is gone.
 
-    Two signs: standard input, a pipe only the parent holds, reaches its end (also after kill -9, on every system); and
-    on POSIX our parent's id changes, which still works when a sibling inherited the pipe. PR_SET_PDEATHSIG is not used:
-    it fires when the parent's *thread* ends.
+    Nothing is lost, because every block is on disk before clients see it. Two signs are watched. Standard input, a pipe
+    that only the parent holds, reaches its end (also after kill -9, on every system). On POSIX the parent's id changes,
+    which works even if a sibling inherited the pipe. PR_SET_PDEATHSIG is not used: it fires when the parent's *thread*
+    ends.
     """
     threading.Thread(target=_watch_pipe, daemon=True, name="parent-pipe").start()
     if sys.platform != "win32":
@@ -22,7 +23,7 @@ def end_with_parent(parent_pid: int) -> None:
 
 
 def _watch_pipe() -> None:
-    # The descriptor, not sys.stdin: a daemon thread that holds sys.stdin's lock aborts the interpreter's normal end.
+    # The descriptor, not sys.stdin: a daemon thread that holds sys.stdin's lock aborts the interpreter's normal exit.
     while os.read(0, 4096):
         pass
     os._exit(0)

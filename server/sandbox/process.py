@@ -1,4 +1,4 @@
-"""Starting, stopping and forgetting the sandbox from the market's process, which never imports the chain itself."""
+"""Start, stop and reset the sandbox from the market's process, which never imports the chain itself."""
 
 import http.client
 import json
@@ -20,12 +20,12 @@ _STOP_LIMIT_IN_SECONDS: Final = 5.0
 
 
 class SandboxRefused(Exception):
-    """The sandbox does not start, or cannot be reset; the text is a sentence for the person at the terminal."""
+    """The sandbox does not start or cannot be reset; the message is for the terminal's user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A running sandbox: JSON-RPC and `dev_faucet` at `url`, an x402 facilitator at `facilitator_url`."""
+    """A running sandbox: JSON-RPC and `dev_faucet` at `url`, x402 at `facilitator_url`."""
 
     url: str
     port: int
@@ -33,22 +33,22 @@ class Sandbox:
 
     @property
     def facilitator_url(self) -> str:
-        """The base of /supported, /verify and /settle."""
+        """The base URL of /supported, /verify and /settle."""
         return f"{self.url}/facilitator"
 
     def genesis(self) -> str:
-        """The hash of block 0: it names this chain among all that were ever made."""
+        """Return the hash of block 0, which is different for each chain that was ever made."""
         asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_STOP_LIMIT_IN_SECONDS)
         with closing(asking):
             asking.request("GET", "/")
             return str(json.load(asking.getresponse())["genesis"])
 
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Return the exit code; None while it runs."""
         return self.process.poll()
 
     def stop(self) -> None:
-        """End it and wait until it has ended. May be called again."""
+        """End the process and wait until it has ended. It may be called again."""
         self.process.terminate()
         try:
             self.process.wait(_STOP_LIMIT_IN_SECONDS)
@@ -60,10 +60,10 @@ class Sandbox:
 
 
 def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbox:
-    """Start the sandbox on 127.0.0.1 and wait until it answers; port 0 takes a free one.
+    """Start the sandbox on 127.0.0.1 and wait until it answers; port 0 takes a free port.
 
-    It ends with this process, however that ends. Raises SandboxRefused when it does not start: the port is taken, the
-    journal in `data_dir` is damaged or in use, a package is missing.
+    It ends with this process, however that ends. Raises SandboxRefused if it does not start: the port is taken, the
+    journal in `data_dir` is damaged or in use, or a package is missing.
     """
     command = [sys.executable, "-m", "server.sandbox", "--port", str(port), "--data-dir", str(data_dir)]
     command += ["--parent-pid", str(os.getpid()), "--chain-id", str(chain_id)]
@@ -73,7 +73,7 @@ def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbo
         stdout=subprocess.PIPE,
         text=True,
         env=_environment(),
-        # An interrupt at the terminal is the market's to handle: the chain outlives its last requests.
+        # The market handles interrupts from the terminal: the chain must outlive its last requests.
         start_new_session=True,
     )
     try:
@@ -85,7 +85,7 @@ def start_sandbox(data_dir: Path, port: int, *, chain_id: int = 84532) -> Sandbo
 
 
 def reset_sandbox(data_dir: Path) -> None:
-    """Discard the chain kept in `data_dir`. Raises SandboxRefused while a sandbox runs on it."""
+    """Delete the chain in `data_dir`. Raises SandboxRefused while a sandbox runs on it."""
     try:
         delete_journal(data_dir)
     except JournalInUse as problem:
@@ -93,7 +93,7 @@ def reset_sandbox(data_dir: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    # The chain has no use for the market's secrets and settings.
+    # The chain does not need the market's secrets and settings.
     return {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
 
 
@@ -116,7 +116,7 @@ def _wait_until_ready(process: "subprocess.Popen[str]") -> str:
 
 
 def _read(output: IO[str], lines: "queue.SimpleQueue[str]") -> None:
-    """Pass on every line, then one empty one."""
+    """Put every line into the queue, then an empty one at the end of the output."""
     with output:
         for line in output:
             lines.put(line)

@@ -1,4 +1,4 @@
-"""Bringing the chain back: the journal's blocks made again, each compared with the hash it had."""
+"""Restore the sandbox chain: repeat the journal's blocks and compare each hash."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ from server.sandbox.journal import Header, Journal, JournalDamaged
 def open_chain(
     directory: Path, chain_id: int, now: Callable[[], int], tell: Callable[[int], None] = lambda _: None
 ) -> tuple[DevChain, Journal]:
-    """The chain kept in a directory, as it was; a new one where none is. It journals from here on.
+    """Restore the chain of a directory, or begin a new one; new blocks go to the journal.
 
-    `now` gives unix seconds; `tell` hears the number of each block that is back. Raises JournalDamaged when any block
-    does not come out as it was, JournalInUse when another process has the directory.
+    `now` returns Unix seconds; `tell` is called with the number of each restored block. Raises JournalDamaged if a
+    block comes out different, and JournalInUse if another process uses the directory.
     """
     journal = Journal(directory, Header(chain_id, now(), contracts_hash()))
     try:

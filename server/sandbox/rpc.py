@@ -1,4 +1,4 @@
-"""The sandbox's door: JSON-RPC 2.0 over HTTP at `/`, and the facilitator mounted beside it."""
+"""The sandbox's HTTP server: JSON-RPC 2.0 at `/`, and the facilitator beside it."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ _Reply = dict[str, Any]
 
 
 def rpc_app(chain: DevChain, more_routes: tuple[BaseRoute, ...] = ()) -> Starlette:
-    """The application for one chain. Calls run one at a time on a thread of their own, so nothing else ever waits for it."""
+    """Build the application for one chain; calls run one at a time, in a thread of their own."""
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-chain")
     routes = [
         Route("/", _json_rpc(chain, thread), methods=["POST"]),
@@ -40,7 +40,7 @@ def rpc_app(chain: DevChain, more_routes: tuple[BaseRoute, ...] = ()) -> Starlet
 
 
 async def read_body(request: Request) -> bytes | None:
-    """The body, or None when it is larger than BODY_LIMIT_IN_BYTES; no more than that is ever read."""
+    """Return the body, or None if it is larger than BODY_LIMIT_IN_BYTES; reading stops there."""
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -95,7 +95,7 @@ def _reply_to(chain: DevChain, document: Any) -> _Reply | list[_Reply] | None:
 
 
 def _reply_to_one(chain: DevChain, call: Any) -> _Reply | None:
-    """One answer, or None for a notification (a call without an id), which runs unanswered."""
+    """Return the response, or None for a notification (a call without an id), which is run too."""
     refusal = _malformed(call)
     if refusal is not None:
         return refusal

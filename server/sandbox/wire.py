@@ -1,4 +1,4 @@
-"""How blocks, transactions, receipts and logs look in Ethereum JSON-RPC: 0x-hex text only."""
+"""Blocks, transactions, receipts and logs in the form of Ethereum JSON-RPC, where all values are 0x-hex texts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,17 +13,17 @@ Json = dict[str, Any]
 
 
 def quantity(value: int) -> str:
-    """An integer as JSON-RPC writes it: no leading zeros."""
+    """Format an integer for JSON-RPC, without leading zeros."""
     return hex(value)
 
 
 def data(value: bytes) -> str:
-    """Bytes as JSON-RPC writes them: two digits per byte."""
+    """Format bytes for JSON-RPC, two digits per byte."""
     return "0x" + value.hex()
 
 
 def block_json(block: BlockAPI, *, whole_transactions: bool) -> Json:
-    """A block; its transactions as hashes, or whole."""
+    """Format a block, with its transactions as hashes or whole."""
     transactions: list[Any] = [
         transaction_json(block, position) if whole_transactions else data(one.hash)
         for position, one in enumerate(block.transactions)
@@ -64,7 +64,7 @@ def _header_json(header: Any) -> Json:
 
 
 def transaction_json(block: BlockAPI, position: int) -> Json:
-    """A mined transaction."""
+    """Format a mined transaction."""
     one: Any = block.transactions[position]
     kind = _kind(one)
     found = {
@@ -110,7 +110,7 @@ def _authorization(entry: Any) -> Json:
 
 
 def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Json:
-    """The receipt of a mined transaction with its logs."""
+    """Format the receipt of a mined transaction, with its logs."""
     one: Any = block.transactions[position]
     receipt = receipts[position]
     used_before = receipts[position - 1].gas_used if position else 0
@@ -134,7 +134,7 @@ def receipt_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: in
 
 
 def logs_json(block: BlockAPI, receipts: tuple[ReceiptAPI, ...], position: int) -> Iterator[Json]:
-    """The logs of one transaction; `logIndex` counts through the block."""
+    """Yield the logs of one transaction; `logIndex` counts through the block."""
     before = sum(len(receipt.logs) for receipt in receipts[:position])
     for index, log in enumerate(receipts[position].logs, before):
         yield {
@@ -156,6 +156,6 @@ def _kind(one: SignedTransactionAPI) -> int:
 
 
 def _price(one: Any, header: BlockHeaderAPI) -> int:
-    # For the kinds without a fee market both maxima are the gas price itself.
+    # In transaction types without a fee market, both maxima are the gas price.
     base_fee = header.base_fee_per_gas or 0
     return int(min(one.max_fee_per_gas, one.max_priority_fee_per_gas + base_fee))

@@ -1,4 +1,4 @@
-"""Fetching a page at an address an agent chose: as guarded as any outgoing request, each hop of a redirect too."""
+"""Fetch a web page at a URL that an agent chose, with the SSRF checks of outgoing requests on each redirect."""
 
 import zlib
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from yarl import URL
 from server.world.web import GuardedWeb
 from tools.rules.outgoing import BadTarget, Unreached, judge_target
 
-MOST_PAGE_BYTES = 2 << 20  # also once it is unpacked
+MOST_PAGE_BYTES = 2 << 20  # also after decompression
 MOST_HOPS = 5
-PAGE_SECONDS = 20.0  # for all hops together
+PAGE_SECONDS = 20.0  # for all redirects together
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = {
     "Accept": "text/html, application/xhtml+xml;q=0.9, text/plain;q=0.8",
@@ -23,7 +23,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What stood at an address, and where that was in the end."""
+    """A fetched page and the URL it was finally found at."""
 
     url: str
     final_url: str
@@ -35,10 +35,13 @@ class Page:
 
 
 class Browser(GuardedWeb):
-    """The guarded web for pages: it follows redirects, each of them judged, resolved and pinned anew."""
+    """GuardedWeb for pages: it follows redirects, and checks, resolves and pins each."""
 
     async def page(self, url: str, by: str = "desk") -> Page:
-        """GET a page: 20 seconds, five redirects and 2 MB at most. Unreached and NotTried as for any request."""
+        """GET a page; at most 20 seconds, five redirects and 2 MB.
+
+        Raises Unreached and NotTried like any outgoing request.
+        """
         return await self._guarded(url, by, self._page)
 
     async def _page(self, asked: URL) -> Page:
@@ -64,7 +67,7 @@ class Browser(GuardedWeb):
 
 
 async def _read_page(response: aiohttp.ClientResponse, asked: str, place: str, hops: int) -> Page:
-    body = await _unpacked(response) if response.status == 200 else b""  # an error page is not sold
+    body = await _unpacked(response) if response.status == 200 else b""  # error pages are not used
     kind, _, _ = response.headers.get("Content-Type", "").partition(";")
     return Page(asked, place, response.status, kind.strip().lower(), _charset(response), body, hops)
 
@@ -77,7 +80,7 @@ def _charset(response: aiohttp.ClientResponse) -> str | None:
 
 
 async def _unpacked(response: aiohttp.ClientResponse) -> bytes:
-    """The body, never more than is read of any page, however small it was packed."""
+    """Return the body, decompressed; raises Unreached beyond MOST_PAGE_BYTES."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip"):
         raise Unreached("compressed")

@@ -1,4 +1,4 @@
-"""Reads one EVM chain over raw JSON-RPC: five read-only methods, no key, and no trust in what the node answers."""
+"""Read one EVM chain over JSON-RPC: five read-only methods, no key, and no trust in the node's answers."""
 
 import asyncio
 import itertools
@@ -9,17 +9,18 @@ from collections.abc import Callable
 import aiohttp
 import orjson
 
-from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown, Nonsense, quantity
+from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown, Nonsense, block_time_in, quantity
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
-MAX_BLOCK_BYTES = 16 * 1024 * 1024  # of a block with its transactions, on a chain that is busy
+MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a busy chain
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
-# Nodes behind one address lag each other by seconds; one that answered a wild number must not be believed for ever.
+# Nodes behind one address lag each other by seconds. It is short, so that one wrong number does no lasting harm.
 HEAD_MEMORY_IN_SECONDS = 30.0
+ABSENT_SECONDS, MOST_ABSENT = 2.0, 4_096
 
 _BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _REVERT_CODE = 3
-# How geth, reth, anvil and py-evm word a call that failed by the contract's own doing, without the spaces.
+# How geth, reth, anvil and py-evm word the failure of a call by the contract itself, without the spaces.
 _CONTRACT_FAILED = ("revert", "outofgas", "opcode", "invalidjump", "stackunderflow", "insufficientstack")
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
@@ -33,12 +34,12 @@ class NodeError(ChainDown):
 
 
 class JsonRpcChain:
-    """The chain port over one node's HTTP URL. Use it in one event loop; `close` it at the end.
+    """The chain port over the HTTP URL of one node. Use it in one event loop and `close` it.
 
-    Every read raises ChainDown when no usable answer came within `timeout_in_seconds`, the check of the chain's id
-    included. That check is made before the first answer is given out, after every failure, and for every new
-    connection, so a node that was replaced by another chain's is noticed.
-    Messages name the method and the kind of failure, never the URL: it may hold an access key.
+    Every read raises ChainDown if no usable answer came within `timeout_in_seconds`, including the check of the chain
+    id. That check is made before the first answer is used, after every failure and for every new connection, so a node
+    that was replaced by another chain's node is noticed. Error messages name the method and the kind of failure, never
+    the URL, which may contain an access key.
     """
 
     def __init__(
@@ -58,32 +59,55 @@ class JsonRpcChain:
         self._identified = False
         self._identifying = asyncio.Lock()
         self._highest: tuple[int, float] | None = None
+        self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
+        self._read: tuple[int, float] | None = None
+        self._read_number = 0
 
     @property
     def last_head(self) -> tuple[int, float] | None:
-        """The highest head known, and the monotonic second it was seen; None before the first `head`."""
+        """The highest known block number and the monotonic time it was seen; None before `head`."""
         return self._highest
 
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        """The newest block's timestamp and the monotonic time it was read; None before `block`."""
+        return self._read
+
     async def receipt(self, transaction: str) -> object:
-        """eth_getTransactionReceipt as the node answered it; None when it knows no mined transaction of that hash."""
-        return await self._ask("eth_getTransactionReceipt", transaction)
+        """Return eth_getTransactionReceipt unchanged; None if no such transaction was mined.
+
+        An unknown hash is remembered for ABSENT_SECONDS, so that agents who ask again at once cost the node nothing.
+        """
+        now = self._monotonic()
+        if now < self._absent.get(transaction, now):
+            return None
+        found = await self._ask("eth_getTransactionReceipt", transaction)
+        self._absent.pop(transaction, None)
+        if found is None:
+            if len(self._absent) >= MOST_ABSENT:
+                del self._absent[next(iter(self._absent))]
+            self._absent[transaction] = self._monotonic() + ABSENT_SECONDS
+        return found
 
     async def head(self) -> int:
-        """The number of the newest block; not lower than any seen within HEAD_MEMORY_IN_SECONDS."""
+        """Return the newest block's number; never lower than one seen in HEAD_MEMORY_IN_SECONDS."""
         return self._remember(_number("eth_blockNumber", await self._ask("eth_blockNumber")))
 
     async def block(self, number: int) -> object:
-        """eth_getBlockByNumber without its transactions, as the node answered it; None when it lacks that block."""
-        return await self._ask("eth_getBlockByNumber", hex(number), False)
+        """Return eth_getBlockByNumber without transactions, unchanged; None for a missing block."""
+        answer = await self._ask("eth_getBlockByNumber", hex(number), False)
+        self._remember_time(number, answer)
+        return answer
 
     async def whole_block(self, number: int) -> object:
-        """eth_getBlockByNumber with its transactions, as the node answered it; None when it lacks that block."""
+        """Return eth_getBlockByNumber with transactions, unchanged; None for a missing block."""
         return await self._ask("eth_getBlockByNumber", hex(number), True, most=MAX_BLOCK_BYTES)
 
     async def call(self, to: str, data: str) -> str | None:
-        """eth_call of the contract `to` on the newest block with at most CALL_GAS; the returned bytes as 0x hex.
+        """Return the result of eth_call on the newest block, as 0x hex, with at most CALL_GAS.
 
-        None when the contract failed (reverted, ran out of gas): an answer, not an outage. "0x" where no contract is.
+        None if the contract failed (reverted or out of gas), which is an answer and not an outage. "0x" if there is no
+        contract at `to`.
         """
         try:
             answer = await self._ask("eth_call", {"to": to, "data": data, "gas": hex(CALL_GAS)}, "latest")
@@ -107,12 +131,21 @@ class JsonRpcChain:
             self._highest = known = (number, now)
         return known[0]
 
+    def _remember_time(self, number: int, answer: object) -> None:
+        """Keep the newest block's time for HEAD_MEMORY_IN_SECONDS, as is done with its number."""
+        now = self._monotonic()
+        if self._read is not None and number < self._read_number and now - self._read[1] <= HEAD_MEMORY_IN_SECONDS:
+            return
+        found = block_time_in(answer)
+        if found is not None:
+            self._read, self._read_number = (found, now), number
+
     async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
         try:
             async with asyncio.timeout(self._timeout_in_seconds):
                 await self._identify()
                 result = await self._request(method, params, most)
-                await self._identify()  # when the answer came over a connection made for it
+                await self._identify()  # in case the answer came over a new connection
                 return result
         except NodeError:
             raise
@@ -121,7 +154,7 @@ class JsonRpcChain:
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             self._identified = False
-            # Not chained: aiohttp's texts show the URL.
+            # Not chained: aiohttp's messages contain the URL.
             raise ChainDown(f"{method}: {type(error).__name__}") from None
 
     async def _identify(self) -> None:
@@ -145,7 +178,7 @@ class JsonRpcChain:
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            # The node dropped an idle connection as it was picked up again. Every method is a read: ask once more.
+            # The node closed an idle connection just as it was reused. Retrying is safe: every method is a read.
             raw = await self._send(method, body, most)
         return _result(method, number, raw)
 
@@ -165,7 +198,7 @@ class JsonRpcChain:
             opening = aiohttp.TraceConfig()
             opening.on_connection_create_end.append(self._on_connection)
             self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None),  # _ask limits the whole of it
+                timeout=aiohttp.ClientTimeout(total=None),  # _ask limits the total time
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,

@@ -1,8 +1,9 @@
-"""Checks documents in a process that can be killed: reads [kind, schema or rules, document] from standard input, answers there.
+"""Check documents in a process that can be killed: read [kind, schema or rules, document] from stdin, answer on stdout.
 
-A message is four bytes of length (big-endian) and JSON; the answer is [[path or rule, message], …], empty for a good document. A
-check that takes more than CPU_SECONDS of its process's own time ends that process by SIGVTALRM, whatever the machine does beside
-it. The checks run in a fork: its parent holds all code loaded, answers DIED for a fork that has ended, and forks the next at once.
+A message is a length of four bytes (big-endian) and JSON. The answer is [[path or rule, message], …], empty for a valid
+document. A check that takes more than CPU_SECONDS of CPU time ends the process by SIGVTALRM, however busy the machine
+is. The checks run in a forked process: the parent keeps the code loaded, answers DIED if the child has ended, and forks
+again at once.
 """
 
 import contextlib
@@ -24,9 +25,9 @@ DIED = b"\xff" * 4
 
 
 def serve(asked: BinaryIO, answered: BinaryIO) -> None:
-    """Until standard input ends."""
+    """Answer checks until standard input ends."""
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt at the terminal is the market's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the market handles interrupts from the terminal
     with contextlib.suppress(ValueError, OSError):  # a system without this limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     while head := asked.read(4):

@@ -1,4 +1,4 @@
-"""Checks that may take long, in processes of their own: one that takes too long is killed, and no other agent waits for it."""
+"""Run document checks in processes of their own, so that a slow check is killed and delays no other agent."""
 
 import asyncio
 import os
@@ -20,15 +20,15 @@ from tools.ports import CheckTooLong
 from tools.rules.schemas import Violation
 
 PROCESSES = 2
-WAITING_EACH, MOST_WAITING = 8, 64  # of one agent, and of all
+WAITING_EACH, MOST_WAITING = 8, 64  # per agent, and for all agents
 WALL_SECONDS, START_SECONDS = (
     1.0,
     10.0,
-)  # the process ends itself after a quarter of a second of its own time; this is for when it cannot
+)  # the checker ends itself after 0.25 s of CPU time; this limit is for when it cannot
 
 
 class CheckPool:
-    """A few processes, each started when first needed; the agents take turns."""
+    """A pool of checker processes, each started when first needed, shared fairly between agents."""
 
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
@@ -39,11 +39,14 @@ class CheckPool:
         self.closed = False
 
     async def violations(self, schema: str, value: Json, *, by: str) -> Sequence[Violation]:
-        """What is wrong with a document. CheckTooLong past its time, ChecksBusy when too many of this agent's wait."""
+        """Return a document's violations of a JSON Schema.
+
+        Raises CheckTooLong after the time limit, and ChecksBusy if too many checks wait.
+        """
         return [Violation(path, message) for path, message in await self._faults("schema", schema, value, by)]
 
     async def unkept(self, rules: str, output: Json, *, by: str) -> Sequence[tuple[str, str]]:
-        """The acceptance rules an output does not keep, each with why; CheckTooLong and ChecksBusy likewise."""
+        """Return the acceptance rules that an output breaks, with reasons; raises like `violations`."""
         return [(name, message) for name, message in await self._faults("acceptance", rules, output, by)]
 
     def close(self) -> None:
@@ -56,7 +59,7 @@ class CheckPool:
         await self.turns.take(by)
         asked = asyncio.get_running_loop().run_in_executor(self.threads, self._ask, kind, held_to, value)
         asked.add_done_callback(lambda _: self.turns.give_back(by))
-        answer = await asyncio.shield(asked)  # a caller who leaves keeps the turn until the process is free
+        answer = await asyncio.shield(asked)  # a cancelled caller keeps its place until the process is free
         if answer is None:
             raise CheckTooLong
         found: list[list[str]] = orjson.loads(answer)
@@ -70,7 +73,7 @@ class CheckPool:
         if answer is None:
             self.killed += 1
         if child.is_lost and not self.closed:
-            self._start(instead_of=child)  # at once: it is warm when the next document comes
+            self._start(instead_of=child)  # at once, so that it has started when the next document comes
         return answer
 
     def _start(self, instead_of: "Child | None") -> "Child":
@@ -83,7 +86,10 @@ class CheckPool:
 
 
 class Child:
-    """A running checker. It stays when it has killed a check by itself; `is_lost` when it no longer answers."""
+    """A running checker process. `is_lost` is set once it no longer answers.
+
+    It goes on after it has killed a check by itself.
+    """
 
     def __init__(self) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
@@ -98,7 +104,10 @@ class Child:
             self.poll.register(self.process.stdout, POLLIN)
 
     def ask(self, text: bytes, seconds: float) -> bytes | None:
-        """The answer; None where none comes in time, or the check was killed. The first waits for the start beside."""
+        """Return the answer; None if it is late or the check was killed.
+
+        The first call may also wait START_SECONDS for the process to start.
+        """
         until = time.monotonic() + seconds + (0 if self.ready else START_SECONDS)
         head = self._read(4, until) if self._write(len(text).to_bytes(4) + text) else None
         answer = None if head is None or head == DIED else self._read(int.from_bytes(head), until)

@@ -1,4 +1,4 @@
-"""The real clock and the real dice."""
+"""The real clock and the real source of randomness."""
 
 import os
 import time

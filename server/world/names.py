@@ -1,4 +1,4 @@
-"""Questions to name servers: TXT records, in one bounded datagram each."""
+"""DNS queries for TXT records, in one bounded datagram each."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from dns.rdtypes.ANY.TXT import TXT
 from tools.ports import Unanswered
 
 TIMEOUT_IN_SECONDS = 5.0
-MOST_BYTES = 4096  # of an answer; one that is longer was cut short by its server, and is not asked for again
+MOST_BYTES = 4096  # of an answer; a longer one is truncated by the server and is not asked for again
 MOST_SERVERS = 3
 
 Server = tuple[str, int]
 
 
 class NameServers:
-    """The DNS port over the name servers given, else the system's. They must be resolvers: no referral is followed."""
+    """The DNS port over the given name servers, or the system's; they must be recursive."""
 
     def __init__(
         self, servers: Sequence[Server] | None = None, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS
@@ -78,7 +78,7 @@ def _texts(answer: dns.message.Message) -> list[bytes]:
 
 
 def _system() -> Sequence[Server]:
-    """Read for each question: the machine may have moved to another network."""
+    """Return the system's name servers, read for each query because the network may change."""
     try:
         return [(str(one), 53) for one in dns.resolver.Resolver().nameservers]
     except dns.resolver.NoResolverConfiguration:

@@ -1,4 +1,4 @@
-"""Sanctions lists from files and URLs, read again as they change. Whatever cannot be read leaves the last good list in force."""
+"""Sanctions lists from files and URLs, reloaded when they change. An unreadable list keeps its last version."""
 
 import asyncio
 import json
@@ -17,23 +17,23 @@ from tools.ports import Screening
 
 log = structlog.get_logger("emporion.sanctions")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{40}\b")
-LOOK_SECONDS = 5.0  # at files
+LOOK_SECONDS = 5.0  # between checks of files
 FETCH_SECONDS, RETRY_SECONDS = 6 * 3600.0, 600.0
 TIMEOUT_SECONDS, MOST_BYTES = 20.0, 32 * 1024 * 1024
 
 
 class BadList(ValueError):
-    """Not a list of addresses."""
+    """The text is not a list of addresses."""
 
 
 class ListedFile:
-    """A list in a file of the operator's."""
+    """A list in a file of the operator."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
         self.addresses: frozenset[str] | None = None
         self.updated_at: datetime | None = None
-        self.seen = -1  # modification time of what was looked at, good or not
+        self.seen = -1  # modification time of the last version that was read, valid or not
 
     async def refresh(self) -> None:
         await asyncio.to_thread(self.read)
@@ -47,16 +47,16 @@ class ListedFile:
         self.hold(addresses_in(self.path.read_text(encoding="utf-8")), changed)
 
     def hold(self, addresses: frozenset[str], changed: int) -> None:
-        """Put in force what the file held when it was changed."""
+        """Put these addresses in force, with the file's modification time in nanoseconds."""
         self.addresses, self.seen, self.updated_at = addresses, changed, datetime.fromtimestamp(changed / 1e9, UTC)
 
 
 class ListedUrl:
-    """A list somewhere on the web. What was fetched last is kept on disk: a restart while the place is down still screens."""
+    """A list at a URL, with a copy on disk, so that a restart without network still screens."""
 
     def __init__(self, url: str, folder: Path, monotonic: Callable[[], float]) -> None:
         self.url, self.monotonic = url, monotonic
-        self.name = url.split("?")[0]  # what follows may be a password
+        self.name = url.split("?")[0]  # the query may contain a password
         self.copy = ListedFile(folder / f"sanctions-{sha256(url.encode()).hexdigest()[:16]}.txt")
         self.next_at = 0.0
 
@@ -73,7 +73,7 @@ class ListedUrl:
             self.copy.read()
 
     async def refresh(self) -> None:
-        """Fetch the list when it is time to."""
+        """Fetch the list if it is due."""
         now = self.monotonic()
         if now < self.next_at:
             return
@@ -82,7 +82,11 @@ class ListedUrl:
         self.next_at = now + FETCH_SECONDS
 
     def _take(self, text: str) -> None:
-        """Put a fetched list in force. BadList for an empty one while another names somebody: a page that says nothing disarms nothing."""
+        """Put a fetched list in force.
+
+        Raises BadList for an empty list if the current one has addresses, because an empty page must not turn screening
+        off.
+        """
         found = addresses_in(text)
         if self.addresses and not found:
             raise BadList("it names nobody, and the one in force does")
@@ -91,7 +95,7 @@ class ListedUrl:
 
 
 class SanctionsLists:
-    """The union of all lists that could ever be read."""
+    """The union of all lists that were loaded."""
 
     def __init__(
         self,
@@ -100,12 +104,12 @@ class SanctionsLists:
         folder: Path,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """BadList where a file cannot be read at the start: what was never loaded would screen nobody."""
+        """Read all files; raises BadList if one cannot be read, because it would screen nobody."""
         self.sources: list[ListedFile | ListedUrl] = [
             *map(ListedFile, files),
             *(ListedUrl(url, folder, monotonic) for url in urls),
         ]
-        self._counted: tuple[tuple[frozenset[str] | None, ...], int] = ((), 0)  # of these lists: how many addresses
+        self._counted: tuple[tuple[frozenset[str] | None, ...], int] = ((), 0)  # lists, addresses in all
         for source in self.sources:
             try:
                 source.read()
@@ -123,17 +127,17 @@ class SanctionsLists:
         if not loaded:
             return None
         lists = tuple(source.addresses for source in self.sources)
-        if self._counted[0] != lists:  # the very same lists are equal without a look into them
+        if self._counted[0] != lists:  # unchanged lists are the same objects, so this compares identities only
             self._counted = lists, len(frozenset[str]().union(*filter(None, lists)))
         return Screening(self._counted[1], max(source.updated_at for source in loaded if source.updated_at))
 
     async def refresh(self) -> None:
-        """Read what changed since, and count it, beside the event loop."""
+        """Reload what has changed and count the addresses in a thread."""
         await asyncio.gather(*map(self._refresh, self.sources))
         await asyncio.to_thread(self.state)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Reload the lists until cancelled."""
         while self.sources:
             await self.refresh()
             await asyncio.sleep(LOOK_SECONDS)
@@ -146,7 +150,7 @@ class SanctionsLists:
 
 
 async def fetched(url: str) -> str:
-    """The text behind a URL of the operator's; BadList for anything but a whole answer of 200 within size and time."""
+    """Fetch a URL of the operator; raises BadList unless it is a 200 within size and time."""
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with (
         aiohttp.ClientSession(timeout=timeout, trust_env=False) as http,
@@ -163,17 +167,17 @@ async def fetched(url: str) -> str:
 
 
 def keep(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = path.with_suffix(f".{os.getpid()}")  # other processes keep theirs
+    new = path.with_suffix(f".{os.getpid()}")  # each process has its own temporary file
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
 def addresses_in(text: str) -> frozenset[str]:
-    """The EVM addresses of a list, whatever its form: JSON, CSV, XML, or lines (then # begins a comment)."""
+    """Return the EVM addresses of a list in JSON, CSV, XML or lines, where # begins a comment."""
     if text.lstrip().startswith(("[", "{")):
-        json.loads(text)  # half of one is none
+        json.loads(text)  # a truncated list is refused
     else:
         text = re.sub(r"#.*", "", text)
     found = frozenset(ADDRESS.findall(text.lower()))

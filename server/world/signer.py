@@ -4,7 +4,7 @@ from nacl.signing import SigningKey
 
 
 class SeedSigner:
-    """Signs with a key made from a 32-byte seed; deterministic, as Ed25519 is."""
+    """A signer with a key made from a 32-byte seed; deterministic, as Ed25519 is."""
 
     def __init__(self, seed: bytes) -> None:
         self._key = SigningKey(seed)

@@ -1,4 +1,4 @@
-"""Turns at something scarce: one at a time for each agent, the agents one after the other, each with a queue of its own."""
+"""A fair queue for a limited resource: one place at a time per agent, agents in turn, a queue for each agent."""
 
 import asyncio
 from collections import deque
@@ -7,17 +7,20 @@ from tools.ports import ChecksBusy
 
 
 class Turns:
-    """`places` turns at once; an agent waits with at most `each`, all together with at most `most`. Of one event loop."""
+    """A fair queue with `places` places, for one event loop.
+
+    At most `each` requests of one agent wait, and at most `most` in all.
+    """
 
     def __init__(self, places: int, each: int, most: int) -> None:
         self.free = places
         self.each = each
         self.most = most
         self.running: set[str] = set()
-        self.queues: dict[str, deque[asyncio.Future[None]]] = {}  # the agent whose turn is next stands first
+        self.queues: dict[str, deque[asyncio.Future[None]]] = {}  # the next agent's queue is first
 
     async def take(self, by: str) -> None:
-        """Wait for a turn; ChecksBusy where too many wait. Whoever has taken one gives it back."""
+        """Wait for a place, which the caller must give back; raises ChecksBusy if too many wait."""
         if self.free and by not in self.running:
             self._begin(by)
             return
@@ -29,7 +32,7 @@ class Turns:
         except asyncio.CancelledError:
             if turn.cancelled():
                 self._forget(by, turn)
-            elif turn.exception() is None:  # it began and was cancelled in the same moment
+            elif turn.exception() is None:  # its turn came and it was cancelled at the same moment
                 self.give_back(by)
             raise
 
@@ -50,7 +53,10 @@ class Turns:
         self.free -= 1
 
     def _make_room(self, by: str) -> None:
-        """Where all queues together are full, the longest gives way to a shorter one."""
+        """Drop the last request of the longest queue for one of a shorter queue, if all are full.
+
+        Raises ChecksBusy if this agent's own queue is full, or no shorter than the longest.
+        """
         held = len(self.queues.get(by, ()))
         if held >= self.each:
             raise ChecksBusy

@@ -1,4 +1,4 @@
-"""A chain whose questions somebody watches: the same port, each answer awaited by whoever counts or traces it."""
+"""A chain port that passes each call through an observer, for metrics and traces."""
 
 from collections.abc import Awaitable
 from typing import Protocol, TypeVar
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 class Watch(Protocol):
     async def __call__(self, method: str, asked: Awaitable[T]) -> T:
-        """Await what was asked and answer it; `method` is the port's."""
+        """Await the result and return it; `method` is the name of the port's method."""
 
 
 class WatchedChain:
-    """`inner` under `watch`."""
+    """A chain port that passes each call of `inner` through `watch`."""
 
     def __init__(self, inner: Chain, watch: Watch) -> None:
         self.inner, self.watch = inner, watch
@@ -26,6 +26,10 @@ class WatchedChain:
     @property
     def last_head(self) -> tuple[int, float] | None:
         return self.inner.last_head
+
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        return self.inner.last_block_time
 
     async def receipt(self, transaction: str) -> object:
         return await self.watch("receipt", self.inner.receipt(transaction))

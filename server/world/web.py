@@ -1,4 +1,4 @@
-"""Outgoing HTTP to places that agents chose: resolved here, checked here, and the checked address is the one dialled."""
+"""Outgoing HTTP to URLs that agents chose, with SSRF checks: the address that is checked is the one that is dialled."""
 
 import asyncio
 import socket
@@ -27,11 +27,11 @@ AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, 
 TIMEOUT_IN_SECONDS = 10.0
 MOST_READ_BYTES = 64 * 1024
 PLAIN = {"Accept": "text/plain, */*;q=0.1", "Accept-Encoding": "identity"}
-READ_IN_SECONDS = 1.0  # of an answer's body, so that its connection can be used again
+READ_IN_SECONDS = 1.0  # to read a response's body, so that its connection can be reused
 MOST_ADDRESSES = 8
-LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each a thread; of one agent no more: its name servers may hang
+LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each in a thread; few for each agent, because its name servers may hang
 
-asking = ContextVar("asking", default="")  # the agent a name is looked up for; aiohttp hands nothing through
+asking = ContextVar("asking", default="")  # the agent a name is looked up for; aiohttp passes no arguments through
 
 
 class Blocked(OSError):
@@ -39,11 +39,11 @@ class Blocked(OSError):
 
 
 class Crowded(OSError):
-    """As many names as may are being looked up: nobody waits in a queue while the clock of an attempt runs."""
+    """Too many names are being looked up; a queue would use up the time of the attempt."""
 
 
 class Names:
-    """The system's resolver, in threads of its own. A look-up that hangs goes on after its attempt, and is counted on."""
+    """The system's resolver in threads. A look-up that hangs counts even after its attempt."""
 
     def __init__(self) -> None:
         self.threads = ThreadPoolExecutor(LOOK_UPS, "names")
@@ -71,7 +71,7 @@ class Names:
 
 
 class Guard(AbstractResolver):
-    """Answers with addresses that may be dialled. One that may not refuses them all: nothing is left to a race."""
+    """A resolver that returns only allowed addresses; one forbidden address refuses them all."""
 
     def __init__(self, resolve: Resolve, allow_private: bool) -> None:
         self.ask, self.allow_private = resolve, allow_private
@@ -95,13 +95,13 @@ class Guard(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing, because nothing is held open."""
 
 
 class GuardedWeb:
-    """The web port. Use it in one event loop; `close` it at the end.
+    """The web port. Use it in one event loop and `close` it.
 
-    One name is resolved once for each connection, so there is no second answer to be another; the socket checks again.
+    A name is resolved once for each connection, so a second answer cannot differ; the socket checks the address again.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class GuardedWeb:
         return await self._guarded(url, by, self._get)
 
     async def _guarded(self, url: str, by: str, ask: Callable[[URL], Awaitable[Answered]]) -> Answered:
-        """Judge the URL, ask within the time, and say in one word why there is no answer."""
+        """Check the URL and send the request within the time limit; raises Unreached with one word."""
         asking.set(by)
         try:
             judge_target(url, self.allow_private)
@@ -139,10 +139,10 @@ class GuardedWeb:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(_cause(error), Crowded):
                 raise NotTried from None
-            raise Unreached(_reason(error)) from None  # not chained: its text shows what a name resolves to
+            raise Unreached(_reason(error)) from None  # not chained: its message contains the address
 
     def open_socket(self, info: AddrInfo) -> socket.socket:
-        """The socket a connection is made with: the last place to see where it goes."""
+        """Create a connection's socket, after a last check of the address."""
         family, kind, proto, _, place = info
         if not may_dial(place[0], place[1], self.allow_private):
             raise Blocked("the socket")
@@ -177,7 +177,7 @@ class GuardedWeb:
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             if not connection.used_before:
                 raise
-            return await self._send(method, url, body, headers, connection)  # it was closed as it was picked up again
+            return await self._send(method, url, body, headers, connection)  # an idle connection was just closed
 
     async def _send(
         self, method: str, url: URL, body: bytes | None, headers: Mapping[str, str], connection: SimpleNamespace
@@ -196,12 +196,12 @@ class GuardedWeb:
                 use_dns_cache=False,
                 ssl=self._tls or create_default_context(),
                 socket_factory=self.open_socket,
-                limit=0,  # whoever asks bounds how much is asked
+                limit=0,  # the callers limit the number of requests
                 keepalive_timeout=10.0,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
-                timeout=aiohttp.ClientTimeout(total=None),  # post limits the whole of it
+                timeout=aiohttp.ClientTimeout(total=None),  # _guarded limits the total time
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
@@ -216,7 +216,7 @@ async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """The body as it was sent; Unreached for one that is compressed, or longer than is read."""
+    """Return the body; raises Unreached if it is compressed or longer than MOST_READ_BYTES."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Unreached("compressed")
     read = bytearray()
@@ -228,7 +228,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _finish(response: aiohttp.ClientResponse) -> None:
-    """Read a small answer to its end, so that the connection can be used again; leave any other."""
+    """Read a small response to its end, so that the connection can be reused; close any other."""
     read = 0
     with suppress(aiohttp.ClientError, TimeoutError):
         async with asyncio.timeout(READ_IN_SECONDS):

@@ -11,7 +11,6 @@ from tools.rules.canonical import canonical
 from tools.rules.schemas import SchemaRefused, Violation, admit
 
 DRAFT = "2020-12"
-DIALECT = f"https://json-schema.org/draft/{DRAFT}/schema"
 NOT_VALID = f"The schema is not valid in draft {DRAFT}: "
 MOST_DOCUMENTS, MOST_ERROR = 100, 300
 _KEYWORD = re.compile(r'does not satisfy "([^"]+)"')
@@ -31,7 +30,7 @@ OFFER: JsonObject = {
         "if not, up to 20 errors: a JSON Pointer, the keyword, what is wrong. A schema that is itself not valid is told in schema_error. "
         "Declined before it costs anything: other drafts, remote or recursive references, $id and anchors, schemas above 64 KB, and "
         "patterns that need lookaround or backreferences. A document that takes more than a quarter of a second is not charged for. "
-        "Formats are not asserted, as the draft has it."
+        "`format` is not checked (the draft's default)."
     ),
     "category": "data",
     "tags": ["validate-json", "json-schema", "validation"],
