@@ -5,7 +5,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 # compiled modules are kept: every server a test starts would else compile all of them again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install run test check demo bench conformance torture lock clean
+.PHONY: install run test verify check demo bench conformance torture mutants lock clean
 
 .venv/.installed: requirements.lock pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv .venv
@@ -31,8 +31,11 @@ check: .venv/.installed-test  ## lint, types, import rules
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-test: check  ## everything: check, then all tests on both databases
-	$(PY) -m pytest -n 2 --dist loadgroup
+test: check  ## check, then every test once: logic on SQLite, SQL and locks on PostgreSQL too
+	$(PY) -m pytest -n 2 --dist loadgroup --suite test
+
+verify: .venv/.installed-test  ## what make test leaves out: PostgreSQL halves and long repetitions (MINUTES=15: a part)
+	$(PY) -m pytest -n 2 --dist loadgroup --suite verify $(if $(MINUTES),--minutes $(MINUTES) --rotate $$(git rev-parse HEAD))
 
 bench: .venv/.installed-test
 	$(PY) -m benchmarks
@@ -43,6 +46,10 @@ conformance: .venv/.installed-test
 torture: .venv/.installed-test
 	$(PY) -m tests.torture
 	$(PY) -m pytest -q -s tests/walk --hypothesis-seed=$$(date +%s)
+
+mutants: .venv/.installed-test  ## change the rules on purpose: the tests must notice
+	$(PY) -m tests.mutants --clauses
+	$(PY) -m tests.mutants $(MUTANTS)
 
 lock: .venv/.installed-test  ## pin again what pyproject.toml allows
 	$(PIP) install uv

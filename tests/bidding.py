@@ -1,4 +1,4 @@
-"""Bounties in the market's words: `await award(trade, buyer, bounty, await propose(trade, seller, bounty))`."""
+"""Helpers for tests of bounties: post a bounty, propose on it, award it."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ async def propose(trade: Trade, seller: Agent, posted: Any, **given: Any) -> Any
 
 
 async def award(trade: Trade, buyer: Agent, posted: Any, proposal: Any, **given: Any) -> Any:
-    """The bounty and the job it became."""
+    """Award the bounty; return the bounty and its new job."""
     named = {"bounty_id": posted["id"], "proposal_id": proposal["id"]}
     return await trade.market.call("award_bounty", by=buyer, **named | given)
 
@@ -41,12 +41,12 @@ async def award(trade: Trade, buyer: Agent, posted: Any, proposal: Any, **given:
 async def awarded(
     trade: Trade, seller: Agent, buyer: Agent, *, need: dict[str, Any] | None = None, **offer: Any
 ) -> Any:
-    """The job of a bounty of this buyer, done by this seller."""
+    """Return a job of the seller that was awarded from a new bounty of the buyer."""
     posted = await bounty(trade, buyer, **(need or {}))
     return (await award(trade, buyer, posted, await propose(trade, seller, posted, **offer)))["job"]
 
 
 async def told(trade: Trade, agent: Agent, kind: str) -> list[Any]:
-    """The data of the agent's events of a kind, the oldest first."""
+    """Return the data of the agent's events of a kind, oldest first."""
     page = await trade.market.call("list_events", by=agent, types=[kind], limit=100)
     return [event["data"] for event in page["data"]]

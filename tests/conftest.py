@@ -1,4 +1,4 @@
-"""What every test may ask for: a store on each database, emptied or copied for the test."""
+"""Fixtures for all tests: above all a store on each database, which is empty at the start of a test."""
 
 import sys
 import tempfile
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from storage.open import open_database, serve
 from storage.store import Store
 from storage.unit import Tx
+from tests import suites
 from tests.databases import (
     DATABASES,
     NO_SERVER,
@@ -38,17 +39,35 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Remember what was collected before -k or -m takes some away, for the test that compares both databases' tests."""
+    """Keep all collected tests for the test that compares the databases; then select the suite.
+
+    The list is kept before -k or -m deselect any.
+    """
     config.stash[COLLECTED] = list(items)
+    suites.select(config, items)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    suites.pytest_addoption(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    suites.limit_time(config)
+
+
+@pytest.fixture
+def repetitions(request: pytest.FixtureRequest) -> int:
+    """The number of times that a test with the mark `repeated` repeats itself in this suite."""
+    return suites.repetitions(request.node)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def events_as_documented() -> Iterator[None]:
-    """What any operation or worker says in any test has the shape that is published for it."""
+    """Checks each event that the tools write in any test against its published schema."""
     say = Tx.say
 
     def checked(tx: Tx, to: str, env: str, kind: str, data: str, at: datetime) -> None:
-        if sys._getframe(1).f_globals["__name__"].startswith("tools."):  # a test may say what it likes
+        if sys._getframe(1).f_globals["__name__"].startswith("tools."):  # a test itself may write any event
             EVENTS[kind].validate_json(data, strict=True, extra="forbid")
         say(tx, to, env, kind, data, at)
 
@@ -64,13 +83,13 @@ def collected(request: pytest.FixtureRequest) -> list[pytest.Item]:
 
 @pytest.fixture
 def modes_before() -> dict[Path, int]:
-    """The mode each folder around the tests had before any test ran."""
+    """The mode of each folder around the tests before any test ran."""
     return MODES_BEFORE
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """This process's server, started when the first test needs it."""
+    """The PostgreSQL server of this process. It starts when the first test needs it."""
     server = PostgresServer()
     yield server
     server.stop()
@@ -90,14 +109,14 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> SQLiteTemplate:
 
 @pytest.fixture(params=DATABASES)
 def database(request: pytest.FixtureRequest) -> str:
-    """The word for the database this run of the test is on."""
+    """The database of this run of the test: sqlite or postgres."""
     word: str = request.param
     return word
 
 
 @pytest.fixture
 def database_url(database: str, request: pytest.FixtureRequest) -> str:
-    """A migrated database with nothing in it."""
+    """The URL of an empty, migrated database."""
     url: str = request.getfixturevalue(f"{database}_url")
     return url
 
@@ -114,7 +133,7 @@ def postgres_url(postgres_database: PostgresDatabase) -> str:
 
 @pytest.fixture
 async def opening() -> AsyncIterator[Opening]:
-    """Opens a store on a migrated database; closed after the test."""
+    """A function that opens a store on a migrated database. Each store is closed after the test."""
     opened: list[Store] = []
 
     def opens(url: str) -> Store:

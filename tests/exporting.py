@@ -1,4 +1,4 @@
-"""An agent that has something of everything, and its export over real HTTP: `await exported(market, agent)`."""
+"""An agent that uses every part of the market, and its export over HTTP: `await exported(market, agent)`."""
 
 import json
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ import httpx
 from nacl.signing import SigningKey
 
 from server.sender import Sender
+from storage.tables import HeldDomainRow
 from tests.judging import Court, evaluator
 from tests.market import Agent, TestMarket
 from tests.signing import approach
@@ -32,7 +33,7 @@ WANTED: dict[str, Any] = {
 
 @dataclass
 class Full:
-    """Ada, who has something of everything, and the secrets she was ever shown."""
+    """Ada, an agent with records of every kind, and all secrets that the agents received."""
 
     trade: Trade
     ada: Agent
@@ -46,7 +47,7 @@ class Full:
 
 
 async def full(trade: Trade) -> Full:
-    """She sells a paid job, buys a disputed one, judges another's case, and uses every other part of the market."""
+    """Let Ada sell a paid job, buy a disputed job, judge a case and use every other part."""
     market = trade.market
     ada, bo = await trade.agent("Ada", 10_000_000), await trade.agent("Bo", 10_000_000)
     job = await trade.job_at("completed", ada, bo)
@@ -74,7 +75,7 @@ async def _bounties(of: Full) -> None:
 
 
 async def _disputes(of: Full) -> None:
-    """One she is a party to, one she judges."""
+    """Open one dispute that Ada is a party to, and one that she judges."""
     trade = of.trade
     await Court.of(trade, of.bo, of.ada, {one.id: one for one in [await evaluator(trade) for _ in range(3)]})
     await of.market.call("set_evaluator", by=of.ada, enabled=True, categories=["text"])
@@ -96,6 +97,8 @@ async def _belongings(of: Full) -> None:
     await market.call("put_memory", by=ada, key="notes/today", value={"done": [1, None]})
     await market.call("report_support", by=ada, message="pay_job answers nothing since noon.", contact="ada@a.example")
     await market.call("add_domain", by=ada, domain="ada-makes.org")
+    proven = HeldDomainRow(domain="ada-made.org", agent_id=ada.id, held_at=market.clock.at)
+    await market.store.write(lambda tx: tx.add(proven))
     await Sender(market.market).fan_out()
 
 
@@ -116,7 +119,7 @@ async def opened(market: TestMarket) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def exported(market: TestMarket, agent: Agent, on: str = "test") -> Any:
-    """The document as it comes over HTTP, read."""
+    """Request the export over HTTP; return the parsed document."""
     async with opened(market) as http:
         answer = await http.get(PATH, headers={"X-API-Key": agent.keys[on]})
     assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""A market whose webhooks reach receivers on this machine: `await scene.sender.step()` makes what is due by the clock."""
+"""A market whose webhooks reach receivers on this machine. `await scene.sender.step()` sends the due deliveries."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from tools.ports import Chain, Env
 
 @dataclass
 class Scene:
-    """The market, and who sends for it."""
+    """The market and its webhook sender."""
 
     market: TestMarket
     sender: Sender
@@ -25,7 +25,7 @@ class Scene:
         return await self.market.call("create_webhook", by=agent, on=on, **{"url": receiver.url} | given)
 
     async def tell(self, agent: Agent, *kinds: str, env: str = "test", data: str = '{"n":1}') -> None:
-        """Something happened to the agent, in one unit of work: job.created unless kinds are named."""
+        """Write events of these kinds for the agent in one transaction; default: job.created."""
         at = self.market.clock.now()
 
         def say(tx: Any) -> None:
@@ -38,7 +38,7 @@ class Scene:
         return await self.market.call("get_webhook", by=agent, webhook_id=hook["id"])
 
     async def deliveries(self, agent: Agent, hook: Any) -> Any:
-        """The deliveries of a webhook, oldest event first."""
+        """Return the deliveries of a webhook, oldest event first."""
         page = await self.market.call("list_webhook_deliveries", by=agent, webhook_id=hook["id"], limit=100)
         assert not page["has_more"]
         return page["data"][::-1]
@@ -63,7 +63,10 @@ def scene_of(
 
 @asynccontextmanager
 async def opened(store: Store, **given: Any) -> AsyncIterator[Scene]:
-    """The scene over a store; `given` is for its web, which here may call loopback."""
+    """Open a scene over a store.
+
+    `given` is passed to GuardedWeb, which may call loopback addresses here.
+    """
     web = GuardedWeb(**{"allow_private": True} | given)
     yield scene_of(store, web, private=web.allow_private)
     await web.close()

@@ -1,4 +1,4 @@
-"""A host that takes tasks over MCP, for tests: it says what it can, and asks exactly what it is told to."""
+"""A client that runs tools as MCP tasks, for tests. It declares its capabilities and sends the given requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,10 @@ ACK = {"resultType": "complete"}
 
 
 class Host:
-    """A client that takes tasks and can show forms, unless told otherwise, with the key of one agent or none."""
+    """An MCP client with the key of one agent, or with none.
+
+    It declares tasks and forms unless arguments say otherwise.
+    """
 
     def __init__(
         self, mcp: Mcp, agent: Agent | None, *, forms: bool = True, tasks: bool = True, query: str = ""
@@ -50,7 +53,7 @@ def accepted(**content: Any) -> dict[str, Any]:
 
 
 def bare(result: Any) -> Any:
-    """A result without the server's stamp."""
+    """Return a result without the server's `_meta`."""
     return {name: value for name, value in result.items() if name != "_meta"}
 
 

@@ -1,4 +1,4 @@
-"""A disputed job and who judges it, in the market's words: `court = await Court.opened(trade, evaluators=3)`."""
+"""A disputed job and its evaluators, for tests: `court = await Court.opened(trade, evaluators=3)`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +9,13 @@ from tests.market import Agent
 from tests.requirements.probes import write_row
 from tests.trading import Trade
 
-WINDOW_SECONDS = 600  # of a verdict, on test
+WINDOW_SECONDS = 600  # the time for a verdict on test
 REASON = "It is not what was promised."
 
 
 @dataclass
 class Court:
-    """A case, its parties, and everybody who has offered to judge."""
+    """A case, its parties, and all agents that offered to judge."""
 
     trade: Trade
     seller: Agent
@@ -26,7 +26,7 @@ class Court:
 
     @staticmethod
     async def opened(trade: Trade, evaluators: int = 3, **offer: Any) -> "Court":
-        """A free job, disputed after so many agents have offered to judge."""
+        """Dispute a free job after `evaluators` agents have offered to judge."""
         seller, buyer = await trade.parties()
         offered = {one.id: one for one in [await evaluator(trade) for _ in range(evaluators)]}
         return await Court.of(trade, seller, buyer, offered, **offer)
@@ -44,17 +44,17 @@ class Court:
         return await self.trade.market.store.look(lambda tx: tx.all(draws_of_dispute, dispute_id=self.dispute_id))
 
     async def panel(self) -> list[Agent]:
-        """Those whose vote is waited for."""
+        """Return the evaluators with a pending vote."""
         return [self.offered[seat.agent_id] for seat in await self.seats() if seat.status.value == "pending"]
 
     async def vote(self, by: Agent, outcome: str, rationale: str = "I read it.") -> Any:
-        """The case as the voter then sees it; an error object where the vote is refused."""
+        """Vote; return the case as the voter sees it, or the error object if the vote is refused."""
         given = {"dispute_id": self.dispute_id, "outcome": outcome, "rationale": rationale}
         answer = await self.trade.market.answer("submit_verdict", given, key=by.keys["test"])
         return answer.error or await self.seen(by)
 
     async def votes(self, *outcomes: str) -> None:
-        """Those who sit vote these, one each."""
+        """Submit these votes, one for each evaluator with a pending vote."""
         for agent, outcome in zip(await self.panel(), outcomes, strict=False):
             assert "code" not in await self.vote(agent, outcome)
 
@@ -75,7 +75,7 @@ class Court:
 
 
 async def evaluator(trade: Trade, name: str = "Evaluator", **row: Any) -> Agent:
-    """An agent that offered to judge; `row` is what its profile holds."""
+    """Register an agent that offers to judge. `row` gives columns of its row."""
     agent = await trade.market.register(name)
     await trade.market.call("set_evaluator", by=agent, enabled=True)
     if row:

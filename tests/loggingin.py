@@ -1,4 +1,4 @@
-"""Logging in as agents do: assertions made by hand, to be bent, and a market served whole under an address of its own."""
+"""OAuth logins for tests: assertions that a test can falsify, and a market served completely at its own address."""
 
 import asyncio
 from base64 import urlsafe_b64encode
@@ -27,7 +27,10 @@ def base64url(raw: bytes) -> str:
 
 @dataclass
 class Asserting:
-    """An assertion to be signed. Every field may be bent before; a claim or header of None is left out."""
+    """A client assertion to be signed.
+
+    A test may change each field first. A claim or header of None is left out.
+    """
 
     agent: Agent
     at: float
@@ -57,13 +60,13 @@ class Asserting:
 
 
 def secret(agent: Agent, env: str = "test", **more: str) -> dict[str, str]:
-    """The form of a login with an API key."""
+    """Return the form of a login with an API key."""
     return {**GRANT, "client_id": agent.id, "client_secret": agent.keys[env], **more}
 
 
 @dataclass
 class Site:
-    """A market's surfaces behind the edge, and an HTTP client of theirs."""
+    """All surfaces of a market behind the edge, and an HTTP client for them."""
 
     market: TestMarket
     http: httpx.AsyncClient
@@ -86,7 +89,7 @@ class Site:
         return answer.status_code, answer.json()["error"]
 
     def assertion(self, agent: Agent, **bent: Any) -> Asserting:
-        """One that would do, with a jti of its own."""
+        """Return a valid assertion with a new jti."""
         self.made += 1
         return Asserting(agent, self.market.clock.at.timestamp(), **{"jti": f"jti-{self.made}", **bent})
 
@@ -96,7 +99,7 @@ class Site:
 
 @asynccontextmanager
 async def site(market: TestMarket, *others: str) -> AsyncIterator[Site]:
-    """The market as it is served at BASE_URL, and under `others`."""
+    """Serve the market at BASE_URL and at `others`."""
     door = market.market
     door.house = replace(door.house, other_urls=others)
     hosts = hosts_of(door.house.urls)
@@ -112,7 +115,10 @@ async def site(market: TestMarket, *others: str) -> AsyncIterator[Site]:
 
 
 async def _running(surfaces: Served, ready: asyncio.Event, stop: asyncio.Event) -> None:
-    """In a task of its own: the sessions must be left by the task that entered them, and a fixture is left by another."""
+    """Run the MCP sessions in their own task.
+
+    The task that enters the sessions must leave them, but a fixture is left by another task.
+    """
     async with surfaces.mcp.running():
         ready.set()
         await stop.wait()

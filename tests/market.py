@@ -1,4 +1,4 @@
-"""A market for tests: the real door over a real database, with a clock and dice the test holds."""
+"""A market for tests: the real call path over a real database, with a clock and randomness that the test controls."""
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,10 @@ from tools.ports import Chain, Env, Fetched, Reply, Screening, World
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A processor, not a level: tests that capture logs still see every line."""
+    """Drop debug and info lines.
+
+    This is a processor and not a level, so tests that capture logs still get every line.
+    """
     if method in ("debug", "info"):
         raise structlog.DropEvent
     return event
@@ -43,7 +46,7 @@ OPERATOR_SECRET = "the operator of the tests"
 
 
 class TestClock:
-    """A clock that moves when told to."""
+    """A clock that moves only when a test moves it."""
 
     __test__ = False
 
@@ -61,7 +64,7 @@ class TestClock:
 
 
 class CountingDice:
-    """Bytes that never repeat and are the same in every run."""
+    """Random bytes that never repeat and are the same in every run."""
 
     def __init__(self, seed: str = "dice") -> None:
         self.seed, self.rolled = seed, 0
@@ -76,7 +79,7 @@ class CountingDice:
 
 @dataclass
 class ListedAddresses:
-    """Sanctions a test writes."""
+    """A sanctions list that a test writes."""
 
     listed: set[str] = field(default_factory=set)
 
@@ -88,7 +91,7 @@ class ListedAddresses:
 
 
 class NoWeb:
-    """Nobody may be called, unless a test says whom."""
+    """HTTP that fails on each call. A test that needs a web replaces it."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         raise AssertionError(f"{url} was called")
@@ -98,7 +101,7 @@ class NoWeb:
 
 
 class NoNames:
-    """No name has a record, unless a test says which."""
+    """DNS that fails on each query. A test that needs names replaces it."""
 
     async def texts(self, name: str) -> list[bytes]:
         raise AssertionError(f"{name} was asked for")
@@ -141,12 +144,12 @@ def house(**limits: Any) -> House:
     )
 
 
-CHECKS = CheckPool()  # of all tests: its processes start when the first heavy document comes
+CHECKS = CheckPool()  # shared by all tests; its processes start with the first heavy document
 
 
 @dataclass
 class Agent:
-    """An agent as tests hold it: its id, handle, keys and identity."""
+    """An agent in tests: its id, handle, keys and identity."""
 
     id: str
     handle: str
@@ -155,8 +158,13 @@ class Agent:
     wallet: Any = None
 
 
+def bare(record: Any) -> Any:
+    """Return a record without its next steps."""
+    return {name: value for name, value in record.items() if name != "next_steps"}
+
+
 class TestMarket:
-    """Calls the door as an agent would; answers are parsed JSON."""
+    """A market that is called with an agent's key. Answers are parsed JSON."""
 
     __test__ = False
 
@@ -189,7 +197,7 @@ class TestMarket:
         return await self.market.call(CATALOGUE[operation], dict(given or {}), came, repeat)
 
     async def call(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:
-        """The record an operation answers with; AssertionError for a refusal."""
+        """Call an operation; return its record. Raises AssertionError for a refusal."""
         answer = await self.answer(operation, given, key=by and by.keys[on])
         assert not answer.refused, answer.body
         record = orjson.loads(answer.body)
@@ -197,7 +205,7 @@ class TestMarket:
         return record
 
     async def refusal(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:
-        """The error object an operation refuses with; AssertionError for a record."""
+        """Call an operation; return its error object. Raises AssertionError for a success."""
         answer = await self.answer(operation, given, key=by and by.keys[on])
         assert answer.refused, answer.body
         error = orjson.loads(answer.body)["error"]
@@ -205,7 +213,7 @@ class TestMarket:
         return error
 
     async def as_operator(self, operation: str, **given: Any) -> Any:
-        """The record an operation of the operator's answers with."""
+        """Call an operation with the operator's token; return its record."""
         answer = await self.answer(operation, given, admin_token=OPERATOR_SECRET)
         assert not answer.refused, answer.body
         return orjson.loads(answer.body)

@@ -1,4 +1,4 @@
-"""A name server on loopback, over UDP: answers from a zone a test writes, or with whatever bytes it is told to send."""
+"""A DNS server on loopback over UDP. It answers from a zone that a test writes, or with given bytes."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ Answer = Callable[[dns.message.Message], Sequence[bytes]]
 
 @dataclass
 class NameServer(asyncio.DatagramProtocol):
-    """`async with NameServer() as server`: has no name at all until `answer` says otherwise."""
+    """A DNS server for `async with`. It answers NXDOMAIN until `answer` is set."""
 
     answer: Answer = field(default_factory=lambda: refusing(dns.rcode.NXDOMAIN))
     asked: list[str] = field(default_factory=list)
@@ -55,7 +55,10 @@ def refusing(rcode: dns.rcode.Rcode) -> Answer:
 
 
 def saying(*lines: str, whole: int = 65_535) -> Answer:
-    """Records as zone files write them; `{name}` is what was asked for. What passes `whole` bytes is cut off as DNS does."""
+    """Answer with records in zone-file syntax; `{name}` is the queried name.
+
+    An answer larger than `whole` bytes is truncated as in DNS: no records, and the flag TC.
+    """
 
     def answer(question: dns.message.Message) -> Sequence[bytes]:
         made = dns.message.make_response(question)
@@ -74,5 +77,5 @@ def saying(*lines: str, whole: int = 65_535) -> Answer:
 
 
 def sending(*wires: bytes) -> Answer:
-    """These bytes, whatever was asked; the first two become the question's number."""
+    """Answer each query with these bytes. The first two become the query's id."""
     return lambda question: [question.id.to_bytes(2) + wire[2:] if len(wire) > 2 else wire for wire in wires]

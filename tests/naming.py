@@ -1,4 +1,4 @@
-"""What texts may name: every name, path, event and call that a caller can meet, read from the registry and the code."""
+"""The names that texts may use: each name, path, event and call of the market, read from the registry and the code."""
 
 import ast
 import re
@@ -22,11 +22,13 @@ from tools.catalogue import CATALOGUE
 from tools.house import Limits
 from tools.ports import Env
 from tools.registry import Operation
+from tools.rules.contentcodes import Code
 from tools.rules.eventkinds import FAMILIES, KINDS
 from tools.rules.lifecycle import MOVES
 from tools.rules.oauth import SERVER_PATH, TOKEN_PATH
 from tools.rules.x402 import payment_required, requirements
 from tools.steps.gasless import gasless_block, gasless_info, token_of
+from tools.steps.live import LIVE_KEY
 
 ROOT = Path(__file__).parents[1]
 OPERATIONS = list(CATALOGUE.values())
@@ -35,7 +37,8 @@ TEXTS = Texts(OPERATIONS, HOUSE)
 OPENAPI = openapi(OPERATIONS, HOUSE)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SURFACES = {*OPENINGS, "/a2a", "/a2a/message:send", "/a2a/agents/{handle}", SERVER_PATH, TOKEN_PATH}
-OUTSIDE = {  # names that are not ours: of wallets, of OAuth and JWT, of RFC 9421, of OpenAPI, the platform as a sender, of the sandbox's chain
+# Names that others define: wallets, OAuth, JWT, RFC 9421, OpenAPI, the platform as a sender, the sandbox's chain.
+OUTSIDE = {
     "personal_sign", "client_credentials", "private_key_jwt", "iss", "sub", "aud", "exp", "jti", "created", "nonce",
     "full_message", "private_key", "servers", "system", "dev_faucet", "dev_gas", "contract.functions.transfer",
 }  # fmt: skip
@@ -44,13 +47,13 @@ ROUTE = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/(?:[^\s`),;]*[^\s`),;.])?)"
 DOTTED = re.compile(r"(?<![\w./:@-])[a-z][a-z_0-9]*(?:\.[a-z_][a-z_0-9]*)+(?![\w/])")
 PLACE = re.compile(r"(?<![\w./}>-])/(?:v1|docs|mcp|a2a|agents|\.well-known|llms|openapi|skill|server)\b[\w/{}.:-]*")
 CALLED = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)+)\(([a-z0-9_?, ]*)\)")
-FILES = ("md", "json", "txt", "py", "com")  # what looks like a field of a record and is a file or a host
+FILES = ("md", "json", "txt", "py", "com")  # endings of names that look like fields of a record but are files or hosts
 QUOTED = re.compile(r"(?<!`)`([a-z]+)`(?!`)")
 PROGRAM = re.compile(r"```python\n.*?```", re.DOTALL)
 
 
 def faults(text: str) -> set[str]:
-    """Everything the text names that is not there."""
+    """Find the names in a text that do not exist."""
     prose = PROGRAM.sub("", text)
     found = {*SNAKE.findall(prose), *QUOTED.findall(prose)} - vocabulary() - OUTSIDE
     found |= {name for name in DOTTED.findall(prose) if not _known_place(name)} - OUTSIDE
@@ -72,7 +75,10 @@ def answers(method: str, path: str) -> bool:
 
 
 def served(path: str) -> bool:
-    """Whether something answers at this path, or below it if it ends so; `{}` and `{name}` stand for any part of it."""
+    """Check whether a path is served, or a path below it if it ends with a slash.
+
+    `{}` and `{name}` match any text without a slash.
+    """
     if path in pages() | SURFACES or path.startswith(ONE) or any(routed(method, path) for method in METHODS):
         return True
     pattern = re.compile(re.sub(r"\\\{[a-z_]*\\\}", "[^/]+", re.escape(path)) + (".*" if path.endswith("/") else ""))
@@ -80,25 +86,25 @@ def served(path: str) -> bool:
 
 
 def _known_place(name: str) -> bool:
-    """A kind of event, fields inside one another, or the name of a file."""
+    """Check whether a name is an event kind, a path of nested fields, or a file name."""
     parts = name.split(".")
     return name in KINDS or parts[-1] in FILES or set(parts) <= vocabulary() | {"details", "e", "g"}
 
 
 @cache
 def vocabulary() -> frozenset[str]:
-    """Every name a caller can meet: operations, arguments, fields, values, codes, actions, events."""
+    """Return names in answers: operations, arguments, fields, values, codes, actions, events."""
     known = {CALL, CORE_NAME, *RESERVED, *FAMILIES, *KINDS, *details_in_code(), *values_of_records(), *x402_names()}
     for op in OPERATIONS:
         known |= {op.name, op.toolset, op.action or op.name, *op.input.model_fields, *op.scopes}
     for error in every_error():
         known |= {error.code, error.type}
-    known |= {move.action for move in MOVES}
+    known |= {move.action for move in MOVES} | {*Code, LIVE_KEY}
     return frozenset(known | set(names_in(OPENAPI)))
 
 
 def x402_names() -> set[str]:
-    """The members of a job's terms of payment that no schema of ours lists, for they are x402's and EIP-712's."""
+    """Return members of payment terms that x402 and EIP-712 define, and our schemas do not."""
     network = replace(HOUSE.networks[Env.TEST], facilitator_url="https://facilitator.example")
     accepted = requirements(token_of(network), "0x1", 1)
     terms = payment_required("https://market.example", "work", accepted)
@@ -114,7 +120,7 @@ def members_of(value: Any) -> Iterator[str]:
 
 
 def names_in(part: Any) -> Iterator[str]:
-    """Properties and values of every schema."""
+    """Yield the properties and values of every schema."""
     if isinstance(part, list):
         for one in part:
             yield from names_in(one)
@@ -126,7 +132,7 @@ def names_in(part: Any) -> Iterator[str]:
 
 
 def descriptions_in(part: Any) -> Iterator[str]:
-    """What a schema or a document says in words."""
+    """Yield the descriptions, summaries and titles in a schema or document."""
     if isinstance(part, list):
         for one in part:
             yield from descriptions_in(one)
@@ -153,7 +159,10 @@ def called(call: ast.Call) -> str:
 
 
 def details_in_code() -> Iterator[str]:
-    """Names of details the refusals carry, those too that a function of the same module makes."""
+    """Yield the names of the details of errors.
+
+    This includes details that a function of the same module makes.
+    """
     kinds = {error.__name__ for error in every_error()}
     for tree in code().values():
         makers = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -167,7 +176,10 @@ def details_in_code() -> Iterator[str]:
 
 
 def values_of_records() -> Iterator[str]:
-    """Values that descriptions of records list and no enum does: each is one that the code can put there."""
+    """Yield values that a description of a record lists and no enum does.
+
+    Each must be a constant of the code.
+    """
     constants = {
         node.value
         for package in ("tools", "server")
@@ -181,7 +193,10 @@ def values_of_records() -> Iterator[str]:
 
 
 def sentences(*packages: str) -> Iterator[tuple[str, str]]:
-    """Every text of more than a word in the code, and where; docstrings are no texts. `{}` stands for what is filled in."""
+    """Yield each text of several words in the code, with its path.
+
+    Docstrings are left out. `{}` replaces the values of an f-string.
+    """
     for path, tree in code(*packages).items():
         inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
         inside |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -192,7 +207,7 @@ def sentences(*packages: str) -> Iterator[tuple[str, str]]:
 
 
 def addresses_in_code(*packages: str) -> Iterator[tuple[str, str]]:
-    """The paths that the code appends to the market's own URL."""
+    """Yield the paths that the code appends to the market's own URL."""
     for path, tree in code(*packages).items():
         for node in ast.walk(tree):
             text = (
@@ -226,6 +241,6 @@ def _table() -> Table:
 
 @cache
 def pages() -> frozenset[str]:
-    """The paths of documents, from the application itself."""
+    """Return the paths of the documents, from the application itself."""
     market: Any = SimpleNamespace(house=HOUSE, world=SimpleNamespace(clock=FixedClock()))
     return frozenset(make_pages(market, TEXTS, b"{}").pages)

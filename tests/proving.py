@@ -1,4 +1,4 @@
-"""The outside that proofs are looked for in: a zone and a web that tests write, and tokens of a registry on a chain."""
+"""External services for tests of proofs: DNS records, web files, and tokens of a registry on a chain."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +20,10 @@ DAY = 86_400
 
 @dataclass
 class Zone:
-    """TXT records by name; a word in the place of records says why there is no answer."""
+    """TXT records by name.
+
+    A text instead of a list of records is the reason of a failed query.
+    """
 
     records: dict[str, list[bytes] | str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -35,7 +38,7 @@ class Zone:
 
 @dataclass
 class Sites:
-    """Files by URL; an exception in the place of one is raised. What is posted is taken."""
+    """Files by URL. An exception instead of a file is raised. Each POST gets 200."""
 
     files: dict[str, Fetched | Exception] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -53,7 +56,7 @@ class Sites:
 
 @dataclass
 class Outside:
-    """A market's outside, and who looks at it every day."""
+    """The external services of a market, and the worker that checks the proofs every day."""
 
     market: TestMarket
     zone: Zone = field(default_factory=Zone)
@@ -64,21 +67,21 @@ class Outside:
         self.looks = Looks(self.market.market)
 
     def publish(self, *agents: Agent, domain: str = DOMAIN) -> None:
-        """The TXT records of these agents, and no others."""
+        """Publish the TXT records of these agents only."""
         self.zone.records[f"_service.{domain}"] = [f"service={one.id}".encode() for one in agents]
 
     def upload(self, *lines: str, domain: str = DOMAIN, status: int = 200) -> None:
         body = "\n".join(lines).encode()
         self.sites.files[f"https://{domain}/.well-known/service.txt"] = Fetched(status, body)
 
-    async def claimed(self, agent: Agent, domain: str = DOMAIN) -> Any:
-        return await self.market.call("add_domain", by=agent, domain=domain)
+    async def claimed(self, agent: Agent, domain: str = DOMAIN, on: str = "test") -> Any:
+        return await self.market.call("add_domain", by=agent, on=on, domain=domain)
 
-    async def verified(self, agent: Agent, domain: str = DOMAIN) -> Any:
-        """Claim, publish and check; the answer."""
-        await self.claimed(agent, domain)
+    async def verified(self, agent: Agent, domain: str = DOMAIN, on: str = "test") -> Any:
+        """Claim, publish and check the domain with a key of `on`; return the answer."""
+        await self.claimed(agent, domain, on)
         self.publish(agent, domain=domain)
-        return await self.market.call("verify_domain", by=agent, domain=domain)
+        return await self.market.call("verify_domain", by=agent, on=on, domain=domain)
 
     async def after(self, seconds: float) -> int:
         self.market.pass_seconds(seconds)
@@ -91,7 +94,7 @@ class Outside:
 
 @contextmanager
 def world_with(market: TestMarket, **ports: Any) -> Iterator[None]:
-    """The market with other ports inside."""
+    """Replace some services of the market's world for the duration of the context."""
     kept = market.market.world
     market.market.world = replace(kept, **ports)
     yield
@@ -104,7 +107,7 @@ def own_file(agent: Agent) -> str:
 
 @dataclass
 class Registry:
-    """The identity registry that stands on the chain."""
+    """The ERC-8004 identity registry of the chain."""
 
     evm: Evm
 
@@ -113,7 +116,7 @@ class Registry:
         return str(IDENTITIES[self.evm.chain_id])
 
     def register(self, owner: LocalAccount, uri: str) -> str:
-        """A new token with that URI; its number, decimal."""
+        """Register a new token with this URI; return its decimal number."""
         sent = self.evm.send(owner, self.address, pack("register(string)", uri), gas=5_000_000)
         (registered,) = [log for log in self.evm.receipt(sent)["logs"] if len(log["topics"]) == 3]
         return str(int(registered["topics"][1], 16))

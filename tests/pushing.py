@@ -1,4 +1,4 @@
-"""Push notifications for tests: configs set, read and ended in each form of A2A, and receivers on this machine."""
+"""Push notifications for tests: manage configs in each form of A2A, and receive notifications on this machine."""
 
 import json
 from collections.abc import AsyncIterator
@@ -22,13 +22,13 @@ OLD_FORMS = (RPC_03, HTTP_03)
 
 @dataclass
 class Pushes:
-    """A client's configs, asked for in one form."""
+    """The push configs of a client, managed in one form of A2A."""
 
     desk: Desk
     form: str
 
     async def set(self, job_id: str, receiver: Receiver | str, **more: Any) -> Heard:
-        """With a token and credentials, unless it is said otherwise."""
+        """Create a config, with a token and credentials unless arguments say otherwise."""
         config = self.config(receiver, **more)
         if self.form == RPC_1:
             return await self._rpc("CreateTaskPushNotificationConfig", {"taskId": job_id, **config})
@@ -80,7 +80,7 @@ class Pushes:
 
 
 def config_in(form: str, heard: Heard) -> dict[str, Any]:
-    """A config as it was answered, in 1.0's words."""
+    """Return a config from an answer, in the terms of protocol 1.0."""
     assert heard.status == 200, heard.raw
     found = heard.body["result"] if form in RPC_FORMS else heard.body
     if form not in OLD_FORMS:
@@ -91,7 +91,7 @@ def config_in(form: str, heard: Heard) -> dict[str, Any]:
 
 
 def configs_in(form: str, heard: Heard) -> list[Any]:
-    """The urls of a list of configs."""
+    """Return the URLs of a list of configs."""
     found = heard.body["result"] if form in RPC_FORMS else heard.body
     listed = found if isinstance(found, list) else found.get("configs", [])
     return [one.get("pushNotificationConfig", one)["url"] for one in listed]
@@ -99,7 +99,7 @@ def configs_in(form: str, heard: Heard) -> list[Any]:
 
 @asynccontextmanager
 async def pushing(trade: Trade) -> AsyncIterator[Sender]:
-    """Who sends for this market, which here may call loopback."""
+    """Return the sender of this market, which may call loopback here."""
     web, market = GuardedWeb(allow_private=True), trade.market.market
     market.world = replace(market.world, web=web)
     market.house = replace(market.house, allow_private_networks=True)
@@ -108,14 +108,14 @@ async def pushing(trade: Trade) -> AsyncIterator[Sender]:
 
 
 def state_in(posted: Posted) -> str:
-    """The state a notification tells, as 1.0 names it."""
+    """Return the state in a notification, as protocol 1.0 names it."""
     task = posted.body.get("task", posted.body)
     state: str = task["status"]["state"]
     return state.removeprefix("TASK_STATE_").upper().replace("-", "_")
 
 
 async def shown(desk: Desk, form: str, job_id: str, agent: Agent) -> Any:
-    """The task as GetTask answers it, marked as a notification of it is."""
+    """Return the task from GetTask, with the mark that notifications have."""
     found = (await desk.task(form, job_id)).body["result"]
     found["metadata"]["service"]["agentId"] = agent.id
     return {"task": found} if form == RPC_1 else found

@@ -1,4 +1,4 @@
-"""Receivers of requests: a real socket that keeps what was sent and answers as it is told; webhooks checked as receivers do."""
+"""HTTP receivers for tests: a real socket that records requests and answers as configured, and checks of signatures."""
 
 import asyncio
 import hmac
@@ -18,7 +18,7 @@ Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Posted:
-    """One request that came."""
+    """One received request."""
 
     path: str
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class Posted:
 
 
 def status(code: int, *headers: str) -> Answer:
-    """An answer without a body."""
+    """Answer with a status and no body."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         head = [f"HTTP/1.1 {code} Said", "content-length: 0", *headers]
@@ -41,12 +41,12 @@ def status(code: int, *headers: str) -> Answer:
 
 
 async def hang(_: asyncio.StreamWriter) -> None:
-    """No answer at all."""
+    """Never answer."""
     await asyncio.Event().wait()
 
 
 async def hang_up(writer: asyncio.StreamWriter) -> None:
-    """The connection is cut."""
+    """Cut the connection."""
     writer.transport.abort()
 
 
@@ -56,7 +56,7 @@ async def nonsense(writer: asyncio.StreamWriter) -> None:
 
 
 async def slow_headers(writer: asyncio.StreamWriter) -> None:
-    """A header that never ends."""
+    """Send headers without end."""
     writer.write(b"HTTP/1.1 200 OK\r\n")
     while True:
         writer.write(b"x: y\r\n")
@@ -65,7 +65,7 @@ async def slow_headers(writer: asyncio.StreamWriter) -> None:
 
 
 async def huge(writer: asyncio.StreamWriter) -> None:
-    """A gigabyte, as long as somebody reads."""
+    """Send up to a gigabyte, until the client stops reading."""
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n")
     for _ in range(16_384):
         writer.write(b"x" * 65_536)
@@ -74,10 +74,13 @@ async def huge(writer: asyncio.StreamWriter) -> None:
 
 @dataclass
 class Receiver:
-    """`async with Receiver() as receiver`: answers 200, or what `answers` says of the next ones, or `always`."""
+    """A receiver for `async with`.
+
+    It answers 200. If `answers` has entries, they answer the next requests; `always` replaces 200.
+    """
 
     host: str = "127.0.0.1"
-    port: int = 0  # a free one
+    port: int = 0  # 0 selects a free port
     tls: SSLContext | None = None
     answers: list[Answer] = field(default_factory=list)
     always: Answer = field(default_factory=lambda: status(200))
@@ -102,7 +105,7 @@ class Receiver:
         await self.server.wait_closed()
 
     async def has(self, count: int) -> None:
-        """Until so many have come."""
+        """Wait until `count` requests have arrived."""
         while len(self.got) < count:
             self.came.clear()
             await self.came.wait()
@@ -136,7 +139,7 @@ class Receiver:
 
 
 def verified(posted: Posted, secret: str) -> Any:
-    """The body, if the symmetric signature holds: as the receiver's part of Standard Webhooks is written."""
+    """Check the symmetric signature of Standard Webhooks; return the body."""
     key = b64decode(secret.removeprefix("whsec_"))
     given = [part.partition(",") for part in posted.headers["webhook-signature"].split(" ")]
     (signature,) = [b64decode(value) for version, _, value in given if version == "v1"]
@@ -145,7 +148,7 @@ def verified(posted: Posted, secret: str) -> Any:
 
 
 def verified_by_key(posted: Posted, keys: Any) -> Any:
-    """The body, if the platform's signature holds, by a key of the published set."""
+    """Check the platform's signature with a published key; return the body."""
     given = [part.partition(",") for part in posted.headers["webhook-signature"].split(" ")]
     (signature,) = [b64decode(value) for version, _, value in given if version == "v1a"]
     public = VerifyKey(urlsafe_b64decode(keys["keys"][0]["x"] + "="))

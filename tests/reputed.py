@@ -1,4 +1,4 @@
-"""Jobs that ended somehow, as rows, and counted: what live trade would leave, without a chain for live."""
+"""Ended jobs for tests of reputation, written as counted rows. Live trade makes the same rows, but needs a chain."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ ACCEPTED = {"accepted_at": NOW, "delivered_at": NOW, "deliver_by": NOW + timedel
 
 @dataclass(frozen=True)
 class Ended:
-    """A job of an environment that was completed and paid, or whatever `columns` say."""
+    """A completed and paid job of an environment; `columns` changes its row."""
 
     id: str
     seller: str
@@ -42,7 +42,7 @@ class Ended:
         return JobRow(**made.__dict__ | given | (self.columns or {}))
 
     def write(self, tx: Tx) -> None:
-        """The job with its payment, counted."""
+        """Write the job with its payment, and count it."""
         tx.add(self.row())
         if self.paid_minor:
             tx.add(transfer(self, "payment", self.paid_minor))
@@ -55,7 +55,7 @@ class Ended:
     def rate(self, tx: Tx, rating: int, role: str = "buyer") -> None:
         reviewer, subject = (self.buyer, self.seller) if role == "buyer" else (self.seller, self.buyer)
         tx.add(ReviewRow(
-            job_id=self.id, reviewer_id=reviewer, id=f"rev_{self.id}_{role}", env=self.env, listing_id=None,
+            job_id=self.id, reviewer_id=reviewer, id=f"rev_{self.id}_{role}", env=self.env, listing_id=self.row().listing_id,
             subject_id=subject, role=role, rating=rating, comment=None, job_value=self.paid_minor,
             machine_generated=False, content_warnings="[]", created_at=NOW,
         ))  # fmt: skip
@@ -87,6 +87,9 @@ async def write(store: Store, *ended: Ended) -> None:
 
 
 async def drift(store: Store) -> dict[str, list[str]]:
-    """What differs of reputation; these jobs have no deliveries and no threads for the rest to agree with."""
+    """Return the drifted rows of the reputation tables.
+
+    The other tables are left out, because these jobs have no deliveries and threads.
+    """
     found = {one.aggregate.table: one.keys async for one in recompute(store) if one.keys}
     return {table: keys for table, keys in found.items() if table in OURS}

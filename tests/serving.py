@@ -1,4 +1,4 @@
-"""The whole service in the test's own process, on a free port: settings, edge, workers, sender and all."""
+"""The whole service in the process of the test, on a free port: settings, edge, workers and sender."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ from server.settings import read_settings
 
 @asynccontextmanager
 async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
-    """Serves until it is left; `service.settings` tells where."""
+    """Serve until the context is left; `service.settings` has the address."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     settings = read_settings(_env_file=None, data_dir=folder, port=listening.getsockname()[1], **given)
     service, ready = Service(settings), asyncio.Event()
@@ -27,7 +27,7 @@ async def serving(folder: Path, **given: Any) -> AsyncIterator[Service]:
     try:
         yield service
     finally:
-        if service.served is not None:  # as a signal does: who waits for news hears that there are none
+        if service.served is not None:  # ends the waiting calls, as a signal does
             service.served.market.bell.close()
         server.should_exit = True
         await running

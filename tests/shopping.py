@@ -1,4 +1,4 @@
-"""Purchases with one signed payment, in tests: a desk that works by hand, a facilitator that does as it is told, a wallet that signs."""
+"""Tests of purchases with a signed payment: a desk worked by hand, a scripted facilitator, and a wallet that signs."""
 
 import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from eth_account import Account
+from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
 from server.world.watched import WatchedChain
@@ -28,7 +29,10 @@ WORK = {"english": "good day"}
 
 @dataclass
 class Relay:
-    """A facilitator in this process, on the real chain. Each call takes the next word of `told`, then it is honest."""
+    """A facilitator in this process, on the real chain.
+
+    Each call takes the next word of `told`. When `told` is empty, it is honest.
+    """
 
     evm: Evm
     gas: LocalAccount
@@ -39,6 +43,20 @@ class Relay:
     at_it: asyncio.Event = field(default_factory=asyncio.Event)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    checks: list[str] = field(default_factory=list)  # the next answers of /verify; honest when empty
+    checked: list[Any] = field(default_factory=list)
+
+    async def verify(self, body: Mapping[str, Any]) -> str | None:
+        self.checked.append(body)
+        word = self.checks.pop(0) if self.checks else "honest"
+        if word == "down":
+            raise SettleNotSent("ClientConnectorError")
+        if word == "silent":
+            await asyncio.sleep(3600)
+        one = body["paymentPayload"]["payload"]["authorization"]
+        if word == "honest":
+            word = "yes" if self.evm.balance(one["from"]) >= int(one["value"]) else "insufficient_funds"
+        return None if word == "yes" else word
 
     async def settle(self, body: Mapping[str, Any]) -> Settled:
         self.bodies.append(body)
@@ -54,7 +72,7 @@ class Relay:
         if word == "waits":
             self.at_it.set()
             await self.go_on.wait()
-        async with self.turn:  # each of its transactions takes its account's next nonce
+        async with self.turn:  # each transaction needs the next nonce of the account
             sent = await asyncio.to_thread(self.send, body)
         if sent is None:
             return Settled(None, "invalid_exact_evm_nonce_already_used")
@@ -78,7 +96,7 @@ class Relay:
 
 @dataclass
 class Node:
-    """The chain's node as the market asks it."""
+    """The chain's node as the market calls it; `down` makes it fail."""
 
     down: bool = False
 
@@ -91,7 +109,7 @@ class Node:
 
 @dataclass
 class Shop:
-    """The operator's listing, its facilitator, and a wallet that holds USDC and no gas."""
+    """The operator's listing, its facilitator, and a wallet with USDC but no gas."""
 
     trade: Trade
     seller: Agent
@@ -99,12 +117,12 @@ class Shop:
     relay: Relay
     wallet: LocalAccount
     node: "Node"
-    chain_id: int = 84532  # of what is signed
+    chain_id: int = 84532  # the chain of the signed data
 
     async def ask(
         self, given: Any = None, *, pay: str | None = None, ip: str = "203.0.113.77", **beside: Any
     ) -> Answer:
-        """A call of the listing's url, with this payment's header where one is given."""
+        """Call the listing's URL, with this payment header if one is given."""
         repeat, gone = beside.pop("repeat", None), beside.pop("gone", None)
         arguments = {"listing_id": self.listing["id"], "input": INPUT if given is None else given, **beside}
         return await self.trade.market.answer("buy_with_x402", arguments, ip=ip, payment=pay, repeat=repeat, gone=gone)
@@ -115,7 +133,10 @@ class Shop:
         return orjson.loads(answer.body)
 
     def sign(self, terms: Any, **changed: Any) -> str:
-        """A header that pays these terms, of version 2; what is said of the authorization goes before the terms."""
+        """Return a header of version 2 that pays these terms.
+
+        `changed` replaces fields of the authorization.
+        """
         return header(self.payload(terms, **changed))
 
     def payload(self, terms: Any, *, signer: LocalAccount | None = None, **changed: Any) -> Any:
@@ -137,9 +158,26 @@ class Shop:
         payload = {"signature": signature, "authorization": written}
         return {"x402Version": 2, "resource": required["resource"], "accepted": accepted, "payload": payload}
 
+    def claim(
+        self, account: Any, *, signer: LocalAccount | None = None, text: str | None = None, **changed: Any
+    ) -> Any:
+        """Sign the claim of an account as the purchase's answer describes; `text` replaces its text."""
+        given = {"agent_id": account["agent_id"], "address": self.wallet.address}
+        given |= {"signed_at": int(self.trade.market.clock.now().timestamp())} | changed
+        said = account["claim"]["message"].replace("<unix seconds>", str(given["signed_at"]))
+        said = said.replace("<public_key_hex or ->", given.get("public_key", "-"))
+        signed = Account.sign_message(encode_defunct(text=text or said), (signer or self.wallet).key)
+        return {**given, "signature": "0x" + bytes(signed.signature).hex()}
+
+    async def claimed(self, account: Any, **changed: Any) -> Agent:
+        """Claim an account with its wallet; return the agent."""
+        made = await self.trade.market.call("claim_x402_account", **self.claim(account, **changed))
+        seed = bytes.fromhex(made["keypair"].get("secret_key", ""))
+        return Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], seed, wallet=self.wallet)
+
     @asynccontextmanager
     async def open(self, word: str | None = None, **said: Any) -> AsyncIterator[None]:
-        """The desk at work: every order is accepted and delivered, or gets another `word`."""
+        """Work at the desk: accept and deliver each open order, or answer it with `word`."""
 
         async def works() -> None:
             while True:
@@ -160,7 +198,7 @@ class Shop:
                 await task
 
     async def bought(self, **changed: Any) -> tuple[str, Any]:
-        """A purchase, paid: its header and its result."""
+        """Make a paid purchase; return its header and its result."""
         paid = self.sign(await self.terms(), **changed)
         async with self.open():
             answer = await self.ask(pay=paid)
@@ -172,8 +210,8 @@ class Shop:
         return list(found["data"])
 
     async def ordered(self, status: str = "open") -> Any:
-        """The order, once it stands there."""
-        while not (found := await self.orders()) or found[0]["status"] != status:  # noqa: ASYNC110 - what is waited for is in the database
+        """Wait until the order has this status; return it."""
+        while not (found := await self.orders()) or found[0]["status"] != status:  # noqa: ASYNC110 - the database has no event for it
             await asyncio.sleep(0.01)
         return found[0]
 
@@ -183,7 +221,7 @@ class Shop:
 
 
 def sign_transfer(signer: LocalAccount, domain: Any, message: Any) -> str:
-    """An EIP-3009 signature."""
+    """Sign an EIP-3009 transfer."""
     document = {
         "types": {"EIP712Domain": flows._DOMAIN_FIELDS, "TransferWithAuthorization": flows._AUTHORIZATION_FIELDS},
         "primaryType": "TransferWithAuthorization",

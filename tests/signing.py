@@ -1,4 +1,4 @@
-"""Signed requests as agents make them: RFC 9421 by hand, in the form of the contract, and each part of it to be bent."""
+"""Signed requests for tests: RFC 9421 implemented by hand, so that a test can change each part."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,10 @@ def digest_of(body: bytes) -> str:
 
 @dataclass
 class Signing:
-    """A request to be signed. `headers` gives what is sent; every field may be bent before."""
+    """A request to be signed.
+
+    `headers` returns the headers to send. A test may change each field first.
+    """
 
     method: str
     url: str
@@ -37,8 +40,8 @@ class Signing:
     nonce: str | None = None
     label: str = "sig1"
     covered: Sequence[str] | None = None
-    parameters: str | None = None  # all of them, as text
-    sent: Mapping[str, str] = field(default_factory=dict)  # further headers
+    parameters: str | None = None  # all parameters, as text
+    sent: Mapping[str, str] = field(default_factory=dict)  # additional headers
 
     @property
     def components(self) -> Sequence[str]:
@@ -57,7 +60,7 @@ class Signing:
 
     @property
     def plain(self) -> dict[str, str]:
-        """The headers beside the signature, by their names in lower case."""
+        """The headers apart from the signature, by their names in lower case."""
         told = {name.lower(): value for name, value in self.sent.items()}
         if self.body:
             told.setdefault("content-digest", digest_of(self.body))
@@ -83,7 +86,7 @@ class Signing:
 
 
 def signing(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **more: Any) -> Signing:
-    """The REST request of an operation, ready to be signed; as the market's own address names it."""
+    """Return the REST request of an operation, ready to be signed, with the market's own URL."""
     rest, path = dict(given), op.path
     for name in op.path_names:
         path = path.replace(f"{{{name}}}", quote(str(rest.pop(name)), safe=""))
@@ -95,7 +98,7 @@ def signing(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **
 
 
 def approach(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **more: Any) -> Approach:
-    """How such a request comes to the door."""
+    """Return the signed request as `Market.call` receives it."""
     made = signing(agent, op, given, at, **more)
     parts = urlsplit(made.url)
     headers = tuple((name.encode(), value.encode()) for name, value in made.headers(agent.seed).items())

@@ -1,4 +1,4 @@
-"""What an answer leads to is there: every next step a call that could be made, every action and order an operation's."""
+"""Checks that each next step, action and example order in an answer can be followed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,11 +8,14 @@ from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
 
 ACTIONS = {op.action for op in CATALOGUE.values() if op.action}
-WRITTEN = ("input", "output", "output_preview", "metadata", "payload", "value", "data")  # by agents, where an object
+WRITTEN = ("input", "output", "output_preview", "metadata", "payload", "value", "data")  # by agents, if it is an object
 
 
 def check_steps(record: Any) -> None:
-    """AssertionError for a step that could not be followed as it stands, save for what is in <…>; so for actions and orders."""
+    """Check each next step, action and example order; raises AssertionError.
+
+    Placeholders in <…> are allowed.
+    """
     for name, value in _members(record):
         if name == "next_steps" and isinstance(value, list):
             for step in value:
@@ -47,7 +50,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _members(record: Any) -> Iterator[tuple[str, Any]]:
-    """Every member of the record, but not of what agents have written into it."""
+    """Yield the members of a record, except those inside objects that agents wrote."""
     if isinstance(record, dict):
         for name, value in record.items():
             if name not in WRITTEN or not isinstance(value, dict):

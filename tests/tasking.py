@@ -1,4 +1,4 @@
-"""Tasks over A2A for tests: the same question in each of the four forms, and its answer in one."""
+"""Tasks over A2A for tests: send the same request in each of the four forms, and read the answers in one form."""
 
 import asyncio
 import json
@@ -31,14 +31,14 @@ ASKED = {
 
 
 class Desk:
-    """A client of the market's A2A that asks as one agent, or as nobody."""
+    """An A2A client of the market, with the key of one agent or with none."""
 
     def __init__(self, a2a: A2a, agent: Agent | None) -> None:
         self.a2a, self.said = a2a, 0
         self.headers = {} if agent is None else {"x-api-key": agent.keys["test"]}
 
     async def task(self, form: str, job_id: str, what: str = "get", **params: Any) -> Heard:
-        """GetTask or CancelTask."""
+        """Send GetTask or CancelTask."""
         new, old, method, tail = ASKED[what]
         if form in RPC_FORMS:
             name = new if form == RPC_1 else old
@@ -51,14 +51,14 @@ class Desk:
         return await self.a2a.fetch(form, path, method, self.headers)
 
     async def tasks(self, form: str = RPC_1, **params: Any) -> Any:
-        """ListTasks, which only 1.0 has."""
+        """Send ListTasks, which only protocol 1.0 has."""
         if form == RPC_1:
             return (await self.a2a.ask(form, "ListTasks", params, self.headers)).body["result"]
         query = "&".join(f"{name}={value}" for name, value in params.items())
         return (await self.a2a.fetch(form, f"/a2a/tasks?{query}", headers=self.headers)).body
 
     async def say(self, form: str, *parts: Any, wait: bool = False, **message: Any) -> Heard:
-        """A message of these parts, under an id of its own; without `wait` it is answered at once."""
+        """Send a message of these parts with a new id. It is answered at once unless `wait` is true."""
         self.said += 1
         sent = message_of(form, parts, **{"messageId": f"m-{self.said}", **message})
         path, body = request(form, sent)
@@ -67,12 +67,12 @@ class Desk:
         return await self.a2a.post(form, json.dumps(body).encode(), path, self.headers)
 
     def saying(self, form: str, *parts: Any, **message: Any) -> "asyncio.Task[list[Any]]":
-        """A streamed message, under way: its events, once it has ended."""
+        """Start a streamed message; the task returns its events when the stream ends."""
         path, body = request(form, message_of(form, parts, **message), stream=True)
         return asyncio.create_task(self._events(form, path, body))
 
     def following(self, form: str, job_id: str) -> "asyncio.Task[list[Any]]":
-        """SubscribeToTask, under way."""
+        """Start SubscribeToTask; the task returns its events when the stream ends."""
         if form in RPC_FORMS:
             name = "SubscribeToTask" if form == RPC_1 else "tasks/resubscribe"
             body = {"jsonrpc": "2.0", "id": 7, "method": name, "params": {"id": job_id}}
@@ -90,7 +90,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk_of(trade: Trade, agent: Agent | None = None, *, at: str | None = None) -> AsyncIterator[Desk]:
-    """A client of the market's endpoint, or of the one an agent has there."""
+    """Open a client of the market's endpoint, or of the endpoint of the agent `at`."""
     async with connected(trade.market.market) as a2a:
         if at is not None:
             a2a.http.event_hooks["request"].append(_moved(at))
@@ -106,7 +106,7 @@ def _moved(handle: str) -> Callable[[httpx.Request], Awaitable[None]]:
 
 
 def task_in(heard: Heard) -> Any:
-    """The task of an answer, as protocol 1.0 writes it."""
+    """Return the task in an answer, as protocol 1.0 writes it."""
     assert heard.status == 200, heard.raw
     found = heard.body["result"] if heard.form in RPC_FORMS else heard.body
     found = found.get("task", found)
@@ -114,7 +114,10 @@ def task_in(heard: Heard) -> Any:
 
 
 def event_in(form: str, body: Any) -> Any:
-    """An event of a stream, as {task}, {message}, {statusUpdate} or {artifactUpdate}; or the error answered instead."""
+    """Return an event of a stream in the terms of protocol 1.0, or the error.
+
+    The one member is task, message, statusUpdate or artifactUpdate.
+    """
     if "error" in body:
         return body
     found = body["result"] if form in RPC_FORMS else body
@@ -128,13 +131,13 @@ def event_in(form: str, body: Any) -> Any:
 
 
 def states_in(events: list[Any]) -> list[str]:
-    """The state after each event that says one, without its prefix."""
+    """Return the state of each event that has one, without its prefix."""
     told = [one.get("task") or one.get("statusUpdate") for one in events]
     return [one["status"]["state"].removeprefix("TASK_STATE_") for one in told if one]
 
 
 async def until_waiting(trade: Trade, streams: int = 1) -> None:
-    """Until so many streams hold their places and have looked."""
+    """Wait until `streams` streams listen and have read the current state."""
     async with asyncio.timeout(10):
         while sum(map(len, trade.market.market.bell.ears.values())) < streams:  # noqa: ASYNC110 - no event for it
             await asyncio.sleep(0.005)
@@ -142,7 +145,7 @@ async def until_waiting(trade: Trade, streams: int = 1) -> None:
 
 
 def status_in(form: str, status: Any) -> Any:
-    """A status with its state in 1.0's word."""
+    """Return a status with its state in the terms of protocol 1.0."""
     words = {"TASK_STATE_CANCELLED": "TASK_STATE_CANCELED"}
     old = f"TASK_STATE_{status['state'].upper().replace('-', '_')}"
     state = old if form == RPC_03 else words.get(status["state"], status["state"])
@@ -151,7 +154,7 @@ def status_in(form: str, status: Any) -> Any:
 
 
 def data_in(form: str, holder: Any) -> Any:
-    """The value of the one data part of a message or artifact."""
+    """Return the value of the only data part of a message or artifact."""
     parts = holder.get("parts", holder.get("content"))
     (value,) = [part["data"] for part in parts if "data" in part]
     return value["data"] if form == HTTP_03 else value

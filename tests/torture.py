@@ -1,14 +1,14 @@
-"""kill -9 at random moments under load, and then: is everything there that was acknowledged, and nothing by halves?
+"""Kill the service at random moments under load; check that no acknowledged write is lost or partial.
 
-python -m tests.torture [--kills 50] [--seed N] [--database sqlite|postgres]: both databases unless one is named. Clients
-run purchases against the service as it is served in earnest, and repeat every call, with its Idempotency-Key, until it
-is answered. Prints a line for each database; ends with 1 if anything was lost, doubled or left half done.
+python -m tests.torture [--kills 50] [--seed N] [--database sqlite|postgres]; default: both databases. The kill is a
+SIGKILL. Clients make purchases over HTTP, and repeat each call with its Idempotency-Key until it is answered. Prints a
+line for each database. Exits with 1 if anything was lost, doubled or left half done.
 """
 
 import argparse
 import asyncio
 import os
-import random  # noqa: TID251 - seeded: the same lives can be had again
+import random  # noqa: TID251 - seeded: a run can be repeated
 import sys
 import tempfile
 import time
@@ -31,22 +31,22 @@ from tools.catalogue import CATALOGUE
 from tools.steps.figures import drifted_listings
 
 CLIENTS, ORDERS_AT_ONCE = 6, 2
-LIFE_SECONDS = (0.02, 0.8)  # how long a server serves before it is killed
-EARLY, EARLY_SECONDS = 0.1, (0.0, 0.2)  # the share of servers killed while they start, and when
+LIFE_SECONDS = (0.02, 0.8)  # from the ready message of a server to its kill
+EARLY, EARLY_SECONDS = 0.1, (0.0, 0.2)  # the share of servers that are killed while they start, and when
 DATABASE_SECONDS = 120
 DRAIN_SECONDS = 20
 RETRY_SECONDS = 0.02
-LATER = (502, 503)  # the chain or the database does not answer: whatever else is no success is a fault here
+LATER = (502, 503)  # the chain or the database does not answer; other errors are faults
 ENOUGH = 10**6 * PRICE
 
 
 class Broken(Exception):
-    """Something that must not happen, happened."""
+    """The error for something that must never happen."""
 
 
 @dataclass(slots=True)
 class Acknowledged:
-    """A write the service answered with 2xx: the call, and the answer."""
+    """A write that the service answered with 2xx: the call and the answer."""
 
     operation: str
     given: dict[str, Any]
@@ -58,7 +58,7 @@ class Acknowledged:
 
 @dataclass(slots=True)
 class Load:
-    """Clients that buy and sell until they are told to stop, and what they were told."""
+    """Clients that buy and sell until they are stopped, and their answers."""
 
     chain: OwnChain
     http: httpx.AsyncClient
@@ -69,7 +69,7 @@ class Load:
     acknowledged: list[Acknowledged] = field(default_factory=list)
 
     async def client(self, name: str) -> None:
-        """One client: a seller and a buyer with a listing between them, and purchase after purchase."""
+        """Run one client: a seller with a listing, and a buyer that purchases again and again."""
         seller, buyer = await self.agent(f"{name}-seller"), await self.agent(f"{name}-buyer")
         await asyncio.to_thread(self.chain.fund, buyer.wallet, ENOUGH)
         listing = await self.write("create_listing", OFFER, f"{name}-listing", seller)
@@ -77,7 +77,8 @@ class Load:
             if self.stopping:
                 return
             paying = asyncio.Lock()
-            names = [f"{name}-{number}-{place}" for place in range(ORDERS_AT_ONCE)]
+            at_once = ORDERS_AT_ONCE if number else 1  # a buyer without a payment may have one open job only
+            names = [f"{name}-{number}-{place}" for place in range(at_once)]
             await asyncio.gather(*(self.buy(one, seller, buyer, listing["id"], paying) for one in names))
 
     async def agent(self, name: str) -> Agent:
@@ -93,7 +94,7 @@ class Load:
         await self.write("accept_job", job, f"{name}-accept", seller)
         work = {"output": {"english": name}, "message": f"{name} is done."}
         await self.write("deliver_job", job | work, f"{name}-deliver", seller)
-        async with paying:  # one wallet: its transactions are numbered
+        async with paying:  # one wallet, so its transactions need consecutive nonces
             sent = await asyncio.to_thread(self.chain.transfer, buyer.wallet, seller.wallet.address, PRICE)
         paid = await self.write("pay_job", job | {"transaction": sent}, f"{name}-pay", buyer)
         if paid["output"] != work["output"]:
@@ -106,7 +107,10 @@ class Load:
         self.purchases += 1
 
     async def write(self, operation: str, given: dict[str, Any], key: str, by: Agent | None) -> Any:
-        """Make a call until it is answered; its record. Broken where the answer is neither 2xx nor "later"."""
+        """Repeat a call until it is answered; return its record.
+
+        Raises Broken if the answer is neither 2xx nor temporary.
+        """
         credential = by.keys["test"] if by else None
         while True:
             try:
@@ -130,7 +134,7 @@ class Load:
         return await self.http.request(op.method, path, json=rest, headers=headers)
 
     async def losses(self) -> list[str]:
-        """Every acknowledged call once more: whatever is not answered with the same bytes was lost."""
+        """Repeat each acknowledged call. A call without the same bytes as answer was lost."""
         lost: list[str] = []
         queue = iter(self.acknowledged)
 
@@ -147,7 +151,7 @@ class Load:
 
 @dataclass(slots=True)
 class Killer:
-    """Starts a server again and again, and kills each after a random while."""
+    """Starts a server again and again, and kills each after a random time."""
 
     forge: Forge
     order: dict[str, str]
@@ -169,7 +173,7 @@ class Killer:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run on one database came to."""
+    """The result of a run on one database."""
 
     kills: int
     load: Load
@@ -187,7 +191,7 @@ class Outcome:
 
 @contextmanager
 def forging(folder: Path) -> Iterator[Forge]:
-    """A forge whose servers write their log into the folder."""
+    """Open a forge whose servers write their log into the folder."""
     with (folder / "log").open("wb") as log:
         forge = Forge(log)
         try:
@@ -197,7 +201,7 @@ def forging(folder: Path) -> Iterator[Forge]:
 
 
 async def torture(url: str, folder: Path, kills: int, chance: random.Random) -> Outcome:
-    """Load and kills on one database, and everything that is wrong afterwards."""
+    """Run load and kills on one database; return all faults."""
     began = time.monotonic()
     with OwnChain(folder) as chain, forging(folder) as forge:
         order = {"url": url, "rpc_url": chain.url, "data_dir": str(folder)}
@@ -211,7 +215,7 @@ async def torture(url: str, folder: Path, kills: int, chance: random.Random) -> 
 
 
 async def under_load(load: Load, killer: Killer, kills: int) -> list[str]:
-    """Kill servers under the clients, let what they began come to its end, and ask for every answer again."""
+    """Kill servers under load, let started purchases finish, and repeat every call."""
     faults: list[str] = []
     try:
         async with asyncio.timeout(DATABASE_SECONDS), asyncio.TaskGroup() as group:
@@ -237,7 +241,7 @@ def leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
 
 
 def wrong(found: Standing, load: Load) -> list[str]:
-    """What the rows say against what was acknowledged; every purchase has come to its end by now."""
+    """Compare the rows with the acknowledged writes. Every purchase has finished by now."""
     counts = {
         "answers": len(load.acknowledged),
         "agents": 2 * CLIENTS,
@@ -252,7 +256,7 @@ def wrong(found: Standing, load: Load) -> list[str]:
 
 
 async def drifted(url: str) -> list[str]:
-    """What `emporion doctor` would find: listings whose figures are not what their rows come to."""
+    """Return the listings whose counts differ from their rows, as `emporion doctor` does."""
 
     store = open_store(url)
     try:
@@ -263,7 +267,7 @@ async def drifted(url: str) -> list[str]:
 
 @contextmanager
 def database(name: str, folder: Path) -> Iterator[str]:
-    """The URL of an empty database of this kind."""
+    """Make an empty database of this kind; return its URL."""
     if name == "sqlite":
         yield f"sqlite:///{folder / 'market.db'}"
         return
@@ -275,7 +279,7 @@ def database(name: str, folder: Path) -> Iterator[str]:
 
 
 def run(name: str, kills: int, seed: int) -> bool:
-    """Torture one database and say how it went; whether all is well."""
+    """Torture one database and print the result; return whether it succeeded."""
     with tempfile.TemporaryDirectory(prefix="emporion-torture-") as folder, database(name, Path(folder)) as url:
         outcome = asyncio.run(torture(url, Path(folder), kills, random.Random(f"{seed} {name}")))
         print(outcome.line(name), flush=True)

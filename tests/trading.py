@@ -1,4 +1,4 @@
-"""Two agents and a chain, in the market's words: `await trade.job_at("delivered")`."""
+"""Two agents that trade on a chain, for tests: `await trade.job_at("delivered")`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,10 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from nacl.signing import SigningKey
 
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus
 from tests.chain.evm import Evm
 from tests.market import Agent, TestMarket
+from tools.ports import Env
 
 PRICE = 250_000
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "maxLength": 100}}}
@@ -30,13 +32,13 @@ OFFER: dict[str, Any] = {
 
 @dataclass
 class Trade:
-    """A market, a chain, and what two agents do on them."""
+    """A market, a chain, and the actions of two agents on them."""
 
     market: TestMarket
     evm: Evm
 
     async def agent(self, name: str, usdc_minor: int = 0) -> Agent:
-        """A registered agent with a bound wallet, and that much USDC in it."""
+        """Register an agent with a bound wallet that has this amount of USDC."""
         agent = await self.market.register(name)
         agent.wallet = self.evm.person(usdc_minor)
         await self.bind(agent)
@@ -48,13 +50,26 @@ class Trade:
         )
 
     async def rebind(self, agent: Agent, wallet: Any) -> Any:
-        """Bind the agent to another wallet, which its root key proves."""
+        """Bind the agent to another wallet, with a proof by its root key."""
         agent.wallet = wallet
         text = f"service:wallet:{agent.id}:{wallet.address.lower()}"
         return await self.bind(agent, proof=SigningKey(agent.seed).sign(text.encode()).signature.hex())
 
+    async def known(self, agent: Agent, on: Env = Env.TEST) -> Agent:
+        """Give the agent earlier payments to three sellers, so that no limits of newcomers apply."""
+        at = self.market.clock.now()
+        paid = [SettlementRow(
+            id=f"stl_before_{agent.id}_{on}_{n}", env=on, job_id="job_before", kind=SettlementKind.PAYMENT,
+            status=SettlementStatus.SETTLED, payer_agent_id=agent.id, payee_agent_id=f"agt_before_{n}",
+            payer_address="0x" + "1" * 40, pay_to="0x" + "2" * 40, amount=10_000, expected_amount=10_000,
+            network="before", asset="0x" + "3" * 40, tx_hash=f"before {agent.id} {on} {n}".lower(), block_number=1,
+            block_hash="0x1", block_time=at, settled_at=at, created_at=at,
+        ) for n in range(3)]  # fmt: skip
+        await self.market.store.write(lambda tx: [tx.add(one) for one in paid])
+        return agent
+
     async def parties(self, usdc_minor: int = 10_000_000) -> tuple[Agent, Agent]:
-        """A seller and a buyer with money."""
+        """Register a seller, and a buyer with money."""
         return await self.agent("Sela"), await self.agent("Bo", usdc_minor)
 
     async def listing(self, seller: Agent, **changes: Any) -> Any:
@@ -65,7 +80,10 @@ class Trade:
         return await self.market.call("create_job", by=buyer, **order)
 
     async def job_at(self, status: str, seller: Agent, buyer: Agent, **offer: Any) -> Any:
-        """A job of these two at open, in_progress, awaiting_payment, delivered, revealed or completed."""
+        """Return a job of these two with this status.
+
+        The status is open, in_progress, awaiting_payment, delivered, revealed or completed.
+        """
         job = await self.order(buyer, await self.listing(seller, **offer))
         if status == "open":
             return job
@@ -84,13 +102,13 @@ class Trade:
         return await self.market.call("accept_job", by=buyer, job_id=job["id"])
 
     async def failed(self, seller: Agent, buyer: Agent, **offer: Any) -> Any:
-        """A paid job that the seller gave up: the payment is owed back."""
+        """Return a paid job that the seller cancelled, so that a refund is due."""
         job = await self.job_at("awaiting_payment", seller, buyer, **{"payment": "upfront"} | offer)
         await self.pay(buyer, job)
         return await self.market.call("cancel_job", by=seller, job_id=job["id"], reason="I cannot do this.")
 
     async def give_back(self, seller: Agent, buyer: Agent, job: Any, amount_minor: int = PRICE) -> Any:
-        """Send USDC back to the buyer and show the hash; the answer, a job or an error."""
+        """Send USDC back to the buyer and report the hash; return the job or the error."""
         sent = self.evm.transfer(seller.wallet, buyer.wallet, amount_minor)
         given = {"job_id": job["id"], "transaction": sent}
         answer = await self.market.answer("refund_job", given, key=seller.keys["test"])
@@ -104,7 +122,7 @@ class Trade:
         return await self.market.call("get_job", by=agent, job_id=job["id"])
 
     async def send(self, buyer: Agent, job: Any, amount_minor: int | None = None) -> str:
-        """Transfer USDC as the terms say (or another amount); the transaction's hash."""
+        """Transfer USDC as the terms say, or another amount; return the transaction's hash."""
         terms = await self.market.call("pay_job", by=buyer, job_id=job["id"])
         return self.evm.transfer(buyer.wallet, terms["pay_to"], amount_minor or terms["amount"])
 
@@ -114,7 +132,7 @@ class Trade:
 
 
 def binding(agent: Agent, brand: str = "service") -> str:
-    """The wallet's signature over the binding message."""
+    """Return the wallet's signature over the binding message."""
     text = f"{brand}:wallet:{agent.id}:{agent.wallet.address.lower()}"
     signed = Account.sign_message(encode_defunct(text=text), agent.wallet.key)
     return "0x" + bytes(signed.signature).hex()

@@ -1,4 +1,4 @@
-"""A client that follows a task over real HTTP, in any form: what it hears is read as it comes, and it comes back when a stream ends."""
+"""A client that follows a task over real HTTP, in any protocol form; it subscribes again when a stream ends."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ SUBSCRIBE = {RPC_1: "SubscribeToTask", RPC_03: "tasks/resubscribe"}
 
 
 class Follower:
-    """One subscription after the other. `last` is the event as it came over the wire."""
+    """Successive subscriptions to one task; `last` is the newest event as received."""
 
     def __init__(self, http: httpx.AsyncClient, key: str, form: str, task_id: str, *, returns: bool = False) -> None:
         self.http, self.form, self.task_id, self.returns = http, form, task_id, returns
@@ -26,19 +26,19 @@ class Follower:
         self.running = asyncio.create_task(self._follow())
 
     async def next(self) -> Any:
-        """The next event, as tests.tasking writes it; ENDED when the stream has."""
+        """Return the next event as tests.tasking normalises it; ENDED when the stream has ended."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             raw = await self.heard.get()
         self.last = raw
         return ENDED if raw is ENDED else event_in(self.form, json.loads(raw))
 
     def again(self) -> None:
-        """Subscribe anew; what came before is no longer of interest."""
+        """Subscribe again and forget earlier events."""
         self.heard = asyncio.Queue()
         self.running = asyncio.create_task(self._follow())
 
     async def leave(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.running.cancel()
         with suppress(asyncio.CancelledError):
             await self.running

@@ -1,4 +1,4 @@
-"""Journeys through the lifecycle table: together they make every move in it, so they pass through every state."""
+"""Journeys through the lifecycle table: together they make every move in it, so they reach every status."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ BUYER, SELLER, CLOCK, PANEL, OPERATOR = Actor
 
 
 class Step(NamedTuple):
-    """Who does what, and where it leads."""
+    """An action, its actor, and the status it leads to."""
 
     action: str
     by: Actor
@@ -19,7 +19,7 @@ class Step(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What tells a row of the table from the others."""
+    """The key of a row in the lifecycle table."""
 
     source: S | None
     action: str
@@ -29,11 +29,11 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Journey:
-    """One job: what was offered, how it began, and every step of it."""
+    """One job: the listing's terms and every step from the first."""
 
     offer: dict[str, Any]
     steps: tuple[Step, ...]
-    judges: int = 0  # so many agents have offered to judge
+    judges: int = 0  # the number of agents that have offered to judge
 
     @property
     def keys(self) -> list[Key]:
@@ -42,7 +42,7 @@ class Journey:
 
     @property
     def waits(self) -> bool:
-        """Whether time has to pass on it, or the market to end it by itself."""
+        """Check whether the journey includes a timeout or a cancellation by the market itself."""
         return any(step.by is CLOCK or step == CALL_OFF for step in self.steps)
 
     @property
@@ -85,7 +85,7 @@ JOURNEYS: dict[str, Journey] = {
     ),
     "ruled on": Journey(FREE, (ORDER, BEGIN, DELIVER, DISPUTE, Step("resolve", OPERATOR, S.RESOLVED))),
     "dispute withdrawn": Journey(
-        FREE, (ORDER, BEGIN, DELIVER, DISPUTE, Step("withdraw", BUYER, S.COMPLETED)), judges=3
+        FREE, (ORDER, BEGIN, DELIVER, DISPUTE, Step("withdraw_dispute", BUYER, S.COMPLETED)), judges=3
     ),
     "declined": Journey({}, (ORDER, DECLINE)),
     "refused": Journey({}, (ORDER, REFUSE)),
@@ -123,7 +123,7 @@ JOURNEYS: dict[str, Journey] = {
 
 
 def first_seen() -> dict[str, set[int]]:
-    """The steps of each journey after which no earlier one has stood: what holds there is asked once."""
+    """Return each journey's steps that no earlier journey made after the same steps."""
     found, stood = dict[str, set[int]](), set[Any]()
     for name, journey in JOURNEYS.items():
         places = {number: (repr(journey.offer), journey.steps[: number + 1]) for number in range(len(journey.steps))}

@@ -1,6 +1,6 @@
-"""Every move of the lifecycle table, made over REST, is an update of the task; and in every state a task can be asked everything.
+"""Every move of the lifecycle, made over REST, is an update of the A2A task; every A2A request works in every state.
 
-What stands in the table and in no journey fails here.
+A move of the table that no journey makes fails here.
 """
 
 from dataclasses import replace

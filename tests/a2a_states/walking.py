@@ -1,4 +1,4 @@
-"""A job goes its way by REST calls while both parties follow it over A2A, and is asked everything a task can be asked."""
+"""Walks a job along a journey over REST while both parties follow it over A2A and try every A2A request."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Passes = Callable[[datetime], Awaitable[None]]
 
 @dataclass
 class Party:
-    """One side of the job: who it is, what it follows with, and the record as it last read it."""
+    """One side of the job: its agent, its subscriptions, and the record as it last read it."""
 
     agent: Agent
     role: Actor
@@ -51,19 +51,19 @@ class Party:
 
 @dataclass
 class Walk:
-    """One journey. `wires` are where it is followed; `hand` is what it is cancelled over."""
+    """One journey; `wires` are the clients to follow with, `hand` the protocol to cancel with."""
 
     trade: Trade
     journey: Journey
     wires: list[httpx.AsyncClient]
     passes: Passes | None = None
-    calls_off: Callable[[str], Awaitable[None]] | None = None  # what the market does by itself
+    calls_off: Callable[[str], Awaitable[None]] | None = None  # cancels the job as the market itself does
     hand: str = REST
     judges: list[Agent] = field(default_factory=list)
     said: int = 0
 
     async def go(self, asked_after: set[int]) -> None:
-        """The whole way; what holds after the steps of these numbers is asked in full."""
+        """Make all steps; try the A2A requests after the steps with these numbers."""
         await self.begin()
         try:
             for number, step in enumerate(self.journey.steps):
@@ -101,7 +101,7 @@ class Walk:
                 await self._is_shown(party, follower)
 
     async def take(self, step: Step) -> None:
-        """Make a step over REST: each follower hears of it once, and what it reads afterwards is the same."""
+        """Make a step over REST; check that each follower gets one update that matches the record."""
         for party in (self.buyer, self.seller):
             for follower in party.followers:
                 if follower.returns and party.state not in FINAL:
@@ -123,7 +123,7 @@ class Walk:
             for follower in party.followers:
                 if (
                     before in FINAL
-                ):  # a payment revives it: whoever followed has been told that it ended, and comes back
+                ):  # a payment revives it: the subscription has ended, so the follower subscribes again
                     follower.again()
                     await self._is_shown(party, follower)
                     continue
@@ -149,7 +149,7 @@ class Walk:
             await self._is_shown(party, follower)
 
     async def _is_shown(self, party: Party, follower: Follower) -> None:
-        """What a subscription begins with: the task as GetTask shows it; of a task that has ended, that there is no more."""
+        """Check a subscription's first event: the task as in GetTask, or an error if it has ended."""
         event = await follower.next()
         if party.state in FINAL:
             assert event["error"]["code"] == (GONE if follower.form != HTTP_1 else 400)
@@ -168,7 +168,7 @@ class Walk:
         assert status["state"] == state
 
     async def talks(self) -> None:
-        """A message goes into the thread, and the other side hears it; of a task that has ended, none is taken."""
+        """Check that both parties' messages arrive, and are refused once the task has ended."""
         for party, other in ((self.buyer, self.seller), (self.seller, self.buyer)):
             for form in (RPC_1, RPC_03):
                 self.said += 1
@@ -188,7 +188,7 @@ class Walk:
                     await self._hears_words(follower, words, other.state)
 
     async def does_not_cancel(self) -> None:
-        """Who may not cancel is told so; whose job is cancelled already hears that it is. What the table allows is a step."""
+        """Check that a cancellation that is no move of the table is refused or changes nothing."""
         for party in (self.buyer, self.seller):
             row = ROWS.get(Key(party.record["status"], "cancel", party.role, self._cancelled_by(party)))
             if "cancel" in party.record["available_actions"] or (row is not None and not row.listed):
@@ -203,7 +203,7 @@ class Walk:
             await self._reads(party, unchanged=True)
 
     async def ends(self) -> None:
-        """A refund that is owed leaves the task as it is: it has ended."""
+        """Check that paying an owed refund leaves the ended task unchanged."""
         record = self.seller.record
         if not record["refund_due"]:
             return
@@ -229,7 +229,7 @@ class Walk:
         found = [key.to for key in ROWS if key[:3] == (party.record["status"], "cancel", party.role)]
         return found[0] if found else None
 
-    # --- the steps, by REST ----------------------------------------------------------------------------------------
+    # --- the steps over REST ----------------------------------------------------------------------------------------
 
     async def _ordered(self) -> Any:
         listing = await self.trade.market.call("create_listing", by=self.seller.agent, **listed(self.journey.offer))
@@ -279,7 +279,7 @@ class Walk:
     async def _dispute(self, step: Step) -> None:
         await self._call("dispute_job", step, reason=NOTE)
 
-    async def _withdraw(self, step: Step) -> None:
+    async def _withdraw_dispute(self, step: Step) -> None:
         await self.trade.market.call(
             "withdraw_dispute", by=self.buyer.agent, dispute_id=self.buyer.record["dispute_id"]
         )

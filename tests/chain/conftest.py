@@ -1,4 +1,4 @@
-"""Chains for the tests of this directory."""
+"""Fixtures for tests of the chain."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,9 @@ from tests.chain.evm import Evm, backends
 
 @pytest.fixture(scope="module", params=backends())
 def evm(request: pytest.FixtureRequest) -> Iterator[Evm]:
-    """A chain with Base Sepolia's id, shared by a module's tests; once per chain that is present here."""
+    """A chain with Base Sepolia's id, shared by a module's tests.
+
+    Each test runs once on each available kind of chain.
+    """
     with Evm(backend=request.param) as chain:
         yield chain

@@ -1,4 +1,4 @@
-"""A chain for tests: people with wallets, contracts, blocks, time and reorganisations, over JSON-RPC on a real port."""
+"""A chain for tests: accounts, contracts, blocks, time and reorganisations, over JSON-RPC on a real port."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -22,7 +22,10 @@ _MAX_FEE_IN_WEI = 10 * 10**9
 
 
 class Evm:
-    """One running chain. `Evm()` is Base Sepolia's id on the sandbox's chain; close it, or use it in a `with`."""
+    """A running chain for use in a `with`, or with `close`.
+
+    The default is the sandbox's chain with Base Sepolia's id.
+    """
 
     def __init__(
         self, chain_id: int = 84532, backend: str = "devchain", *, now: Callable[[], int] | None = None
@@ -46,40 +49,40 @@ class Evm:
         self.close()
 
     def close(self) -> None:
-        """End the chain."""
+        """Stop the chain."""
         self.node.close()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def rpc(self, method: str, *params: object) -> Any:
-        """The result of one JSON-RPC call; RpcFailed for an error answer."""
+        """Call a JSON-RPC method; return its result. Raises RpcFailed for an error."""
         return self.node.rpc(method, *params)
 
     def head(self) -> int:
-        """The height of the last block."""
+        """Return the height of the last block."""
         return int(self.rpc("eth_blockNumber"), 16)
 
     def now(self) -> int:
-        """The last block's time in unix seconds."""
+        """Return the last block's time in Unix seconds."""
         return int(self.rpc("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
 
     def receipt(self, transaction: str) -> Any:
-        """The receipt as the node tells it, or None."""
+        """Return the node's receipt, or None."""
         return self.rpc("eth_getTransactionReceipt", transaction)
 
     def balance(self, who: str | LocalAccount) -> int:
-        """USDC in minor units."""
+        """Return the USDC of an account in minor units."""
         return int(self.read(self.usdc, "balanceOf(address)", address_of(who), returns="uint256"))
 
     def read(self, to: str, signature: str, *arguments: object, returns: str) -> Any:
-        """The one value a view function returns."""
+        """Call a view function; return its only value."""
         output = self.rpc("eth_call", {"to": to, "data": "0x" + pack(signature, *arguments).hex()}, "latest")
         return decode([returns], bytes.fromhex(output[2:]))[0]
 
     # -- people and contracts --------------------------------------------------------------------------------------
 
     def person(self, usdc_minor: int = 0, gas: bool = True) -> LocalAccount:
-        """A new account, with that much USDC and, unless told otherwise, coins for gas."""
+        """Create an account with this much USDC and, by default, gas."""
         someone: LocalAccount = Account.create()
         if gas:
             self.node.give_gas(someone.address)
@@ -88,11 +91,11 @@ class Evm:
         return someone
 
     def fund(self, who: str | LocalAccount, usdc_minor: int) -> str:
-        """Mint USDC to an account or a contract. The transaction."""
+        """Mint USDC to an account or a contract; return the hash of the transaction."""
         return self.send(self.bank, self.usdc, pack("mint(address,uint256)", address_of(who), usdc_minor))
 
     def deploy(self, name: str, *arguments: object) -> str:
-        """Deploy a contract of artifacts.json. Its address."""
+        """Deploy a contract of artifacts.json; return its address."""
         artifact = ARTIFACTS[name]
         inputs = [one["inputs"] for one in artifact["abi"] if one["type"] == "constructor"]
         types = [field["type"] for field in inputs[0]] if inputs else []
@@ -103,7 +106,7 @@ class Evm:
         return to_checksum_address(receipt["contractAddress"])
 
     def shared(self, name: str) -> str:
-        """The address of a contract without constructor arguments, deployed at first use."""
+        """Return the address of a contract without constructor arguments; deploy it on first use."""
         known = self._deployed.get(name)
         if known is None or self.rpc("eth_getCode", known, "latest") == "0x":
             known = self._deployed[name] = self.deploy(name)
@@ -112,11 +115,14 @@ class Evm:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def transfer(self, sender: LocalAccount, to: str | LocalAccount, amount_minor: int) -> str:
-        """A plain USDC transfer. The transaction's hash, in lower case; a refusal by the token is mined as a failure."""
+        """Send a plain USDC transfer; return its hash in lower case.
+
+        A refusal by the token is mined as a failed transaction.
+        """
         return self.send(sender, self.usdc, pack("transfer(address,uint256)", address_of(to), amount_minor))
 
     def send(self, sender: LocalAccount, to: str | None, data: bytes = b"", *, value: int = 0, gas: int = _GAS) -> str:
-        """Sign and send any transaction; `to` None creates a contract. Its hash."""
+        """Sign and send a transaction; return its hash. If `to` is None, it creates a contract."""
         transaction: dict[str, Any] = {
             "type": 2,
             "chainId": self.chain_id,
@@ -131,7 +137,7 @@ class Evm:
             transaction["to"] = to_checksum_address(to)
         signed = sender.sign_transaction(transaction)
         sent = str(self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
-        while not self._held and self.receipt(sent) is None:  # anvil answers before the block is there
+        while not self._held and self.receipt(sent) is None:  # anvil answers before it has mined the block
             pass
         return sent
 
@@ -142,37 +148,37 @@ class Evm:
         self.node.mine(blocks)
 
     def warp(self, seconds: int) -> None:
-        """Put the chain's clock ahead and mine a block there."""
+        """Move the chain's clock forward and mine a block at that time."""
         self.node.warp(seconds)
 
     def snapshot(self) -> str:
-        """Remember the chain as it is, for `reorg`."""
+        """Save the state of the chain for `reorg`."""
         return self.node.snapshot()
 
     def reorg(self, snapshot: str, blocks: int = 1) -> None:
-        """Drop everything since the snapshot and grow another branch of that many empty blocks with other hashes."""
+        """Drop all blocks since the snapshot, and add this many empty blocks with other hashes."""
         self.node.revert(snapshot)
         if blocks:
             self.node.mine(blocks)
 
     def hold(self) -> None:
-        """From now on transactions wait unmined."""
+        """Stop mining, so that transactions wait."""
         self.node.hold()
         self._held = True
 
     def release(self) -> None:
-        """Mine what waits in one block, and mine at once from now on."""
+        """Mine the waiting transactions in one block, and mine immediately from now on."""
         self.node.release()
         self._held = False
 
 
 def address_of(who: str | LocalAccount) -> str:
-    """The address of an account, or the address itself."""
+    """Return the address of an account, or the address itself."""
     return who if isinstance(who, str) else str(who.address)
 
 
 def pack(signature: str, *arguments: object) -> bytes:
-    """Call data: `pack("transfer(address,uint256)", to, 1)`."""
+    """Encode call data, such as `pack("transfer(address,uint256)", to, 1)`."""
     selector, types = function_signature_to_4byte_selector(signature), signature[signature.index("(") :]
     if types == "()":
         return selector

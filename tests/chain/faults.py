@@ -1,4 +1,4 @@
-"""A chain node that misbehaves on demand: it stands before a real one and alters, drops or holds back its answers."""
+"""A faulty proxy in front of a chain node. It changes, drops or delays answers as a test requests."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ class Reply:
 
 
 class Silence(Enum):
-    """No HTTP answer at all: the connection is cut, or held open without a word until the node stops."""
+    """No HTTP answer: the connection is closed, or kept open without data until the proxy stops."""
 
     DROP = auto()
     HOLD = auto()
@@ -34,27 +34,30 @@ Fault = Callable[[Json], Json | Reply | Silence]
 
 
 def result(change: Callable[[Any], Any]) -> Fault:
-    """Alters the `result` alone; `change` gets the real node's own."""
+    """Return a fault that changes only `result`. `change` receives the real result."""
     return lambda answer: answer | {"result": change(answer["result"])}
 
 
 def fields(**changed: Any) -> Fault:
-    """Sets fields of an object in `result`."""
+    """Return a fault that sets fields of an object in `result`."""
     return result(lambda given: given | changed)
 
 
 def logs(change: Callable[[list[Json]], list[Json]]) -> Fault:
-    """Alters the logs of a receipt."""
+    """Return a fault that changes the logs of a receipt."""
     return result(lambda receipt: receipt | {"logs": change(receipt["logs"])})
 
 
 def error(code: Any, message: Any) -> Fault:
-    """A JSON-RPC error in place of the result."""
+    """Return a fault that replaces the result by a JSON-RPC error."""
     return lambda answer: {"jsonrpc": "2.0", "id": answer["id"], "error": {"code": code, "message": message}}
 
 
 class FaultyNode:
-    """`async with FaultyNode(real_url) as node`: serves `node.url`; counts the calls of each method in `node.counts`."""
+    """A faulty proxy for `async with FaultyNode(real_url) as node`, at `node.url`.
+
+    `node.counts` has the number of calls of each method.
+    """
 
     def __init__(self, real_url: str) -> None:
         self.real_url = real_url
@@ -65,11 +68,11 @@ class FaultyNode:
         self._stopped = asyncio.Event()
 
     def fault(self, method: str, fault: Fault, times: int = FOR_EVER) -> None:
-        """The next `times` answers to `method` ("*": to any) pass through `fault`."""
+        """Apply `fault` to the next `times` answers to `method`; "*" is any method."""
         self._faults[method] = (fault, times)
 
     def heal(self) -> None:
-        """Every answer is the real node's again."""
+        """Remove all faults."""
         self._faults.clear()
 
     async def __aenter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""Every way a payment can look on the chain, honest or not. Each function makes one transaction and returns its hash.
+"""Every kind of payment on a chain, honest or not. Each function makes one transaction and returns its hash.
 
-A payer or payee is an account; where a contract pays, it is the `Wallet` that pays and its owner who signs.
+A payer or payee is an account. If a contract pays, it is the `Wallet`, and its owner signs.
 """
 
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
@@ -52,27 +52,27 @@ class Authorization:
 
 
 def plain(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor: int) -> str:
-    """payer → payee."""
+    """Transfer payer → payee."""
     return evm.transfer(payer, payee, amount_minor)
 
 
 def reverted(evm: Evm, payer: LocalAccount, payee: LocalAccount) -> str:
-    """A transfer of more than the payer has: mined, status 0, no logs."""
+    """Transfer more than the payer has. It is mined with status 0 and no logs."""
     return evm.transfer(payer, payee, evm.balance(payer) + 1)
 
 
 def approve_only(evm: Evm, payer: LocalAccount, spender: str | LocalAccount, amount_minor: int) -> str:
-    """An Approval log of the real token, no Transfer."""
+    """Approve only: an Approval log of the real token, no Transfer."""
     return evm.send(payer, evm.usdc, pack("approve(address,uint256)", address_of(spender), amount_minor))
 
 
 def coins_only(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_in_wei: int) -> str:
-    """The network's own coin instead of USDC: no logs at all."""
+    """Send the network's own coin instead of USDC, which makes no logs."""
     return evm.send(payer, payee.address, value=amount_in_wei)
 
 
 def self_transfer(evm: Evm, payer: LocalAccount, amount_minor: int) -> str:
-    """payer → payer."""
+    """Transfer payer → payer."""
     return evm.transfer(payer, payer, amount_minor)
 
 
@@ -80,13 +80,13 @@ def self_transfer(evm: Evm, payer: LocalAccount, amount_minor: int) -> str:
 
 
 def fake_token(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor: int) -> str:
-    """A contract that emits the right Transfer log without moving anything."""
+    """Emit the right Transfer log from another contract, without any transfer."""
     spoof = pack("spoof(address,address,uint256)", payer.address, payee.address, amount_minor)
     return evm.send(payer, evm.shared("FakeToken"), spoof)
 
 
 def other_token(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor: int) -> str:
-    """A real transfer of another token with the same code, as bridged USDC is to USDC."""
+    """Transfer another token with the same code, as bridged USDC has."""
     token = evm.shared("DevUSDC")
     evm.send(payer, token, pack("mint(address,uint256)", payer.address, amount_minor))
     return evm.send(payer, token, pack("transfer(address,uint256)", payee.address, amount_minor))
@@ -96,12 +96,12 @@ def other_token(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor
 
 
 def allow(evm: Evm, holder: LocalAccount, spender: str | LocalAccount) -> str:
-    """Let a spender move all of a holder's USDC."""
+    """Let a spender move all USDC of a holder."""
     return approve_only(evm, holder, spender, _EVERYTHING)
 
 
 def pay_and_return(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor: int, back_minor: int) -> str:
-    """payer → payee, then payee → payer, in one transaction."""
+    """Transfer payer → payee, then payee → payer, in one transaction."""
     splitter = evm.shared("Splitter")
     allow(evm, payer, splitter)
     allow(evm, payee, splitter)
@@ -110,14 +110,14 @@ def pay_and_return(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_mi
 
 
 def through_router(evm: Evm, payer: LocalAccount, payee: LocalAccount, amount_minor: int) -> str:
-    """payer → router → payee: no log goes from payer to payee."""
+    """Transfer payer → router → payee. No log is from payer to payee."""
     splitter = evm.shared("Splitter")
     allow(evm, payer, splitter)
     return evm.send(payer, splitter, pack("route(address,address,uint256)", evm.usdc, payee.address, amount_minor))
 
 
 def several_logs(evm: Evm, payer: LocalAccount, shares: list[tuple[LocalAccount, int]]) -> str:
-    """payer → each of several payees, in order, in one transaction."""
+    """Transfer payer → each of several payees, in order, in one transaction."""
     splitter = evm.shared("Splitter")
     allow(evm, payer, splitter)
     payees, amounts = [one.address for one, _ in shares], [amount for _, amount in shares]
@@ -137,13 +137,16 @@ def smart_wallet(evm: Evm, usdc_minor: int = 0) -> Wallet:
 
 
 def smart_wallet_pays(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int) -> str:
-    """wallet → payee: the receipt's `from` is the owner and its `to` the wallet."""
+    """Transfer wallet → payee. The receipt's `from` is the owner and its `to` the wallet."""
     inner = pack("transfer(address,uint256)", payee.address, amount_minor)
     return evm.send(wallet.owner, wallet.address, pack("execute(address,uint256,bytes)", evm.usdc, 0, inner))
 
 
 def moves(evm: Evm, wallet: Wallet, several: list[Move]) -> str:
-    """Any sequence of USDC transfers in one transaction of a wallet; everybody else in it has allowed the wallet."""
+    """Make any sequence of USDC transfers in one transaction of a wallet.
+
+    Each other sender has allowed the wallet to move its USDC.
+    """
     for holder in {sender.address: sender for sender, _, _ in several if not isinstance(sender, str)}.values():
         allow(evm, holder, wallet.address)
     calls = [(evm.usdc, 0, _move(wallet, one)) for one in several]
@@ -158,13 +161,16 @@ def _move(wallet: Wallet, one: Move) -> bytes:
 
 
 def swap_then_pay(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int) -> str:
-    """pool → wallet, then wallet → payee: the inflow before the payment is the payer's own funding."""
+    """Transfer pool → wallet, then wallet → payee.
+
+    The first transfer is the payer's own funding.
+    """
     pool = evm.person(amount_minor)
     return moves(evm, wallet, [(pool, wallet.address, amount_minor), (wallet.address, payee, amount_minor)])
 
 
 def flash_loan(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int) -> str:
-    """lender → wallet → payee → lender: the payee keeps nothing."""
+    """Transfer lender → wallet → payee → lender. The payee keeps nothing."""
     lender = evm.person(amount_minor)
     steps: list[Move] = [
         (lender, wallet.address, amount_minor),
@@ -175,7 +181,7 @@ def flash_loan(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int)
 
 
 def round_trip(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int) -> str:
-    """wallet → payee → somebody → wallet: the payee keeps nothing."""
+    """Transfer wallet → payee → third account → wallet. The payee keeps nothing."""
     somebody = evm.person()
     steps: list[Move] = [
         (wallet.address, payee, amount_minor),
@@ -186,17 +192,17 @@ def round_trip(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int)
 
 
 def third_party_return(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int, back_minor: int) -> str:
-    """wallet → payee, then somebody → wallet: a return by another hand."""
+    """Transfer wallet → payee, then third account → wallet: a return by another account."""
     somebody = evm.person(back_minor)
     return moves(evm, wallet, [(wallet.address, payee, amount_minor), (somebody, wallet.address, back_minor)])
 
 
 def returned_first(evm: Evm, wallet: Wallet, payee: LocalAccount, amount_minor: int, back_minor: int) -> str:
-    """payee → wallet, then wallet → payee: a return made before the payment."""
+    """Transfer payee → wallet, then wallet → payee: a return before the payment."""
     return moves(evm, wallet, [(payee, wallet.address, back_minor), (wallet.address, payee, amount_minor)])
 
 
-# -- EIP-3009: the payer signs, somebody else sends ----------------------------------------------------------------
+# --- EIP-3009: the payer signs, another account sends --------------------------------------------------------------
 
 
 def authorization(
@@ -209,7 +215,7 @@ def authorization(
     valid_before: int | None = None,
     nonce: bytes | None = None,
 ) -> Authorization:
-    """Sign an authorization, valid for an hour unless told otherwise. Nothing is sent."""
+    """Sign an authorization without sending it. It is valid for an hour by default."""
     until = valid_before if valid_before is not None else evm.now() + 3600
     values = (payer.address, address_of(payee), amount_minor, 0, until, nonce or secrets.token_bytes(32))
     document = {
@@ -228,19 +234,19 @@ def authorization(
 
 
 def relayed(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:
-    """A stranger sends the payer's authorization (the form with the signature as bytes)."""
+    """Send the payer's authorization from another account, with the signature as bytes."""
     call = pack(f"transferWithAuthorization{_AUTHORIZED}bytes)", *signed.arguments, signed.signature)
     return evm.send(relayer, evm.usdc, call)
 
 
 def relayed_in_parts(evm: Evm, relayer: LocalAccount, signed: Authorization) -> str:
-    """The same in the older form with v, r and s."""
+    """Send the same in the older form with v, r and s."""
     call = pack(f"transferWithAuthorization{_AUTHORIZED}uint8,bytes32,bytes32)", *signed.arguments, *_parts(signed))
     return evm.send(relayer, evm.usdc, call)
 
 
 def received(evm: Evm, payee: LocalAccount, signed: Authorization) -> str:
-    """The payee itself collects; `signed` is of kind ReceiveWithAuthorization."""
+    """Collect as the payee. `signed` has the kind ReceiveWithAuthorization."""
     call = pack(f"receiveWithAuthorization{_AUTHORIZED}uint8,bytes32,bytes32)", *signed.arguments, *_parts(signed))
     return evm.send(payee, evm.usdc, call)
 

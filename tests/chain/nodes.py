@@ -1,4 +1,4 @@
-"""The chains the tests run on: the sandbox's own, in this process over real HTTP, or anvil where its binary is present."""
+"""The chains for tests: the sandbox's own in this process over real HTTP, or anvil if its binary is installed."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _START_LIMIT_IN_SECONDS = 20
 
 
 class RpcFailed(AssertionError):
-    """A JSON-RPC error answer the caller did not expect."""
+    """A JSON-RPC error that the caller did not expect."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(f"{error.get('code')}: {error.get('message')}")
@@ -32,7 +32,7 @@ class RpcFailed(AssertionError):
 
 
 class Node(Protocol):
-    """What a chain must be able to do for the tests beyond JSON-RPC."""
+    """The operations that tests need from a chain beyond JSON-RPC."""
 
     url: str
 
@@ -48,14 +48,14 @@ class Node(Protocol):
 
 
 class _HttpNode:
-    """JSON-RPC over HTTP, errors raised."""
+    """JSON-RPC over HTTP. Errors are raised."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._client = httpx.Client(timeout=60, trust_env=False, verify=False)
 
     def rpc(self, method: str, *params: object) -> Any:
-        """The result of one call; RpcFailed for an error answer."""
+        """Call a method; return its result. Raises RpcFailed for an error."""
         call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
         reply = self._client.post(self.url, json=call).json()
         if "error" in reply:
@@ -67,7 +67,7 @@ class _HttpNode:
 
 
 class DevNode(_HttpNode):
-    """The sandbox's chain in this process, served on a free loopback port."""
+    """The sandbox's chain in this process, on a free loopback port."""
 
     def __init__(self, chain_id: int, now: Callable[[], int] | None = None) -> None:
         self._now = now or (lambda: int(time.time()))  # noqa: TID251 - the node's own clock
@@ -88,7 +88,7 @@ class DevNode(_HttpNode):
         self.rpc("evm_mine", blocks)
 
     def warp(self, seconds: int) -> None:
-        # A burst of blocks, each a second after the last, may have run ahead of the clock already.
+        # In a burst, each block is a second later than the last, so the chain may already be ahead of the clock.
         lead = self.chain.head.timestamp - self._now() - self._ahead_in_seconds
         self._ahead_in_seconds += seconds + max(0, lead)
         self.mine(1)
@@ -114,7 +114,7 @@ class DevNode(_HttpNode):
 
 
 class AnvilNode(_HttpNode):
-    """Foundry's anvil with our token put at the real USDC address."""
+    """Foundry's anvil, with our token at the real address of USDC."""
 
     def __init__(self, binary: str, chain_id: int) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -166,7 +166,7 @@ class AnvilNode(_HttpNode):
 
 
 def anvil_binary() -> str | None:
-    """The anvil to test with: ANVIL_BIN, else the npm package under node_modules, else one on the PATH."""
+    """Find anvil: ANVIL_BIN, then the npm package in node_modules, then the PATH."""
     named = os.environ.get("ANVIL_BIN")
     if named:
         return named
@@ -175,12 +175,12 @@ def anvil_binary() -> str | None:
 
 
 def backends() -> list[str]:
-    """The chains present here, by the name a test's parameter shows."""
+    """Return the names of the available chains, as a test's parameter shows them."""
     return ["devchain", "anvil"] if anvil_binary() else ["devchain"]
 
 
 def start_node(backend: str, chain_id: int, now: Callable[[], int] | None = None) -> Node:
-    """Start one of `backends()`. Only the devchain takes a clock."""
+    """Start one of `backends()`. Only the devchain accepts a clock."""
     if backend == "devchain":
         return DevNode(chain_id, now)
     binary = anvil_binary()

@@ -1,4 +1,4 @@
-"""A buyer, a seller and the payment verdict between them, read through a node that can be made to misbehave."""
+"""A buyer, a seller and the payment verdict between them, read through a faulty node."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from server.world.chain import JsonRpcChain
+from server.world.chain import ABSENT_SECONDS, JsonRpcChain
 from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode
@@ -19,7 +19,10 @@ ONE = 1_000_000
 
 @dataclass
 class Scene:
-    """One test's people; `terms` is what a job made now would ask. Keyword arguments of the methods change the terms."""
+    """The parties of a test.
+
+    `terms` are those of a new job; keyword arguments of the methods change them.
+    """
 
     evm: Evm
     node: FaultyNode
@@ -27,34 +30,36 @@ class Scene:
     buyer: LocalAccount
     seller: LocalAccount
     terms: Terms
+    seconds: list[float]  # the reader's clock
 
     def pay(self, amount_minor: int = ONE) -> str:
-        """A plain, honest payment. Its transaction."""
+        """Make a plain, honest payment; return its hash."""
         return flows.plain(self.evm, self.buyer, self.seller, amount_minor)
 
     def wallet(self) -> flows.Wallet:
-        """A smart wallet of the buyer's, with money."""
+        """Return a smart wallet of the buyer, with USDC."""
         return flows.smart_wallet(self.evm, 10 * ONE)
 
     async def verdict(self, transaction: str, **changed: Any) -> Verdict:
-        """What the product says; of the wallets seen in a party's place the rules' own tests tell."""
+        """Return the market's verdict, after the reader's cache of unknown hashes has expired."""
         name = normalise_hash(transaction)
+        self.seconds[0] += ABSENT_SECONDS
         found = judge(name, await look_up(self.chain, name), replace(self.terms, **changed))
         return replace(found, strangers=())
 
     def paid(self, transaction: str, amount_minor: int = ONE, **changed: Any) -> Verdict:
-        """The whole verdict that the first payer of the terms paid the first payee."""
+        """Return the expected verdict: the first payer of the terms paid the first payee."""
         terms = replace(self.terms, **changed)
         payer, payee = terms.payers[0].lower(), terms.payees[0].lower()
         placed = self.placed(Kind.PAID, transaction, **changed)
         return replace(placed, amount_minor=amount_minor, payer=payer, payee=payee)
 
     def invalid(self, transaction: str, reason: Reason, **changed: Any) -> Verdict:
-        """The whole verdict that the transaction is mined and no payment."""
+        """Return the expected verdict: the transaction is mined but is no payment."""
         return replace(self.placed(Kind.INVALID, transaction, **changed), reason=reason)
 
     def placed(self, kind: Kind, transaction: str, **changed: Any) -> Verdict:
-        """A verdict with the place of the transaction as the chain itself tells it."""
+        """Return a verdict with the place of the transaction from the chain itself."""
         receipt = self.evm.receipt(transaction)
         number = int(receipt["blockNumber"], 16)
         return Verdict(
@@ -67,7 +72,7 @@ class Scene:
         )
 
     def pending(self, transaction: str, receipt: Any = None) -> Verdict:
-        """The verdict on a receipt whose block the chain does not have, or not that one."""
+        """Return the expected verdict on a receipt whose block is not on the chain."""
         receipt = receipt or self.evm.receipt(transaction)
         number = int(receipt["blockNumber"], 16)
         return Verdict(Kind.PENDING, required=1, block_number=number, block_hash=receipt["blockHash"])
@@ -75,12 +80,13 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(evm: Evm) -> AsyncIterator[Scene]:
-    """People with money, a node in front of `evm`, and a reader of that node."""
+    """Open accounts with money, a faulty node in front of `evm`, and a reader of that node."""
     buyer, seller = evm.person(10 * ONE), evm.person(10 * ONE)
     terms = Terms(evm.usdc, (buyer.address,), (seller.address,), 0, after_block=evm.head(), confirmations=1)
     async with FaultyNode(evm.url) as node:
-        chain = JsonRpcChain(node.url, evm.chain_id, timeout_in_seconds=10)
+        seconds = [0.0]
+        chain = JsonRpcChain(node.url, evm.chain_id, timeout_in_seconds=10, monotonic=lambda: seconds[0])
         try:
-            yield Scene(evm, node, chain, buyer, seller, terms)
+            yield Scene(evm, node, chain, buyer, seller, terms, seconds)
         finally:
             await chain.close()

@@ -1,4 +1,4 @@
-"""Verdicts over nodes that lag, reorganise or lie: real receipts of real transactions, altered on the way."""
+"""Verdicts from nodes that lag, reorganise or lie: real receipts of real transactions, changed by a proxy."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -39,7 +39,10 @@ async def test_a_payment_whose_block_was_dropped_is_not_found_any_more(scene: Sc
 @pytest.mark.parametrize("regrown", [3, 0])
 @pytest.mark.parametrize("method", [HEAD, BLOCK])
 async def test_a_block_dropped_between_two_reads_is_pending(scene: Scene, method: str, regrown: int) -> None:
-    """The chain reorganises after the receipt was read: another block stands there then, or none yet."""
+    """The chain reorganises after the read of the receipt.
+
+    Its height then has another block, or none.
+    """
     before = scene.evm.snapshot()
     transaction = scene.pay()
     receipt = scene.evm.receipt(transaction)

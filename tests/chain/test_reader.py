@@ -1,10 +1,12 @@
-"""The JSON-RPC reader: true answers come through, and whatever else a node or a network does is ChainDown, quickly."""
+"""The JSON-RPC reader returns true answers, and raises ChainDown quickly for each other behaviour of a node."""
 
 import asyncio
 import gzip
+import re
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import orjson
 import pytest
@@ -14,7 +16,7 @@ from server.world.chain import CALL_GAS, MAX_ANSWER_BYTES, JsonRpcChain, NodeErr
 from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.chain.faults import Fault, FaultyNode, Json, Reply, Silence, error, result
-from tests.requirements import covers
+from tests.requirements import REQUIREMENTS, covers
 from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown
 
 NOBODYS = "0x" + "11" * 32
@@ -33,7 +35,7 @@ async def reading(url: str, chain_id: int = 84532, timeout_in_seconds: float = 1
 
 @asynccontextmanager
 async def raw_node(said: bytes, hold: bool = False) -> AsyncIterator[str]:
-    """A server that says these bytes to every request, then closes, or with `hold` says nothing more."""
+    """Run a server that answers with these bytes, then closes or, with `hold`, waits."""
     stopped = asyncio.Event()
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -76,8 +78,8 @@ async def test_each_read_gives_the_nodes_own_answer(evm: Evm, chain: JsonRpcChai
 async def test_only_five_methods_are_used_and_the_chain_is_identified_once(
     evm: Evm, node: FaultyNode, chain: JsonRpcChain
 ) -> None:
-    for _ in range(2):
-        await chain.receipt(NOBODYS)
+    for number in range(2):
+        await chain.receipt(f"0x{number:064x}")  # an unknown hash is cached for seconds
         await chain.head()
         await chain.block(0)
         await chain.call(evm.usdc, A_BALANCE)
@@ -90,6 +92,22 @@ async def test_only_five_methods_are_used_and_the_chain_is_identified_once(
     }
     assert node.questions[-1]["params"][0]["gas"] == hex(CALL_GAS)
     assert len({question["id"] for question in node.questions}) == len(node.questions)
+
+
+READS = ("eth_chainId", "eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber", "eth_call")
+
+
+def test_the_five_reads_are_the_clause_and_the_documents_and_all_that_the_code_names() -> None:
+    root = Path(__file__).parents[2]
+    code = "".join(
+        file.read_text()
+        for part in ("server/world", "tools", "protocol", "rest", "storage")
+        for file in (root / part).rglob("*.py")
+    )
+    assert {*re.findall(r'"(eth_[a-z]+[A-Z]\w+|eth_call)"', code)} == {*READS}
+    (clause,) = (one.sentence for one in REQUIREMENTS if one.id == "invariant.3.read_only")
+    for text in (clause, (root / "docs/hosting.md").read_text()):
+        assert {*re.findall(r"\beth_\w+", text)} == {*READS}
 
 
 async def test_many_first_reads_at_once_are_all_answered(evm: Evm, node: FaultyNode, chain: JsonRpcChain) -> None:
@@ -122,7 +140,7 @@ async def test_a_wallet_contract_answers_for_its_owners_signature(
     assert await chain.call(wallet.address, calls[1]) == "0xffffffff" + "00" * 28
 
 
-# Runtime codes: INVALID; JUMPDEST PUSH1 0 JUMP (for ever); POP on an empty stack; a jump to what is no JUMPDEST.
+# Runtime codes: INVALID; JUMPDEST PUSH1 0 JUMP (endless); POP on an empty stack; a jump without JUMPDEST.
 @pytest.mark.parametrize("code", ["fe", "5b600056", "50", "600056"])
 async def test_a_contract_that_fails_in_any_way_is_an_answer_and_not_an_outage(
     evm: Evm, chain: JsonRpcChain, code: str
@@ -185,7 +203,7 @@ async def test_the_head_does_not_go_backwards_when_a_lagging_node_answers(node: 
         (51, (51, 110.0)),
         (51, (51, 115.0)),
         (51, (51, 115.0)),
-        (7, (7, 146.0)),  # a head nobody has confirmed for half a minute is forgotten: a node may have lied once
+        (7, (7, 146.0)),  # an unconfirmed head expires after half a minute, because a node may have lied once
         (7, (7, 146.0)),
     ]
 
@@ -254,7 +272,7 @@ async def test_a_node_that_is_not_there_is_chain_down() -> None:
 
 
 async def test_a_proxy_of_the_environment_is_not_used(chain: JsonRpcChain, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "all_proxy", "no_proxy"):  # lower case wins over upper
+    for name in ("http_proxy", "all_proxy", "no_proxy"):  # lower case has priority
         monkeypatch.setenv(name, "" if name == "no_proxy" else "http://127.0.0.1:1")
     assert await chain.receipt(NOBODYS) is None
 
@@ -387,7 +405,7 @@ async def test_an_answer_of_more_than_two_mebibytes_is_cut_off(node: FaultyNode,
     for size in (MAX_ANSWER_BYTES + 1, 8 * MAX_ANSWER_BYTES):
         node.fault("eth_getTransactionReceipt", padded(size))
         with pytest.raises(ChainDown, match="over 2097152 bytes"):
-            await chain.receipt(NOBODYS)
+            await chain.receipt(f"0x{size:064x}")  # NOBODYS is cached as unknown
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The sandbox's chain itself: its identity, its clock, what it refuses, and that a replay gives the same blocks."""
+"""The sandbox's chain: its identity, its clock, its refusals, and a replay with the same blocks."""
 
 from collections.abc import Callable
 from itertools import count
@@ -187,7 +187,7 @@ def test_a_receipt_is_found_without_walking_the_chain(chain: DevChain, monkeypat
 
 
 def signed(someone: LocalAccount, **changes: Any) -> str:
-    """A raw transaction of one wei to SOMEBODY; a change to None leaves the field out."""
+    """Return a raw transaction of one wei to SOMEBODY. A change to None omits the field."""
     base = {"chainId": 84532, "nonce": 0, "gas": 21000, "gasPrice": 10**10, "to": SOMEBODY, "value": 1}
     fields = {name: value for name, value in (base | changes).items() if value is not None}
     return "0x" + bytes(someone.sign_transaction(fields).raw_transaction).hex()
@@ -272,7 +272,7 @@ def test_wallet_signatures_are_judged_by_deployed_and_undeployed_contracts(evm: 
 
 
 def erc6492(evm: Evm, signer: str, digest: bytes, factory: str, create: bytes, inner: bytes) -> int:
-    """The verdict of the validator that is run as creation code, which nothing deploys."""
+    """Return the verdict of the validator, which runs as creation code without being deployed."""
     wrapped = pack("w(address,bytes,bytes)", factory, create, inner)[4:] + bytes.fromhex("6492" * 16)
     arguments = pack("v(address,bytes32,bytes)", signer, digest, wrapped)[4:]
     code = ARTIFACTS["Validator6492"]["bytecode"] + arguments.hex()

@@ -1,4 +1,4 @@
-"""The sandbox's x402 facilitator against the reference client: what settles, what does not, and that restarts change nothing."""
+"""The sandbox's x402 facilitator against the reference client: settlements, refusals, and restarts."""
 
 import asyncio
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def balance(sandbox: Sandbox, address: str) -> int:
 
 
 def buyer_with(sandbox: Sandbox, amount_minor: int) -> LocalAccount:
-    """An account with USDC and not one coin for gas."""
+    """Return an account with USDC but no gas."""
     someone: LocalAccount = Account.create()
     if amount_minor:
         rpc(sandbox, "dev_faucet", someone.address, amount_minor)
@@ -58,7 +58,7 @@ def buyer_with(sandbox: Sandbox, amount_minor: int) -> LocalAccount:
 
 
 async def request(buyer: LocalAccount, seller: str, amount_minor: int = PRICE) -> dict[str, Any]:
-    """What the unconfigured reference client makes of a job's payment requirements."""
+    """Return the unconfigured reference client's request for a job's payment terms."""
     client = x402Client()
     register_exact_evm_client(client, EthAccountSigner(buyer))
     requirements = {

@@ -1,4 +1,4 @@
-"""Each payment shape of flows.py does on the chain what its name says: balances and logs are compared whole."""
+"""Each payment of flows.py has the named effect on the chain: all balances and logs are compared."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ONE = 1_000_000
 
 
 def transfers(evm: Evm, transaction: str) -> list[tuple[str, str, int]]:
-    """The USDC transfers of a transaction, in order."""
+    """Return the USDC transfers of a transaction, in order."""
     receipt = evm.receipt(transaction)
     assert receipt["transactionHash"] == transaction
     return [

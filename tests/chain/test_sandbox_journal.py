@@ -1,4 +1,4 @@
-"""The sandbox's journal: what a kill, a full disk, damage or another version does to it."""
+"""The sandbox's journal after a kill, a full disk, damage or a change of version."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    """The file of a journal of three blocks."""
+    """The file of a journal with three blocks."""
     book = Journal(tmp_path, FRESH)
     for block in BLOCKS:
         book.append(block)
@@ -58,7 +58,7 @@ def opened(directory: Path) -> tuple[DevChain, Journal]:
 
 @pytest.fixture
 def traded(tmp_path: Path) -> Path:
-    """The file of a real chain of three blocks."""
+    """The file of a real chain with three blocks."""
     chain, book = opened(tmp_path)
     for amount in (1, 2, 3):
         answer(chain, "dev_faucet", [SOMEBODY, amount])

@@ -1,8 +1,9 @@
-"""The market on its sandbox: an authorization settled by the facilitator pays a job; a restart loses nothing."""
+"""The market on its sandbox: an authorization settled by the facilitator pays a job, and a restart loses nothing."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from eth_account import Account
 from server.sandbox.process import Sandbox, start_sandbox
 from server.world.chain import JsonRpcChain
 from server.world.clock import SystemClock
+from server.world.faucet import RpcFaucet
 from storage.store import Store
 from tests.chain.test_sandbox_facilitator import balance, post, rpc
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket
 from tests.operations.test_contract_gasless import name_facilitator
+from tests.requirements import covers
 from tests.trading import OFFER, PRICE, binding
 from tools.ports import Env
 
@@ -46,7 +49,7 @@ async def delivered(market: TestMarket, seller: Agent, buyer: Agent) -> str:
 
 
 async def settled(market: TestMarket, buyer: Agent, job_id: str) -> str:
-    """Sign what the job's terms give to sign and let the facilitator settle it; the transaction's hash."""
+    """Sign the job's terms and let the facilitator settle them; return the hash."""
     gasless = (await market.call("pay_job", by=buyer, job_id=job_id))["gasless"]
     body = deepcopy(gasless["settle_body"])
     signature = Account.sign_typed_data(buyer.wallet.key, full_message=gasless["typed_data"]).signature
@@ -89,3 +92,20 @@ async def test_a_buyer_without_gas_pays_through_the_facilitator_and_a_restart_lo
             assert after["payment"]["status"] == "paid"
     finally:
         second.stop()
+
+
+@covers("second.faucet.sandbox")
+async def test_the_sandboxs_own_faucet_serves_the_market_gas_included(store: Store, tmp_path: Path) -> None:
+    sandbox = start_sandbox(tmp_path, 0)
+    try:
+        async with market_on(store, sandbox) as market:
+            faucet = RpcFaucet(sandbox.url, gives_gas=True)
+            market.market.world = replace(market.market.world, faucet=faucet)
+            ada = await agent(market, "Ada")
+            made = await market.call("claim_test_funds", by=ada)
+            await faucet.close()
+        assert (made["gas_included"], balance(sandbox, ada.wallet.address)) == (True, 1_000_000)
+        assert int(rpc(sandbox, "eth_getBalance", ada.wallet.address, "latest"), 16) > 0
+        assert rpc(sandbox, "eth_getTransactionReceipt", made["transaction"])["status"] == "0x1"
+    finally:
+        sandbox.stop()

@@ -1,4 +1,4 @@
-"""The sandbox as the market starts it: a process of its own that is quick to come, remembers, and ends with its parent."""
+"""The sandbox as a process of the market: it starts quickly, keeps its state, and ends with its parent."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ Start = Callable[..., Sandbox]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start sandboxes on one directory; whatever still runs is ended."""
+    """Starts sandboxes in one folder, and stops those that still run at the end."""
     started: list[Sandbox] = []
 
     def begin(port: int = 0, directory: Path = tmp_path) -> Sandbox:
@@ -45,14 +45,14 @@ def rpc(url: str, method: str, *params: object) -> Any:
 
 
 def everything(url: str, transactions: list[str]) -> list[Any]:
-    """Every block with its transactions, and the receipts, as bytes would be compared."""
+    """Return every block with its transactions, and the receipts."""
     head = int(rpc(url, "eth_blockNumber"), 16)
     blocks = [rpc(url, "eth_getBlockByNumber", hex(number), True) for number in range(head + 1)]
     return blocks + [rpc(url, "eth_getTransactionReceipt", one) for one in transactions]
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process that is not our child is gone, or waits only for its new parent to notice."""
+    """Check whether a process that is not our child has ended or is a zombie."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

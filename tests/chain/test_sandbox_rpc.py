@@ -1,4 +1,4 @@
-"""The sandbox's JSON-RPC over HTTP: what a client may send wrong, and what it hears."""
+"""The sandbox's JSON-RPC over HTTP: wrong requests and their errors."""
 
 from collections.abc import Iterator
 from typing import Any

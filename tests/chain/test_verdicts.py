@@ -1,4 +1,4 @@
-"""Every verdict on a payment, each from a transaction made on a real chain. No receipt is written by hand here."""
+"""Every verdict on a payment, each from a transaction on a real chain. No receipt is written by hand."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -95,7 +95,8 @@ async def test_m2_the_wallets_of_before_and_of_now_are_both_accepted(scene: Scen
     assert await scene.verdict(strange, **wide) == scene.invalid(strange, Reason.WRONG_SENDER)
 
 
-# -- what comes back in the same transaction ---------------------------------------------------------------------------
+# --- returns in the same transaction
+# ----------------------------------------------------------------------------------
 
 NET_FLOWS: dict[str, tuple[Callable[[Scene, Wallet], str], int]] = {
     "swap then pay": (lambda scene, wallet: flows.swap_then_pay(scene.evm, wallet, scene.seller, ONE), ONE),
@@ -160,7 +161,8 @@ async def test_logs_of_other_contracts_change_nothing_however_large(scene: Scene
     assert await scene.verdict(transaction, payers=payers) == scene.paid(transaction, payers=payers)
 
 
-# -- what is no payment ------------------------------------------------------------------------------------------------
+# --- transactions that are no payment
+# ---------------------------------------------------------------------------------
 
 WRONG_FLOWS: dict[str, tuple[Callable[[Scene], str], Reason]] = {
     "reverted": (lambda s: flows.reverted(s.evm, s.buyer, s.seller), Reason.REVERTED),
@@ -171,7 +173,7 @@ WRONG_FLOWS: dict[str, tuple[Callable[[Scene], str], Reason]] = {
     "a deployment": (lambda s: s.evm.send(s.buyer, None, bytes.fromhex("60006000f3")), Reason.WRONG_ASSET),
     "to a stranger": (lambda s: flows.plain(s.evm, s.buyer, s.evm.person(gas=False), ONE), Reason.WRONG_RECIPIENT),
     "to itself": (lambda s: flows.self_transfer(s.evm, s.buyer, ONE), Reason.WRONG_RECIPIENT),
-    "seller to itself": (lambda s: flows.self_transfer(s.evm, s.seller, ONE), Reason.WRONG_RECIPIENT),
+    "seller to itself": (lambda s: flows.self_transfer(s.evm, s.seller, ONE), Reason.WRONG_SENDER),
     "seller to buyer": (lambda s: flows.plain(s.evm, s.seller, s.buyer, ONE), Reason.WRONG_RECIPIENT),
     "from a stranger": (lambda s: flows.plain(s.evm, s.evm.person(ONE), s.seller, ONE), Reason.WRONG_SENDER),
     "minted": (lambda s: s.evm.fund(s.seller, ONE), Reason.WRONG_SENDER),

@@ -1,6 +1,6 @@
-"""What the A2A suites may fail and skip here, each with its reason. Everything else is a finding.
+"""The failures and skips of the A2A suites that are accepted, each with its reason. All others are findings.
 
-A requirement that is excused and passes after all is a finding too.
+An excused requirement that passes is a finding too.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""What the A2A TCK expects of the agent behind an endpoint: it does what the id of a message says. Production never loads it.
+"""The agent that the A2A TCK expects: its behaviour depends on the message id. Production never loads it.
 
-The suite has no key and names nothing to buy, so this adds both; what it asks for is then done by a buyer and a seller of the
-market, through the door. Its messages, the market's answers and everything in between are as for any agent.
+The suite has no key and orders nothing, so this module adds both. A buyer and a seller of the market then act through
+`Market.call`. The suite's messages and the market's answers are the same as for any agent.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from tools.errors.base import Json
 
 Record = dict[str, Any]
 CARD = "/.well-known/agent-card.json"
-OLD_HOST = b"localhost:"  # under this name the card is as clients of 0.3 read one
-OLD_CARD_PATH, OLD_CARD_METHOD = "/a2a/v1/card", b"agent/getAuthenticatedExtendedCard"  # to be refused without a key
+OLD_HOST = b"localhost:"  # with this name, the card is in the form for clients of 0.3
+OLD_CARD_PATH, OLD_CARD_METHOD = "/a2a/v1/card", b"agent/getAuthenticatedExtendedCard"  # must be refused without a key
 KEYS = frozenset((b"authorization", b"x-api-key"))
 OFFER = {
     "title": "Whatever the TCK asks for",
@@ -42,15 +42,18 @@ OFFER = {
     "max_open_jobs": 1000,
 }
 FIXED, QUOTED = {"pricing_model": "fixed", "price": 0}, {"pricing_model": "quote"}
-PARTS = "tck_parts"  # an output with this one member is shown as these parts
+PARTS = "tck_parts"  # an output with only this member is shown as these parts
 FILE = {"mediaType": "text/plain", "filename": "output.txt"}
-MOST_STREAMS = 100  # it leaves its streams open
-STAYS_SECONDS = 4.0  # twice what the suite waits for one event
+MOST_STREAMS = 100  # the suite leaves its streams open
+STAYS_SECONDS = 4.0  # twice the time that the suite waits for an event
 
 
 @dataclass(frozen=True)
 class Script:
-    """What becomes of an order: the seller declines it, or delivers an output after a while; one to be quoted waits first."""
+    """The course of an order: the seller declines it, or delivers an output after some time.
+
+    If `quoted`, it waits for a quote first.
+    """
 
     output: Json = "Hello from TCK"
     seconds: float = 0.0
@@ -73,7 +76,7 @@ SCRIPTS: Mapping[str, Script] = {
     "tck-stream-artifact-file": Script({PARTS: [{"raw": "dGNr", **FILE}]}),
     "test-resubscribe-message-id": Script(seconds=STAYS_SECONDS),
 }
-ANYTHING_ELSE = Script(quoted=True)  # tck-input-required, and what says nothing
+ANYTHING_ELSE = Script(quoted=True)  # for tck-input-required and unknown ids
 ORDERS = ("job.created", "job.quote_accepted")
 ANSWERED = "tck-message-response"
 NAMES_ARE_JUDGED = "tck-dm-test"
@@ -84,13 +87,13 @@ def script_of(message_id: str) -> Script:
 
 
 class Party:
-    """An agent at the market's door; somebody without a key before it has joined."""
+    """An agent of the market, without a key before it has joined."""
 
     def __init__(self, market: Market, key: str = "") -> None:
         self.market, self.key = market, key
 
     async def call(self, operation: str, **given: Any) -> Record:
-        """The record an operation answers with; RuntimeError for a refusal."""
+        """Call an operation; return its record. Raises RuntimeError for a refusal."""
         came = Approach(Surface.REST, "127.0.0.1", "req_fixture", credential=self.key or None)
         answer = await self.market.call(CATALOGUE[operation], given, came)
         record: Record = orjson.loads(answer.body)
@@ -99,7 +102,7 @@ class Party:
         return record
 
     async def joined(self, name: str) -> "Party":
-        """A new agent with a bound wallet."""
+        """Register an agent with a bound wallet."""
         made = await self.call("register_agent", name=name)
         party, wallet = Party(self.market, made["api_keys"]["test"]), Account.create()
         text = f"{self.market.house.brand}:wallet:{made['agent']['id']}:{wallet.address.lower()}"
@@ -109,13 +112,13 @@ class Party:
 
 
 class Seller:
-    """Sells what the suite orders, and does with each order what its input says."""
+    """Sells the suite's orders, and handles each as its input says."""
 
     def __init__(self, agent: Party) -> None:
         self.agent = agent
 
     async def work(self) -> None:
-        """Until the market closes: everything that is ordered, as it comes."""
+        """Handle all orders as they arrive, until the market closes."""
         heard: dict[str, Any] = {}
         async with asyncio.TaskGroup() as jobs:
             while not self.agent.market.bell.closed:
@@ -126,7 +129,7 @@ class Seller:
                         jobs.create_task(self.play(event["data"]["job_id"]))
 
     async def play(self, job_id: str) -> None:
-        """The seller's next steps; a job that its buyer has cancelled meanwhile is let go."""
+        """Take the seller's next step of a job. A job that the buyer has cancelled is skipped."""
         with suppress(RuntimeError):
             job = await self.agent.call("get_job", job_id=job_id)
             script = script_of(job["input"]["message_id"])
@@ -145,7 +148,7 @@ class Seller:
 
 
 class Guided(Sending):
-    """Adds to the suite's messages what an agent would say: which listing it orders, and that it accepts a quote."""
+    """Adds the listing to the suite's messages, and the acceptance of a quote."""
 
     def __init__(self, production: Sending, fixed: str, quoted: str) -> None:
         super().__init__(production.tasks, production.replies, production.pushes)
@@ -154,7 +157,7 @@ class Guided(Sending):
     async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
         message = asked.message
         if call.idempotency_key is None:
-            call.idempotency_key = uuid4().hex  # the suite sends its ids again, for other tasks
+            call.idempotency_key = uuid4().hex  # the suite sends the same ids again for other tasks
         if message.message_id.startswith(ANSWERED):
             return self.replies.message(message, call, b"{}", "Direct message response")
         if message.task_id and not script_of(message.message_id).quoted:
@@ -167,10 +170,16 @@ class Guided(Sending):
 
 
 class Shown(View):
-    """The market's outputs are texts and data; the suite wants files too. And it takes the names in data for A2A's own."""
+    """Shows files in outputs, which the suite expects and the market lacks.
+
+    It also hides data with names.
+    """
 
     def task(self, task: Record) -> Record:
-        """DM-SERIAL-001 wants camelCase of every name in the answer, records of the market too: they are texts there."""
+        """Return the task, without data if the suite would judge its names.
+
+        DM-SERIAL-001 requires camelCase of each name in the answer, even of records in data.
+        """
         made = super().task(task)
         return _without_data(made) if str(task["message_id"]).startswith(NAMES_ARE_JUDGED) else made
 
@@ -181,7 +190,7 @@ class Shown(View):
 
 
 class TckService(Service):
-    """The market as it is served, for the suite. The review of a delivery ends as it begins: a job delivered is complete."""
+    """The real market for the suite. Its review period is zero, so a delivered job is complete."""
 
     def __init__(self, settings: Settings, extra: Any = None) -> None:
         super().__init__(settings, extra=extra)

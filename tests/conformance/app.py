@@ -1,7 +1,7 @@
-"""The market as it is served, in a folder that is thrown away; with an option also what a published suite looks for.
+"""The real market in a temporary folder, optionally with the extras that a published suite needs.
 
---fixture: the tools, resources and prompts of the MCP suite. --tck: the behaviours of the A2A TCK.
-Prints the URL of /mcp, then serves until it is terminated.
+--fixture: the tools, resources and prompts of the MCP suite. --tck: the behaviours of the A2A TCK. Prints the URL of
+/mcp, then serves until it is terminated.
 """
 
 import socket

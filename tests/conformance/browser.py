@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over a pipe as its debugging protocol says; needs nothing beside the browser."""
+"""A headless Chromium, controlled over a pipe with its debugging protocol. It needs no other program."""
 
 import json
 import os
@@ -20,14 +20,14 @@ FLAGS = (
 
 
 def installed() -> str | None:
-    """The browser that CHROMIUM names, else one on the path."""
+    """Return the browser from CHROMIUM, or else from the path."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
 def browser(program: str, folder: Path, said_to: Path) -> Iterator["Tab"]:
-    """Start it with a profile of its own in `folder`, its log at `said_to`; the block gets one tab."""
-    heard, said = os.pipe(), os.pipe()  # (read by it, written by us), (read by us, written by it)
+    """Start the browser with a profile in `folder` and its log at `said_to`; give one tab."""
+    heard, said = os.pipe(), os.pipe()  # (the browser reads, we write), (we read, the browser writes)
     flags = [*FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     shell = f'exec 3<&{heard[0]} 4>&{said[1]}; exec "$0" "$@"'
     with said_to.open("wb") as log:
@@ -43,14 +43,14 @@ def browser(program: str, folder: Path, said_to: Path) -> Iterator["Tab"]:
         os.close(heard[1])
         os.close(said[0])
         try:
-            process.wait(timeout=10)  # it ends with its pipe
+            process.wait(timeout=10)  # it ends when its pipe closes
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 class Tab:
-    """One tab. `events` is everything it told since a page was opened."""
+    """One tab. `events` are its messages since a page was opened."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading, self.writing = reading, writing
@@ -77,7 +77,7 @@ class Tab:
             self.events.append(message)
 
     def open(self, url: str) -> None:
-        """Open a page and wait until all of it is loaded."""
+        """Open a page and wait until it is completely loaded."""
         self.events.clear()
         self.call("Page.navigate", url=url)
         while not self.told("Page.loadEventFired"):

@@ -1,6 +1,6 @@
-"""What the run against openapi.json may not complain of, each with its reason. Everything else is a finding.
+"""The complaints of the API suite that are accepted, each with its reason. All others are findings.
 
-An excuse is for ST202, a request the schema allows and the market refuses, and names the refusal it is for.
+An excuse is for ST202, a request that the schema allows and the market refuses. It names the refusal.
 """
 
 import re
@@ -13,7 +13,7 @@ from tools.catalogue import CATALOGUE
 
 @dataclass(frozen=True)
 class Excuse:
-    """A refusal by its code and the text `param: message`, in any operation."""
+    """An accepted refusal in any operation: its code, and a pattern for `param: message`."""
 
     code: str
     said: str
@@ -52,13 +52,14 @@ PUBLIC = {
 }
 NEVER_DONE = {  # may end a run without a 2xx
     "buy_with_x402": "only the operator sells so, for a payment signed anew each time; run_x402 buys",
+    "claim_x402_account": "it takes a wallet that has bought; tests/operations/test_x402_accounts.py claims",
     "delete_me": "it ends its caller, and with it the run",
 }
 
 EXCUSES = (
     Excuse(
         "invalid_request",
-        "must be a whole number, not a decimal number$",
+        "must be a whole number(, not a decimal number| of minor units: .*)$",
         "to JSON Schema 5.0 is an integer; amounts are not guessed",
     ),
     Excuse("invalid_request", "should have at least . characters?$", "counted without the white space around it"),
@@ -79,6 +80,9 @@ EXCUSES = (
     Excuse("invalid_request", "^to: this is yourself", "whose handle it is is not in the handle"),
     Excuse("invalid_request", "^receipt: send either receipt or attestation", "one field or the other"),
     Excuse("invalid_request", "^proof: the new key did not sign", "a signature by the other key"),
+    Excuse("invalid_request", "^signed_at: ", "a time close to now"),
+    Excuse("invalid_request", "^(name|handle): .* is reserved", "which names look like the market's own"),
+    Excuse("faucet_claimed_today", "", "once a day, which is in no request"),
     Excuse("key_limit", "^: you have ", "how many keys there are is in no request"),
     Excuse("invalid_request", "^proof: changing a bound wallet", "a signature, and only when a wallet is bound"),
     Excuse(
@@ -125,7 +129,7 @@ EXCUSES = (
 
 
 def excuses_of(body: Mapping[str, Any]) -> list[Excuse]:
-    """The excuses for everything a refusal says; none where anything in it has no excuse."""
+    """Return the excuses for all complaints of a refusal, or none if one has no excuse."""
     error = body.get("error", {})
     found = [_excuse(error.get("code", ""), said) for said in _sentences(error)]
     return [one for one in found if one] if all(found) else []
@@ -136,7 +140,7 @@ def _excuse(code: str, said: str) -> Excuse | None:
 
 
 def _sentences(error: Mapping[str, Any]) -> Iterator[str]:
-    """Every violation where they are listed, else the message."""
+    """Yield every listed violation, or else the message."""
     listed = error.get("details", {}).get("violations", [])
     if error.get("code") == "invalid_request" and listed:
         yield from (f"{one['param']}: {one['message']}" for one in listed)

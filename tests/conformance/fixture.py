@@ -1,6 +1,7 @@
-"""What the MCP conformance suite expects to find on any server: test tools, resources, prompts. Production never loads it.
+"""The tools, resources and prompts that the MCP conformance suite expects of any server.
 
-They are served by the same surface as the market's own tools, so that the suite drives the code that agents drive.
+Production never loads them. The same surface serves them and the market's own tools, so the suite tests the code that
+agents use.
 """
 
 from collections.abc import Mapping
@@ -62,7 +63,7 @@ def embedded(uri: str, kind: str, words: str) -> t.EmbeddedResource:
 
 
 def answering(*content: t.ContentBlock, fails: bool = False) -> Call:
-    """A tool that always answers the same."""
+    """Return a tool that always gives the same answer."""
 
     async def call(request: Request, asked: t.CallToolRequestParams) -> t.CallToolResult:
         return t.CallToolResult(content=list(content), is_error=fails)
@@ -109,7 +110,7 @@ SCHEMAS = {"json_schema_2020_12_tool": EVERY_KEYWORD, "test_headers": HEADERS}
 
 
 def document(uri: str) -> t.ReadResourceResult | None:
-    """The suite's resources; None for any other."""
+    """Return a resource of the suite, or None if it has none with this URI."""
     contents: t.TextResourceContents | t.BlobResourceContents
     if uri == "test://static-text":
         words = "This is the content of the static text resource."
@@ -126,7 +127,7 @@ def document(uri: str) -> t.ReadResourceResult | None:
 
 
 def messages(name: str, given: Mapping[str, str]) -> t.GetPromptResult | None:
-    """The suite's prompts, filled in; None for any other."""
+    """Return a filled-in prompt of the suite, or None if it has none of this name."""
     content: dict[str, list[t.ContentBlock]] = {
         "test_simple_prompt": [text("This is a simple prompt for testing.")],
         "test_prompt_with_arguments": [

@@ -1,4 +1,7 @@
-"""Loaded by schemathesis: counts what each operation answered and drops what is excused; both go into a file."""
+"""Hooks for schemathesis: count the answers of each operation and drop excused failures.
+
+Both are written to a file.
+"""
 
 import atexit
 import json
@@ -22,8 +25,8 @@ from tests.signing import Signing
 from tools.arguments import MOST_WAITED
 from tools.catalogue import CATALOGUE
 
-COUNTED = "CONFORMANCE_COUNTED"  # the variable that names the file
-SIGNER = "CONFORMANCE_SIGNER"  # the variable that holds who signs: agent id and seed, parted by a colon
+COUNTED = "CONFORMANCE_COUNTED"  # the variable with the file's name
+SIGNER = "CONFORMANCE_SIGNER"  # the variable with the signer's agent id and seed, separated by a colon
 ENDS_KEYS = re.compile(rb'"revoke_existing"\s*:\s*true')
 LONG_WAITS = {str(seconds) for seconds in range(1, MOST_WAITED + 1)}
 answered: Counter[tuple[str, int]] = Counter()
@@ -31,7 +34,10 @@ excused: Counter[str] = Counter()
 
 
 class Signs(AuthBase):
-    """Signs a request as it leaves: schemathesis knows no RFC 9421. Not one that would end the key the run goes on with."""
+    """Signs a request, because schemathesis does not implement RFC 9421.
+
+    It signs no request that would revoke the key of the run.
+    """
 
     def __init__(self, agent_id: str, seed: str) -> None:
         self.agent_id, self.seed = agent_id, bytes.fromhex(seed)
@@ -48,9 +54,9 @@ class Signs(AuthBase):
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Where only a signature counts, one is made in the place of what was made up; not where a wrong one is the case.
+    """Replace a generated signature by a valid one, unless the case tests a wrong one.
 
-    What is done is done: of a dry run the checks of the next calls would find nothing. Nobody waits.
+    Dry runs become real ones, because the next calls would not find their results. Waits are set to zero.
     """
     query = case.query or {}
     if query.get(DRY_RUN) in (True, "true"):
@@ -58,7 +64,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     if str(query.get("wait_seconds")) in LONG_WAITS:
         query["wait_seconds"] = "0"
     wrong = case.meta is not None and case.meta.is_negative_at(ParameterLocation.HEADER)
-    op = CATALOGUE.get(operation_of(case))  # the login is none of the market's
+    op = CATALOGUE.get(operation_of(case))  # the login is no operation
     follows = op is not None and op.follow is not None and isinstance(case.body, dict)
     if follows and str(case.body.get("wait_seconds", MOST_WAITED)) in LONG_WAITS:
         case.body["wait_seconds"] = 0
@@ -69,13 +75,14 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    if response.request.method == case.operation.method.upper():  # not what a check sends with another method
+    # A check may send a request with another method. That one is not counted.
+    if response.request.method == case.operation.method.upper():
         answered[operation_of(case), response.status_code] += 1
 
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Whether the failure stays: only what is excused goes."""
+    """Check whether a failure remains: it has no excuse."""
     if isinstance(failure, ObjectLevelAuthorizationViolation):
         return operation_of(case) not in PUBLIC
     if not isinstance(failure, RejectedPositiveData):
@@ -94,5 +101,5 @@ def write(path: Path) -> None:
     path.write_text(json.dumps({"answered": answers, "excused": excused}))
 
 
-if COUNTED in os.environ:  # not where the runner imports the name
+if COUNTED in os.environ:  # only in the process of schemathesis, not in the runner
     atexit.register(write, Path(os.environ[COUNTED]))

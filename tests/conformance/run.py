@@ -1,9 +1,11 @@
-"""Hold the surfaces against what others published: schemathesis, the linters of openapi.json, the clients of MCP and A2A, which trade
-too, those of x402, which buy, the suites of MCP and of A2A; and look at the web pages with a browser where there is one.
+"""Test the surfaces with published programs: suites of MCP and A2A, schemathesis, linters, clients, a browser.
+
+The linters check openapi.json. The clients of MCP and A2A trade, and those of x402 buy. The browser opens the web
+pages, if one is installed.
 
     python -m tests.conformance.run [--without a2a] [folder]
 
-What is fetched for it goes into `folder` (default .conformance/) and nowhere else. Exit 0: all as expected.
+All downloads go into `folder` (default .conformance/). Exit code 0: all as expected.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Hold /a2a against the suites of the A2A project: TCK 1.0 at all levels, and what TCK 0.3 calls mandatory, on one server.
+"""Test /a2a with the suites of the A2A project: TCK 1.0 at all levels, and the mandatory part of TCK 0.3.
 
     python -m tests.conformance.run_a2a [folder]
 
-git fetches each suite at one commit into `folder`, pip what it imports; A2A_TCK_ORIGIN names another repository to fetch from.
-What may fail or be skipped stands in a2a_excuses.py.
+git fetches each suite at one commit into `folder`, and pip its dependencies. A2A_TCK_ORIGIN names another repository.
+a2a_excuses.py lists the accepted failures and skips.
 """
 
 import json
@@ -23,8 +23,8 @@ from tests.conformance.run_mcp import HERE, Outcome, printed, serving
 
 ORIGIN = "https://github.com/a2aproject/a2a-tck"
 COMMITS = {
-    "1.0": "357c4a87afa2818731590647cccbea31c31733a2",  # of the branch 1.0-dev
-    "0.3": "eb1f804c27ea25db8805264d9ed2d7ca077a7776",  # of 0.3.x
+    "1.0": "357c4a87afa2818731590647cccbea31c31733a2",  # on the branch 1.0-dev
+    "0.3": "eb1f804c27ea25db8805264d9ed2d7ca077a7776",  # on 0.3.x
 }
 REQUIREMENTS = HERE / "tck-requirements.txt"
 TRANSPORTS, UNSERVED = ("jsonrpc", "http_json"), "grpc"
@@ -33,12 +33,15 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
 class NotFetched(Exception):
-    """A suite, or what it imports, cannot be had on this machine."""
+    """The error if a suite or its dependencies cannot be downloaded."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a test, or a requirement over one transport, came out: `said` is its message, or the requirement's id."""
+    """The result of a test, or of a requirement on one transport.
+
+    `said` is its message, or the requirement's id.
+    """
 
     name: str
     came_out: str
@@ -46,7 +49,10 @@ class Verdict:
 
 
 def main(folder: Path) -> int:
-    """Fetch, run, print a line for each check. 0: all as expected; 1: not so; 2: a suite cannot be had."""
+    """Fetch, run, print a line for each check; return the exit code.
+
+    0: all as expected. 1: not so. 2: a suite cannot be downloaded.
+    """
     try:
         bench = Bench(folder / "tck")
         bench.install()
@@ -60,7 +66,7 @@ def main(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Bench:
-    """A folder with the suites, the virtual environment they run in, and their logs."""
+    """A folder with the suites, their virtual environment and their logs."""
 
     folder: Path
 
@@ -69,7 +75,7 @@ class Bench:
         return self.folder / "venv" / "bin" / "python"
 
     def install(self) -> None:
-        """Each suite at its commit and the packages they import, unless they are there; raises NotFetched."""
+        """Install each suite at its commit with its dependencies, unless present. Raises NotFetched."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / ".gitignore").write_text("*\n")
         for version, commit in COMMITS.items():
@@ -90,7 +96,10 @@ class Bench:
         complete.write_text(commit)
 
     def run(self, version: str, *options: str) -> Path:
-        """Run a suite; the folder of its reports, of this run alone. Its exit code says less than they do."""
+        """Run a suite; return the folder with the reports of this run.
+
+        Its exit code is ignored, because the reports are more exact.
+        """
         reports = self.folder / version / "reports"
         for old in reports.glob("*.[jx][sm]*"):
             old.unlink()
@@ -108,7 +117,7 @@ class Bench:
 
 
 def _do(*command: Any) -> None:
-    """Run a command that fetches; raises NotFetched with the last that it said."""
+    """Run a command that downloads. Raises NotFetched with its last line of output."""
     asks_nobody = environ | {"GIT_TERMINAL_PROMPT": "0"}
     try:
         subprocess.run(
@@ -125,7 +134,7 @@ def _do(*command: Any) -> None:
 
 
 def newest(bench: Bench, url: str) -> Iterator[Outcome]:
-    """TCK 1.0: its tests, its requirements by level and transport, and what of both has no excuse."""
+    """Yield the results of TCK 1.0: its tests, its requirements, and those without an excuse."""
     base = url.removesuffix("/mcp")
     reports = bench.run("1.0", "--sut-host", base, "--transport", ",".join(TRANSPORTS))
     yield from judged_tests("TCK 1.0", verdicts_in(reports / "junitreport.xml"), FAILS)
@@ -134,21 +143,27 @@ def newest(bench: Bench, url: str) -> Iterator[Outcome]:
 
 
 def older(bench: Bench, url: str) -> Iterator[Outcome]:
-    """TCK 0.3, mandatory: nothing may fail. Under this name of the host the card is as 0.3 has it."""
+    """Yield the results of TCK 0.3, mandatory: nothing may fail.
+
+    With this host name, the card is in the form of 0.3.
+    """
     base = f"http://localhost:{urlsplit(url).port}/a2a"
     reports = bench.run("0.3", "--sut-url", base, "--category", "mandatory")
     yield from judged_tests("TCK 0.3 mandatory", verdicts_in(reports / "junitreport.xml"), {})
 
 
 def verdicts_in(report: Path) -> list[Verdict]:
-    """Every test of a JUnit report; none where there is no report."""
+    """Return every test of a JUnit report, or none if there is no report."""
     if not report.exists():
         return []
     return [_verdict(case) for case in ElementTree.parse(report).iter("testcase")]
 
 
 def _verdict(case: ElementTree.Element) -> Verdict:
-    """An expected failure counts as one: the suite expects those of requirements that need not be met."""
+    """Return a test's result. An expected failure counts as a failure.
+
+    The suite expects failures of optional requirements.
+    """
     name = f"{case.get('classname')}::{case.get('name')}"
     for kind in ("failure", "error", "skipped"):
         if (found := case.find(kind)) is not None:
@@ -157,11 +172,12 @@ def _verdict(case: ElementTree.Element) -> Verdict:
     return Verdict(name, PASSED, "")
 
 
-# --- what is judged ----------------------------------------------------------------------------------------------------
+# --- the judgement
+# ----------------------------------------------------------------------------------------------------
 
 
 def judged_tests(run: str, tests: Iterable[Verdict], excused: Mapping[str, str]) -> Iterator[Outcome]:
-    """How the tests came out, and one outcome for each that may not fail, or was skipped for no known reason."""
+    """Yield the count of tests, and each test that fails or is skipped without an excuse."""
     tests = list(tests)
     counted = Counter(test.came_out for test in tests)
     yield Outcome(f"{run} tests", counted[PASSED] > 0, _told(counted))
@@ -173,14 +189,17 @@ def judged_tests(run: str, tests: Iterable[Verdict], excused: Mapping[str, str])
 
 
 def judged_requirements(found: Mapping[str, Any]) -> Iterator[Outcome]:
-    """How the requirements came out by level and transport; one outcome for each that may not fail, or is excused in vain."""
+    """Yield the count of requirements by level and transport, and each wrong one.
+
+    Wrong are failures without an excuse, and excuses that are not needed.
+    """
     counted: dict[tuple[str, str], Counter[str]] = {}
     failed = {name for name, requirement in found.items() if requirement["status"] == "FAIL"}
     for name, requirement in found.items():
         for transport, status in requirement["transports"].items():
             somewhere = (
                 "FAIL" in requirement["transports"].values()
-            )  # it tells the last test of each, and of all the worst
+            )  # the report has the last test of each transport, and the worst overall
             came_out = (
                 FAILED if name in failed and not somewhere else {"PASS": PASSED, "FAIL": FAILED}.get(status, SKIPPED)
             )

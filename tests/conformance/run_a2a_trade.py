@@ -1,6 +1,6 @@
-"""A stranger trades on the sandbox with the published JavaScript client of A2A, in each form it speaks: at most five messages.
+"""A stranger trades on the sandbox with the published JavaScript client of A2A, in each form.
 
-The client runs clients/a2a.mjs, which then does with tasks whatever it can.
+It needs at most five messages. The client runs clients/a2a.mjs, which also uses all task methods.
 """
 
 import asyncio
@@ -15,7 +15,10 @@ FORMS = (("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JS
 
 
 def main(folder: Path) -> int:
-    """Trade, print a line for each form. 0: all as expected; 1: not so; 2: there is no npm."""
+    """Trade and print a line for each form; return the exit code.
+
+    0: all as expected. 1: not so. 2: npm is missing.
+    """
     if shutil.which("npm") is None:
         print("npm is missing: it fetches the published clients", file=sys.stderr)
         return 2

@@ -1,8 +1,8 @@
-"""Hold /v1 against its own openapi.json with schemathesis: the real server, a seeded world, each party's key.
+"""Test /v1 against its own openapi.json with schemathesis: the real server, a seeded world, each party's key.
 
     python -m tests.conformance.run_api [--database sqlite|postgres] [--seed 2] [--examples 100]
 
-All checks stay on; what they may not complain of stands in excuses.py, each with its reason.
+All checks are on. excuses.py lists the accepted complaints, each with its reason.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ HERE = Path(__file__).parent
 SECONDS = 600
 EXAMPLES, SEED = 20, 1  # less than a minute for each database
 CALLERS = ("seller", "buyer")
-OFTEN = 0.7  # how often an id is one of the world's, where the schema alone would make one up
-ALWAYS = {"doomed", "doomed_domains"}  # nothing else may go: what other operations need would be gone before their turn
+OFTEN = 0.7  # the share of ids from the world; the schema generates the others
+ALWAYS = {"doomed", "doomed_domains"}  # all other records are still needed by other operations
 
 SERVED = frozenset(name for name, op in CATALOGUE.items() if Surface.REST in op.surfaces)
 PHASES = "examples,coverage,fuzzing,stateful"
-# Where an id is sent, and the dictionary it is taken from; for one operation, where it needs another.
+# For each place of an id, its dictionary; some operations have their own.
 IDS = {
     "path.job_id": "jobs",
     "path.listing_id": "listings",
@@ -84,7 +84,7 @@ IDS_OF = {
 
 @dataclass(frozen=True)
 class Dice:
-    """What makes a run: the same dice, the same calls."""
+    """The parameters of a run. Equal parameters make equal calls."""
 
     seed: int = SEED
     examples: int = EXAMPLES
@@ -95,7 +95,7 @@ DICE = Dice()
 
 @dataclass
 class Counts:
-    """How often each operation answered each status, and how often each excuse was needed."""
+    """The number of answers of each operation and status, and of uses of each excuse."""
 
     answered: Counter[tuple[str, int]] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)
@@ -110,7 +110,10 @@ class Counts:
 
 
 def main(databases: Sequence[str] = DATABASES, dice: Dice = DICE) -> int:
-    """Run on each database, print what was answered. 0: nothing was found, and every operation was done."""
+    """Run on each database and print the answers; return the exit code.
+
+    0: nothing was found, and every operation succeeded.
+    """
     for name, why in LEFT_OUT.items():
         print(f"left out {name}: {why}")
     for name, why in PUBLIC.items():
@@ -139,7 +142,7 @@ def on_database(database: str, dice: Dice) -> int:
 
 
 def run(url: str, told: str, world: World, caller: str, folder: Path, counts: Counts) -> list[str]:
-    """One run of schemathesis with that party's key. What it printed is shown where it found something."""
+    """Run schemathesis once with the caller's key. Its output is shown if it found something."""
     counted, config = folder / f"{caller}.json", folder / "schemathesis.toml"
     config.write_text(told)
     command: list[str | Path] = [
@@ -163,7 +166,7 @@ def run(url: str, told: str, world: World, caller: str, folder: Path, counts: Co
 
 
 def configuration(world: World, caller: str, folder: Path, dice: Dice) -> str:
-    """schemathesis.toml of one run: what is generated, who calls, which ids stand, and what is excused."""
+    """Return schemathesis.toml for one run: generation, caller, known ids and excuses."""
     users = folder / "users.json"
     users.write_text(json.dumps({"auth": [_user(name, party) for name, party in world.parties.items()]}))
     known = dictionaries(world, world.parties[caller])
@@ -191,7 +194,10 @@ def configuration(world: World, caller: str, folder: Path, dice: Dice) -> str:
 
 
 def dictionaries(world: World, caller: Party) -> dict[str, Sequence[str | int]]:
-    """The values to draw from. Half of the jobs in each state are for every call; the others for the one they suit."""
+    """Return the values to draw ids from.
+
+    Half of the jobs in each state are for all calls, the others for the one operation of that state.
+    """
     shared = {state: ids[:EACH] for state, ids in world.jobs.items()}
     own = {state: ids[EACH:] for state, ids in world.jobs.items()}
     return {
@@ -225,7 +231,7 @@ def dictionaries(world: World, caller: Party) -> dict[str, Sequence[str | int]]:
         "domains": caller.domains,
         "doomed_domains": caller.doomed_domains,
         "tokens": [caller.token],
-        "keys": ["notes", "lease.1", "x:y_-"],  # where most of what the pattern makes holds a slash, it gives up
+        "keys": ["notes", "lease.1", "x:y_-"],  # generation fails if most keys from the pattern contain a slash
         "own_key": [public_key_of(caller.agent.seed).hex()],
         "wallet": [caller.wallet],
         "signature": [caller.signature],
@@ -233,7 +239,7 @@ def dictionaries(world: World, caller: Party) -> dict[str, Sequence[str | int]]:
 
 
 def undone(counts: Counts) -> Iterator[str]:
-    """Operations that never answered 2xx and have no reason for it, and those that have one and did."""
+    """Yield operations without a 2xx and without a reason, and those with a reason and a 2xx."""
     done = {name for name, status in counts.answered if 200 <= status < 300}
     for name in sorted(SERVED - set(LEFT_OUT) - done - set(NEVER_DONE)):
         yield f"{name} never answered 2xx: {counts.of(name)}"
@@ -252,7 +258,7 @@ def print_counts(database: str, counts: Counts) -> None:
 
 @contextmanager
 def database_url(database: str, folder: Path) -> Iterator[str]:
-    """An empty database, thrown away afterwards."""
+    """Make an empty temporary database; return its URL."""
     if database == "sqlite":
         yield f"sqlite:///{folder / 'market.db'}"
         return
@@ -265,10 +271,11 @@ def database_url(database: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def serving(database: str, folder: Path, evm: Evm, listening: socket.socket) -> Iterator[str]:
-    """The service as `emporion serve` makes it, in a thread of its own; without limits, and with nothing outside."""
+    """Run the real service in a thread, without rate limits or outside services."""
     port = listening.getsockname()[1]
     settings = read_settings(
-        _env_file=None, port=port, data_dir=folder, database_url=database, test_rpc_url=evm.url, rate_limits=False,
+        _env_file=None, port=port, data_dir=folder, database_url=database, test_rpc_url=evm.url, test_faucet_url=evm.url,
+        rate_limits=False,
         **SECRETS,
     )  # fmt: skip
     service = Service(settings, evm.url)
@@ -305,7 +312,7 @@ def _bound(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A text, or a list of texts and numbers: JSON and TOML write them alike."""
+    """Encode a text, or a list of texts and numbers. JSON and TOML write them alike."""
     return json.dumps(value)
 
 

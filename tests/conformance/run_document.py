@@ -1,4 +1,4 @@
-"""Hold the served openapi.json against the rules of two published linters, Redocly's and Spectral's."""
+"""Test the served openapi.json with two published linters, Redocly's and Spectral's."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,13 +8,16 @@ import httpx
 
 from tests.conformance.run_mcp import Bench, Outcome, install, serving
 
-# The market names no licence and no contact of its own: both are for whoever runs it.
+# The market names no licence and no contact. Both are for its operator.
 REDOCLY = ("--extends=recommended", "--skip-rule=info-license")
 RULESET = 'extends: ["spectral:oas"]\nrules:\n  info-contact: off\n  info-license: off\n'
 
 
 def main(folder: Path) -> int:
-    """Install into `folder`, fetch, lint, print a line for each linter. 0: accepted; 1: not so; 2: there is no npm."""
+    """Install into `folder`, fetch, lint, print a line for each linter; return the exit code.
+
+    0: accepted. 1: not so. 2: npm is missing.
+    """
     if shutil.which("npm") is None:
         return 2
     bench = install(folder)
@@ -28,7 +31,7 @@ def main(folder: Path) -> int:
 
 
 def lint(bench: Bench) -> Iterator[Outcome]:
-    """Each linter's outcome; what it printed is in logs/ and, where it found something, here."""
+    """Yield each linter's outcome. Its output is in logs/, and is printed if it found something."""
     (bench.folder / "spectral.yaml").write_text(RULESET)
     commands = {
         "redocly": ("lint", "openapi.json", *REDOCLY),

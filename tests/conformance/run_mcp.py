@@ -1,7 +1,7 @@
-"""Hold /mcp against what others published: the conformance suite, the Inspector, the TypeScript clients.
+"""Test /mcp with published programs: the conformance suite, the Inspector, the TypeScript clients.
 
-npm installs into one folder, which git is told to ignore. What a server without sessions cannot pass stands in
-mcp-<revision>.yml; an entry there that passes after all is a failure too.
+npm installs into one folder, which git ignores. mcp-<revision>.yml lists the tests that a server without sessions
+cannot pass. A listed test that passes is a failure too.
 """
 
 import re
@@ -18,12 +18,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 REVISIONS = ("2025-11-25", "2026-07-28")
-NO_SUCH_TOOL = 5  # exit code of the Inspector for a tool that is not there, and for one that refuses
+NO_SUCH_TOOL = 5  # the Inspector's exit code for an unknown tool and for a failed call
 SECONDS = 300
 KEY = re.compile(r"as_test_[0-9A-Za-z]{40}")
 COUNTS = re.compile(r"Total: (.*)|Passed: (.*)|^(\d+ tools, .*)$", re.MULTILINE)
 
-# What must pass without any help of a fixture, on the market as it is.
+# These must pass on the market without the fixture.
 PLAIN_SCENARIOS = (
     "server-initialize",
     "ping",
@@ -36,7 +36,7 @@ PLAIN_SCENARIOS = (
     "http-header-validation",
     "input-required-result-unsupported-methods",
 )
-# The tasks extension, with the fixture's tools: no revision requires it, so it stands in no list of requirements.
+# The tasks extension, with the fixture's tools. No revision requires it, so no list of requirements has it.
 TASK_SCENARIOS = (
     "tasks-lifecycle",
     "tasks-capability-negotiation",
@@ -54,7 +54,7 @@ CLIENTS = (("v1",), ("v2",), ("v2", "auto"))
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check: whether it went as expected, and what it counted."""
+    """One check: its success, and its counts."""
 
     name: str
     went_well: bool
@@ -63,12 +63,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bench:
-    """A folder with the published tools, and where they leave their logs."""
+    """A folder with the published tools and their logs."""
 
     folder: Path
 
     def run(self, name: str, *command: str, expected: int = 0) -> tuple[Outcome, str]:
-        """Run one of the tools; its outcome and everything it printed, which is also kept as logs/<name>.log."""
+        """Run one of the tools; return its outcome and its output.
+
+        The output is also in logs/<name>.log.
+        """
         bin_folder = self.folder / "node_modules" / ".bin"
         env = {**environ, "PATH": f"{bin_folder}:{environ['PATH']}", "NO_COLOR": "1"}
         ran = subprocess.run(
@@ -85,7 +88,10 @@ class Bench:
 
 
 def main(folder: Path) -> int:
-    """Install into `folder`, check, print a line for each check. 0: all as expected; 1: not so; 2: there is no npm."""
+    """Install into `folder`, check, print a line for each check; return the exit code.
+
+    0: all as expected. 1: not so. 2: npm is missing.
+    """
     if shutil.which("npm") is None:
         print("npm is missing: it fetches the published suites and clients", file=sys.stderr)
         return 2
@@ -102,7 +108,7 @@ def main(folder: Path) -> int:
 
 
 def printed(outcomes: Sequence[Outcome], folder: Path) -> int:
-    """A line for each check and one for all. 0: all as expected; 1: not so."""
+    """Print a line for each check and a summary; return 0 if all are as expected, otherwise 1."""
     for outcome in outcomes:
         print(f"{'ok  ' if outcome.went_well else 'FAIL'} {outcome.name}{': ' if outcome.told else ''}{outcome.told}")
     failed = sum(not outcome.went_well for outcome in outcomes)
@@ -111,7 +117,7 @@ def printed(outcomes: Sequence[Outcome], folder: Path) -> int:
 
 
 def install(folder: Path) -> Bench:
-    """The pinned packages and our client scripts in `folder`, unless they are there."""
+    """Install the pinned packages and our client scripts in `folder`, unless present."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n")
     wanted, there = HERE / "clients" / "package.json", folder / "package.json"
@@ -134,7 +140,7 @@ def install(folder: Path) -> Bench:
 
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
-    """The market in a process of its own; the URL of its /mcp."""
+    """Run the market in its own process; return the URL of its /mcp."""
     command = [sys.executable, "-m", "tests.conformance.app", *options]
     server = subprocess.Popen(command, cwd=HERE.parents[1], stdout=subprocess.PIPE, text=True)
     try:
@@ -144,7 +150,7 @@ def serving(*options: str) -> Iterator[str]:
             raise RuntimeError("the market does not start")
         threading.Thread(
             target=deque, args=(server.stdout, 0), daemon=True
-        ).start()  # a full pipe would stop its log, and it
+        ).start()  # a full pipe would block the server's log, and then the server
         yield url
     finally:
         server.terminate()
@@ -152,7 +158,7 @@ def serving(*options: str) -> Iterator[str]:
 
 
 def suite(bench: Bench, url: str) -> Iterator[Outcome]:
-    """Everything each revision of the protocol requires, with the fixture's tools beside the market's."""
+    """Yield the results of each revision's requirements, with the fixture's tools."""
     for revision in REVISIONS:
         baseline = str(HERE / f"mcp-{revision}.yml")
         options = ("--requirements", revision, "--expected-failures", baseline, "-o", str(bench.folder / "out"))
@@ -165,7 +171,7 @@ def scenarios(bench: Bench, kind: str, url: str, names: Sequence[str]) -> Iterat
 
 
 def inspector(bench: Bench, url: str) -> Iterator[Outcome]:
-    """Portable schemas, a call with each way of carrying a key, and calls that are refused."""
+    """Yield checks of portable schemas, of each way to send a key, and of refused calls."""
 
     def inspect(name: str, at: str, *options: str, expected: int = 0) -> tuple[Outcome, str]:
         command = ("mcp-inspector", "--cli", at, "--transport", "http", *options)
@@ -186,7 +192,7 @@ def inspector(bench: Bench, url: str) -> Iterator[Outcome]:
 
 
 def clients(bench: Bench, *urls: str) -> Iterator[Outcome]:
-    """A stranger's visit with each published client: see clients/mcp.mjs."""
+    """Yield the visit of a stranger with each published client (clients/mcp.mjs)."""
     for client in CLIENTS:
         for url, what in zip(urls, ("with fixture", "plain"), strict=True):
             yield bench.run(f"client {' '.join(client)} {what}", "node", "mcp.mjs", f"{url}?toolsets=all", *client)[0]

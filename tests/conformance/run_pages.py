@@ -1,8 +1,9 @@
-"""Look at /docs in a headless Chromium: whether each page fits a phone, and says, asks and loads nothing it should not.
+"""Open /docs in a headless Chromium: each page fits a phone, and prints, requests and loads nothing wrong.
 
     python -m tests.conformance.run_pages [folder]
 
-Chromium is what CHROMIUM names, or what is on the path; where there is none nothing is fetched, and it says that it has not run.
+Chromium is the program that CHROMIUM names, or the one on the path. If there is none, nothing runs, and a line says
+so.
 """
 
 import sys
@@ -17,14 +18,17 @@ SIZES = {"a phone": 360, "a small phone": 320, "a desk": 1280}
 HEIGHT = 740
 LINKS = "[...document.querySelectorAll('header a')].map(one => one.href)"
 WIDTH = "[document.documentElement.scrollWidth, window.innerWidth]"
-# what stands beyond the right edge and is in nothing that scrolls by itself
+# elements beyond the right edge that are in no scrollable element
 BEYOND = """[...document.querySelectorAll('main *, header *, footer *')].filter(one =>
   one.getBoundingClientRect().right > window.innerWidth + 1 && !one.closest('pre, .wide')).map(one => one.outerHTML.slice(0, 80))"""
 LOOKS = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('main')).maxWidth]"
 
 
 def main(folder: Path) -> int:
-    """Print a line for each page and width. 0: all as expected, or there is no browser; 1: not so."""
+    """Print a line for each page and width; return the exit code.
+
+    0: all as expected, or no browser. 1: not so.
+    """
     program = installed()
     if program is None:
         print("PAGES NOT RUN: no Chromium on this machine", file=sys.stderr)
@@ -41,7 +45,7 @@ def main(folder: Path) -> int:
 
 
 def looked_at(tab: Tab, base: str) -> Iterator[Outcome]:
-    """Every page that the first one leads to."""
+    """Check every page that the first one links to."""
     tab.open(f"{base}/docs")
     for url in tab.value(LINKS):
         for name, width in SIZES.items():

@@ -1,6 +1,6 @@
-"""A stranger trades on the sandbox with each published TypeScript client of MCP: at most five tool calls to the revealed output.
+"""A stranger trades on the sandbox with each published TypeScript client of MCP, in at most five tool calls.
 
-The client runs clients/trade.mjs; its wallet, which signs texts and sends USDC, and the seller are ours.
+The client runs clients/trade.mjs. Its wallet, which signs texts and sends USDC, and the seller are ours.
 """
 
 import asyncio
@@ -30,7 +30,10 @@ START_SECONDS = 60
 
 
 def main(folder: Path) -> int:
-    """Trade, print a line for each client. 0: all as expected; 1: not so; 2: there is no npm."""
+    """Trade and print a line for each client; return the exit code.
+
+    0: all as expected. 1: not so. 2: npm is missing.
+    """
     if shutil.which("npm") is None:
         print("npm is missing: it fetches the published clients", file=sys.stderr)
         return 2
@@ -44,7 +47,7 @@ async def trades(bench: Bench) -> list[Outcome]:
 
 @asynccontextmanager
 async def trading() -> AsyncIterator[tuple[str, str]]:
-    """The sandbox's URL, with a seller at work there, and the URL of wallets."""
+    """Run the sandbox with a working seller, and wallets; return both URLs."""
     async with sandbox() as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as http:
         network = (await http.get("/v1/payments", params={"env": "test"})).json()["network"]
         chain = Chain(http, network["rpc_hint"], network["asset"]["address"], network["chain_id"])
@@ -64,7 +67,7 @@ async def _trade(bench: Bench, url: str, wallet: str, client: tuple[str, ...]) -
 
 
 async def _work(seller: Peer) -> None:
-    """Take every order on and deliver at once."""
+    """Accept every order and deliver at once."""
     while True:
         for job in (await seller.call("list_jobs", role="seller", status="open"))["data"]:
             await seller.call("accept_job", job_id=job["id"])
@@ -77,7 +80,10 @@ async def _work(seller: Peer) -> None:
 
 @asynccontextmanager
 async def wallets(chain: Chain) -> AsyncIterator[str]:
-    """What a wallet is to a model: POST /new answers a funded address, /sign signs a text, /send sends USDC; its URL."""
+    """Serve wallets as a model uses them; return the URL.
+
+    POST /new returns a funded address, /sign signs a text, /send sends USDC.
+    """
     held = {}
 
     async def new(_: Request) -> JSONResponse:
@@ -109,7 +115,7 @@ async def wallets(chain: Chain) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def sandbox(*options: str) -> AsyncIterator[str]:
-    """`emporion serve --sandbox` in a folder that is thrown away; its URL."""
+    """Run `emporion serve --sandbox` in a temporary folder; return its URL."""
     ports = [_free_port() for _ in range(2)]
     url = f"http://127.0.0.1:{ports[0]}"
     with tempfile.TemporaryDirectory(prefix="emporion-stranger-") as folder:

@@ -1,7 +1,7 @@
-"""A wallet with USDC and no gas buys from the operator's desk with each published JavaScript client of x402, of both versions.
+"""A wallet with USDC and no gas buys from the operator's desk with each published JavaScript client of x402.
 
-The client runs clients/x402.mjs. What version 1 draws in for a seller's web page, half a gigabyte below wagmi, is left out by
-`overrides` in clients/package.json: no client loads it.
+Both versions of x402 are tested. The client runs clients/x402.mjs. The dependencies of version 1 for a seller's web
+page, half a gigabyte below wagmi, are left out by `overrides` in clients/package.json, because no client loads them.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ OPENING_SECONDS = 60
 
 
 def main(folder: Path) -> int:
-    """Buy, print a line for each client. 0: all as expected; 1: not so; 2: there is no npm."""
+    """Buy and print a line for each client; return the exit code.
+
+    0: all as expected. 1: not so. 2: npm is missing.
+    """
     if shutil.which("npm") is None:
         print("npm is missing: it fetches the published clients", file=sys.stderr)
         return 2
@@ -28,14 +31,14 @@ def main(folder: Path) -> int:
 
 
 async def purchases(bench: Bench) -> list[Outcome]:
-    """All of them at once: each waits for blocks most of the time."""
+    """Run all clients at once, because each waits for blocks most of the time."""
     async with sandbox("--desk") as url, httpx.AsyncClient(base_url=url, trust_env=False) as http:
         await on_sale(http)
         return await asyncio.gather(*(_buy(bench, url, client) for client in CLIENTS))
 
 
 async def on_sale(http: httpx.AsyncClient) -> list[Any]:
-    """What the desk sells for one payment, once it has put it on sale."""
+    """Wait until the desk sells for x402; return its services."""
     async with asyncio.timeout(OPENING_SECONDS):
         while True:
             services: list[Any] = (await http.get("/.well-known/x402", params={"env": "test"})).json()["services"]

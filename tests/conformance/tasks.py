@@ -1,6 +1,6 @@
-"""The tasks that the conformance suite expects of any server: tools whose work takes a while, fails, or asks something.
+"""The tasks that the MCP conformance suite expects of any server: tools that take time, fail, or ask for input.
 
-How such a task stands is a function of the clock and of what came for it, so nothing runs in the background.
+The state of a task depends only on the clock and its inputs, so nothing runs in the background.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,10 @@ def form(message: str) -> t.ElicitRequest:
 
 @dataclass
 class Work:
-    """One task of the suite: it ends after `seconds`, unless it asks something, with a result or an error of the protocol."""
+    """A task of the suite.
+
+    It ends after `seconds`, or after the answers to `asks`, with a result or an error of the protocol.
+    """
 
     ends: t.CallToolResult | t.ErrorData
     seconds: float = 0.0
@@ -58,7 +61,7 @@ class Work:
 
 
 class SuiteTasks:
-    """The suite's tasks, in memory. They belong to nobody."""
+    """The suite's tasks, in memory. They have no owner."""
 
     def __init__(self) -> None:
         self.works: dict[str, Work] = {}
@@ -83,7 +86,10 @@ TASKS = SuiteTasks()
 
 
 def working(work: Callable[[Mapping[str, Any]], Work], *, required: bool = False) -> Call:
-    """A tool that becomes a task for whoever takes tasks, unless it is done at once; `required`: others are refused."""
+    """Return a tool that becomes a task if the client supports tasks, unless it ends at once.
+
+    If `required`, other clients are refused.
+    """
 
     async def call(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
         made = work(asked.arguments or {})
@@ -103,7 +109,7 @@ async def greet(request: Request, asked: t.CallToolRequestParams) -> t.CallToolR
 
 
 async def name_first(request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
-    """Asks before there is a task, and is one then."""
+    """Ask for a name before the task exists, then start the task."""
     if not declares(request):
         raise missing()
     given = (asked.input_responses or {}).get("user_name")

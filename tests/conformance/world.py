@@ -21,9 +21,9 @@ LIMITS = {
     "active_listings": 100_000,
     "unfinished_jobs": 100_000,
     "open_bounties": 100_000,
-}  # a fuzzer is no ordinary trader
-SECRETS = {"signing_seed": bytes(32).hex(), "key_pepper": PEPPER.hex()}  # those of the market that seeds
-TOLD = {  # the states jobs are led to, and how their seller sees each
+}  # a fuzzer needs more than an ordinary trader
+SECRETS = {"signing_seed": bytes(32).hex(), "key_pepper": PEPPER.hex()}  # the same for seeding and serving
+TOLD = {  # the states of the seeded jobs, and their names for the seller
     "open": "open",
     "quote_requested": "quote_requested",
     "quoted": "quoted",
@@ -37,7 +37,7 @@ TOLD = {  # the states jobs are led to, and how their seller sees each
     "owing": "cancelled",
     "expired": "expired",
 }
-EACH = 4  # so many jobs stand in each state for every call, and as many for the one operation that state is for
+EACH = 4  # the number of jobs in each state for all calls, and again for the one operation of that state
 LASTING: dict[str, Any] = {"accept_timeout_seconds": 604_800, "turnaround_seconds": 2_592_000, "max_open_jobs": 1000}
 LOOSE: dict[str, Any] = {"input_schema": None, "output_schema": None, "example_input": None, "example_output": None}
 OFFERS: dict[str, dict[str, Any]] = {
@@ -52,15 +52,15 @@ OFFERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Party:
-    """An agent, the proof that its wallet is its own, and a webhook with what was sent to it."""
+    """An agent with a proof of its wallet, and a webhook with its deliveries."""
 
     agent: Agent
     webhook: str = ""
     deliveries: tuple[str, ...] = ()
-    doomed: tuple[str, ...] = ()  # webhooks nobody needs
-    domains: tuple[str, ...] = ()  # the first is proven
+    doomed: tuple[str, ...] = ()  # webhooks that may be deleted
+    domains: tuple[str, ...] = ()  # the first one is proven
     doomed_domains: tuple[str, ...] = ()
-    token: str = ""  # of the identity registry, and the agent's own
+    token: str = ""  # the number of its token in the identity registry
 
     @property
     def key(self) -> str:
@@ -77,17 +77,17 @@ class Party:
 
 @dataclass(frozen=True)
 class World:
-    """What stands in the database: ids a caller can use, and the transfers that pay or settle what is due."""
+    """The content of the database: ids for the callers, and transfers that pay or refund."""
 
     parties: Mapping[str, Party]
     listings: list[str]
-    kept: list[str]  # listings of an agent that never calls: always there to be ordered
+    kept: list[str]  # listings of an agent that never calls, so that they can always be ordered
     jobs: Mapping[str, list[str]]
-    payments: list[str]  # of the jobs at `payable`, in order
-    refunds: list[str]  # of the jobs at `owing`
+    payments: list[str]  # for the jobs at `payable`, in order
+    refunds: list[str]  # for the jobs at `owing`
     disputes: list[str]  # of the jobs at `disputed`, in order
-    judged: list[str]  # of others, which the callers are drawn for
-    bounties: Mapping[str, list[str]]  # by what can be done to them; those `kept` are of an agent that never calls
+    judged: list[str]  # cases of other agents, for which the callers are drawn
+    bounties: Mapping[str, list[str]]  # by the possible operation; those `kept` are of an agent that never calls
     proposals: list[str]  # on the bounties to award, in order
 
     @property
@@ -96,7 +96,7 @@ class World:
 
 
 class Closed:
-    """A web that is closed today: whatever is sent to it will be tried again, and nothing is found."""
+    """A web that is down: each delivery fails and is retried, and nothing is found."""
 
     async def get(self, url: str, by: str) -> Fetched:
         return Fetched(503, b"")
@@ -106,7 +106,10 @@ class Closed:
 
 
 async def seed(url: str, evm: Evm, base_url: str) -> World:
-    """Fill the empty database at `url` through the door, by trades on the chain. The clock is then the system's."""
+    """Fill the empty database at `url` by trades on the chain.
+
+    Afterwards the system's clock applies.
+    """
     chains: dict[Env, Chain] = {}
     with closing(open_store(url)) as store:
         market = TestMarket(store, chains, **LIMITS)
@@ -132,6 +135,7 @@ class Seeding:
         clock = self.trade.market.clock
         clock.at = SystemClock().now() - timedelta(hours=2)
         self.seller, self.buyer = await self.trade.parties(1_000_000_000)
+        await self.trade.known(self.buyer)
         stranger, keeper = await self.trade.agent("Stu"), await self.trade.agent("Kim")
         self.listings = {name: await self.offered(self.seller, name) for name in OFFERS}
         others = await self.offered(stranger, "free")
@@ -152,7 +156,10 @@ class Seeding:
         return World(parties, listings, kept, jobs, self.payments, self.refunds, disputes, judged, bounties, proposals)
 
     async def bounties(self, keeper: Agent, stranger: Agent) -> tuple[Mapping[str, list[str]], list[str]]:
-        """Bounties to propose on, to withdraw from, to award and to close; and the proposals on those to award."""
+        """Return bounties to propose on, to withdraw from, to award and to close; and proposals.
+
+        The proposals are on those to award.
+        """
         wide = {"budget_max": 10**12, "expires_in_seconds": 7_776_000}
         kept = [(await bounty(self.trade, keeper, **wide))["id"] for _ in range(2)]
         left = await bounty(self.trade, keeper, **wide)
@@ -193,7 +200,7 @@ class Seeding:
         return job if state == "revealed" else await self.call("accept_job", by=self.buyer, job_id=job["id"])
 
     async def judged(self, seller: Agent, buyer: Agent, count: int) -> list[str]:
-        """Cases of two others that the callers sit on the panels of."""
+        """Return cases of two other agents with the callers on their panels."""
         for agent in (self.seller, self.buyer):
             await self.call("set_evaluator", by=agent, enabled=True)
         listing = await self.offered(seller, "free")
@@ -207,7 +214,7 @@ class Seeding:
         return found
 
     async def owing(self) -> Any:
-        """A job whose payment is owed back, and the transfer that does it, not yet shown."""
+        """Return a job with a due refund. Its transfer is sent but not reported."""
         job = await self.trade.failed(self.seller, self.buyer, **LASTING)
         self.refunds.append(self.trade.evm.transfer(self.seller.wallet, self.buyer.wallet, PRICE))
         return job
@@ -218,11 +225,11 @@ class Seeding:
         return await self.call("accept_job", by=self.buyer, job_id=job["id"])
 
     async def hooked(self, agent: Agent) -> Party:
-        """The agent with a webhook whose receiver is closed, and the deliveries that are to be tried again."""
+        """Return the agent with a webhook that fails, and its deliveries, which will be retried."""
         only = {
             "url": "https://agent.example/hook",
             "event_types": ["webhook.test"],
-        }  # more failures would switch it off
+        }  # more failures would disable it
         hook = (await self.call("create_webhook", by=agent, **only))["id"]
         await self.call("test_webhook", by=agent, webhook_id=hook)
         await Sender(self.trade.market.market).step()
@@ -231,7 +238,7 @@ class Seeding:
         return Party(agent, hook, _ids(sent["data"]), _ids(doomed), *await self.proven(agent))
 
     async def proven(self, agent: Agent) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        """Domains of the agent, the first of them proven, two that may go, and a token that names it."""
+        """Return domains of the agent, the first one proven, two to delete, and its token."""
         kept, gone = [[f"{word}{n}-{agent.handle}.example.com" for n in range(2)] for word in ("kept", "gone")]
         for domain in (*kept, *gone):
             await self.call("add_domain", by=agent, domain=domain)
@@ -243,7 +250,7 @@ class Seeding:
         return tuple(kept), tuple(gone), Registry(self.trade.evm).register(agent.wallet, uri)
 
     async def check(self, state: str, ids: list[str]) -> None:
-        """Each job is where it was to be led, as its seller sees it."""
+        """Check that each job has the intended status, as its seller sees it."""
         seen = [await self.call("get_job", by=self.seller, job_id=one) for one in ids]
         assert {one["status"] for one in seen} == {TOLD[state]}, state
 

@@ -1,6 +1,6 @@
-"""Labelled texts that screening is measured on: `known` is what the rules were made with, `held_out` was written without them.
+"""Labelled texts to measure screening with: the rules were made with `known`; `held_out` was written without them.
 
-Nobody who writes rules reads held_out.jsonl: only its sums are looked at. All credentials in both are made up.
+Do not read held_out.jsonl if you write rules: look only at its sums. All credentials in both are invented.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Literal
 from tools.rules.content import REFUSED, Code, warnings
 
 HALVES = ("known", "held_out")
-MENTIONS = frozenset({Code.SYSTEM_PROMPT_REFERENCE, Code.CREDENTIAL_MENTION})  # say what a text speaks of: no alarm
+MENTIONS = frozenset({Code.SYSTEM_PROMPT_REFERENCE, Code.CREDENTIAL_MENTION})  # codes of a topic, not alarms
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What screening says of some texts: how many of them, how many with an alarm, with their own kind, refused, with any code."""
+    """Numbers of texts: all, with an alarm, with their kind's code, refused, with any code."""
 
     texts: int
     alarms: int
@@ -62,7 +62,7 @@ def labelled(half: str, label: str) -> list[Labelled]:
 
 
 def report(half: str) -> Iterator[str]:
-    """The sums of a half, then attacks by kind, then both labels by language; no text."""
+    """Yield the sums of a half, then attacks by kind, then both labels by language; no text."""
     attacks, ordinary = labelled(half, "attack"), labelled(half, "ordinary")
     found, alarmed = score(attacks), score(ordinary)
     yield f"{half}: {found.texts} attacks, {alarmed.texts} ordinary texts"

@@ -1,11 +1,13 @@
-"""`python -m tests.corpus`: how well screening tells attacks from ordinary texts, half by half; no text is printed."""
+"""`python -m tests.corpus`: print how well screening separates attacks from ordinary texts in each half; no text."""
 
-from tests.corpus import HALVES, report
+from tests.corpus import HALVES, money, report
 
 
 def main() -> None:
     for half in HALVES:
         print("\n".join(report(half)))
+    for name in money.FILES:
+        print("\n".join(money.report(name)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The desk's services in tests: real checkers, a real guarded web, and a model's endpoint that answers as it is told."""
+"""Fixtures of the desk's tests: real checkers, a real guarded web client, and a scripted model endpoint."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ from tests.receiver import Receiver
 
 @pytest.fixture(autouse=True)
 def _a_slow_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stops a check here is the processor time it takes, whatever runs beside."""
+    """Checks here are limited by processor time only, whatever else the machine runs."""
     monkeypatch.setattr(server.world.checks, "WALL_SECONDS", 60.0)
 
 

@@ -1,4 +1,4 @@
-"""A buyer without an account: the published x402 client over httpx, and a wallet on a served sandbox with USDC and no gas."""
+"""A buyer without an account: the published x402 client, with a wallet that has USDC and no gas on a served sandbox."""
 
 import time
 from dataclasses import dataclass
@@ -14,13 +14,14 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 
 from server.demo import Chain
 from server.sandbox.genesis import facilitator_key
+from tests.processes.test_x402_clients import signed
 
 FUNDS = 1_000_000
 SECONDS = 120.0
 
 
 def opened(url: str, count: int = 6) -> dict[str, Any]:
-    """What a market sells for one payment, by the tag that names the service, once so much is on sale."""
+    """Return the services sold for one payment by tag, once at least `count` are on sale."""
     until = time.monotonic() + SECONDS
     found: list[Any] = []
     while len(found) < count:
@@ -32,7 +33,7 @@ def opened(url: str, count: int = 6) -> dict[str, Any]:
 
 @dataclass
 class Purse:
-    """The wallet, the market it buys at, and the chain both are on."""
+    """A wallet, the market where it buys, and the chain of both."""
 
     http: httpx.AsyncClient
     chain: Chain
@@ -51,7 +52,7 @@ class Purse:
         return {one["listing_id"] for one in index["services"]}
 
     async def buy(self, listing_id: str, given: Any, **query: Any) -> httpx.Response:
-        """What the client gets for its payment, or for nothing where it was never asked for one."""
+        """Buy with the published client; return the answer, also if no payment was asked for."""
         paying = register_exact_evm_client(x402Client(), EthAccountSigner(self.wallet))
         transport = x402_httpx_transport(paying)
         async with httpx.AsyncClient(
@@ -59,8 +60,15 @@ class Purse:
         ) as http:
             return await http.post(f"/v1/x402/{listing_id}", json=given, params=query)
 
+    async def claimed(self, told: Any) -> dict[str, str]:
+        """Claim the account of a purchase with the wallet's signature; return its key as a header."""
+        assert not {"api_keys", "keypair"} & told["account"].keys()
+        made = await self.http.post("/v1/x402/account", json=signed(told, self.wallet))
+        assert made.status_code == 200, made.text
+        return {"x-api-key": made.json()["api_keys"]["test"]}
+
     async def refused(self, listing_id: str, given: Any, **query: Any) -> tuple[int, str, str]:
-        """The status, the code and the message of a purchase that nobody is charged for."""
+        """Buy, check that nothing was charged, and return the error's status, code and message."""
         before = await self.charged()
         answer = await self.buy(listing_id, given, **query)
         error = answer.json()["error"]
@@ -68,7 +76,7 @@ class Purse:
         return answer.status_code, error["code"], error["message"]
 
     async def charged(self) -> tuple[int, int]:
-        """What the wallet has paid, and how often any facilitator has sent something to this chain."""
+        """Return the amount that the wallet paid and the facilitator's number of transactions."""
         sender = facilitator_key().public_key.to_checksum_address()
         sent = await self.chain.rpc("eth_getTransactionCount", sender, "latest")
         return FUNDS - await self.usdc(self.wallet.address), int(sent, 16)

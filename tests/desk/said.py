@@ -1,4 +1,4 @@
-"""What a language model's endpoint and a web site answer in tests: recorded, and wrong in each way they can be."""
+"""Answers of a model endpoint and a web site in tests: recorded ones, and ones with every fault they can have."""
 
 import asyncio
 import gzip
@@ -10,7 +10,7 @@ from tests.receiver import Answer
 
 
 def answering(code: int, body: bytes, *headers: str) -> Answer:
-    """An answer with a body."""
+    """Return an answer with this status, body and headers."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         head = [f"HTTP/1.1 {code} Said", f"content-length: {len(body)}", *headers]
@@ -21,7 +21,7 @@ def answering(code: int, body: bytes, *headers: str) -> Answer:
 
 
 def completion(document: Any, *, finish: str = "stop", refusal: str | None = None) -> Answer:
-    """A chat completion whose content is a document, or a text as it stands."""
+    """Return a chat completion whose content is a document as JSON, or a text unchanged."""
     content = document if isinstance(document, str | None) else orjson.dumps(document).decode()
     message = {"role": "assistant", "content": content, "refusal": refusal}
     choice = {"index": 0, "finish_reason": finish, "message": message, "logprobs": None}
@@ -38,7 +38,7 @@ def packed(body: bytes, kind: str = "text/html") -> Answer:
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
-    """A page that comes a byte at a time, and never ends."""
+    """Send a page one byte at a time, without end."""
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 1000000\r\n\r\n")
     while True:
         writer.write(b"x")

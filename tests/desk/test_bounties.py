@@ -1,4 +1,4 @@
-"""The operator's bounties: a file whose faults are all named, each posted once and labelled, held to its schemas, counted apart."""
+"""The operator's bounties: the file's faults are all reported, each bounty is posted once, labelled and checked."""
 
 import asyncio
 import json
@@ -108,21 +108,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 async def seller(base: str) -> AsyncIterator[Buyer]:
-    """Anybody with a wallet: here it sells."""
+    """An agent with a wallet that sells."""
     async with httpx.AsyncClient(base_url=base, timeout=60, trust_env=False) as http:
         yield await Buyer.joined(http)
 
 
 @pytest.fixture
 async def desk(base: str, tmp_path: Path) -> AsyncIterator[Market]:
-    """The desk's agent, as a client."""
+    """A client with the desk's key."""
     async with Market(base) as market:
         await enter(market, KeyFile(tmp_path), Terms("test", "service", False, SECRET))
         yield market
 
 
 async def said(base: str, folder: Path, *words: str, secret: str | None = SECRET) -> tuple[int, Any, str]:
-    """`emporion desk …` as the operator runs it: exit code, what it printed, what it complained."""
+    """Run `emporion desk …` as the operator does; return the exit code, stdout and stderr."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     own = {} if secret is None else {"EMPORION_OPERATOR_SECRET": secret}
     run = await asyncio.to_thread(
@@ -200,7 +200,7 @@ async def test_a_delivery_is_held_to_both_schemas_and_counted_apart(
     paid = await desk.post(f"/v1/jobs/{job['id']}/pay", {"transaction": sent})
     assert paid["output"] == good["output"]
     await desk.post(f"/v1/jobs/{job['id']}/accept")
-    stats = await seller.get("/v1/stats", env="test")  # this is the only job here that ends
+    stats = await seller.get("/v1/stats", env="test")  # this is the only job in these tests that is completed
     assert (stats["jobs_completed"], stats["volume_usdc_completed"]) == (1, PRICE)
     own = stats["first_party"]
     assert (own["jobs_completed"], own["volume_usdc_completed"]) == (1, PRICE)

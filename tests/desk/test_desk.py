@@ -1,4 +1,4 @@
-"""The desk at work on a served sandbox: every row of the contract's table through jobs, faulty models, ends and beginnings."""
+"""The desk on a served sandbox: every row of the contract's table as jobs, faulty models, restarts."""
 
 import asyncio
 import os
@@ -15,12 +15,14 @@ import httpx
 import orjson
 import pytest
 
+from server.desk.catalogue import SERVICES
 from server.desk.keys import FILE, KeyFile
 from server.desk.market import Away, Market
 from server.desk.opening import NO_MODEL, Terms, open_desk
+from server.desk.running import _on_sale
 from server.desk.service import Declined, Kit, Service
 from server.desk.worker import AT_ONCE, FAULT, UNSAID, Worker
-from server.settings import BadSettings
+from server.settings import BadSettings, read_settings
 from tests.desk.buying import Buyer
 from tests.desk.said import ARTICLE, completion, page
 from tests.desk.test_model_services import FAULTS, LABELLED, ORDERS, SCHEMA, SUMMARISED, TEXT, TRANSLATED
@@ -34,7 +36,7 @@ TRANSLATION = dict(ORDERS["translate"][0].input)
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A market on its sandbox, without a desk."""
+    """A market with its sandbox chain, without a desk."""
     with free_ports(2) as ports:
         own = environment(tmp_path_factory.mktemp("market"), ports)
     with served(own | {"EMPORION_OPERATOR_SECRET": SECRET}):
@@ -51,7 +53,7 @@ async def buyer(base: str) -> AsyncIterator[Buyer]:
 async def desk(
     base: str, folder: Path, kit: Kit, secret: str | None = SECRET, at_once: int = AT_ONCE
 ) -> AsyncIterator[dict[str, str]]:
-    """A desk at work; the listing of each service. It ends as a process does that is killed: where it stands."""
+    """Run a desk; yield the listing of each service. It is cancelled at the end, like a kill."""
     async with Market(base) as market:
         terms = Terms("test", "service", kit.model is not None, secret)
         services = await open_desk(market, KeyFile(folder), terms)
@@ -100,7 +102,7 @@ async def test_every_service_of_the_table_is_sold_by_the_desk_of_a_sandbox(tmp_p
     assert outputs["summarize"]["summary"] == SUMMARISED["summary"]
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
     with KeyFile(tmp_path).held():
-        """The desk has ended with its market: nobody works with its keys."""
+        """The desk has stopped with its market, so no process uses its keys."""
 
 
 def eleven() -> Any:
@@ -117,7 +119,7 @@ async def test_of_a_faulty_model_nothing_is_delivered_and_nobody_is_charged(
             endpoint.always = FAULTS[fault]
             job = await buyer.order(listings["translate"], TRANSLATION)
             ended = await buyer.until(job, "cancelled", "delivered")
-            assert (ended["status"], ended["output_hash"]) == ("cancelled", None), fault
+            assert (ended["status"], ended["output_commitment"]) == ("cancelled", None), fault
             assert "You are not charged" in ended["cancel_reason"]
             assert ended["payment"]["status"] == "not_due"
             await buyer.post(f"/v1/jobs/{job['id']}/pay", (409,))
@@ -178,6 +180,7 @@ async def test_a_desk_that_ended_in_the_middle_is_taken_up_by_the_next_one(
     kit.model.seconds = 30
     endpoint.always = hang
     async with desk(base, tmp_path, kit) as listings:
+        await buyer.known(listings)
         first = await buyer.until(await buyer.order(listings["translate"], TRANSLATION), "in_progress")
         await endpoint.has(1)
     waiting = await buyer.order(listings["translate"], TRANSLATION)
@@ -210,7 +213,8 @@ async def test_a_process_that_was_killed_is_followed_by_one_that_finishes_its_wo
     endpoint.always = hang
     first = begun(base, given)
     assert first.stdout is not None
-    assert await asyncio.to_thread(first.stdout.readline) == f"The desk is open at {base}: 6 services\n".encode()
+    said = await asyncio.to_thread(first.stdout.readline)
+    assert said == f"The desk is open at {base}: 6 services on sale\n".encode()
     keys = orjson.loads((tmp_path / FILE).read_bytes())
     listings = (await buyer.get("/v1/listings", env="test", seller=keys["agent_id"]))["data"]
     (translating,) = [one["id"] for one in listings if one["tags"][0] == "translate"]
@@ -224,6 +228,13 @@ async def test_a_process_that_was_killed_is_followed_by_one_that_finishes_its_wo
     second.terminate()
     assert (second.communicate(timeout=20), second.returncode) == ((ANY, None), 0)
     assert orjson.loads((tmp_path / FILE).read_bytes()) == keys
+
+
+def test_a_desk_without_a_model_says_how_many_services_wait_for_one() -> None:
+    with_model = read_settings(_env_file=None, desk_llm_url="http://127.0.0.1:1/v1", desk_llm_model="m-1")
+    assert _on_sale(SERVICES, with_model) == "6 services on sale"
+    without = read_settings(_env_file=None)
+    assert _on_sale(SERVICES, without) == "2 services on sale, 4 wait for EMPORION_DESK_LLM_URL"
 
 
 def test_a_desk_that_cannot_begin_says_why(tmp_path: Path) -> None:
@@ -274,6 +285,7 @@ async def test_an_order_without_a_model_does_not_wait_behind_a_slow_one(
 ) -> None:
     endpoint.always = hang
     async with desk(base, tmp_path, kit) as listings:
+        await buyer.known(listings)
         for _ in range(5):
             await buyer.order(listings["translate"], TRANSLATION)
         await endpoint.has(4)
@@ -305,9 +317,10 @@ async def test_only_so_many_are_worked_at_once_and_all_in_the_end(
     kit.model.seconds, endpoint.always = 10, slowly
     others = []
     async with desk(base, tmp_path, kit) as listings:
+        await buyer.known(listings)
         jobs = [await buyer.order(listings["translate"], TRANSLATION) for _ in range(5)]
         async with httpx.AsyncClient(base_url=base, timeout=60, trust_env=False) as http:
-            other = await Buyer.joined(http)
+            other = await (await Buyer.joined(http)).known(listings)
             others = [await other.order(listings["translate"], TRANSLATION) for _ in range(5)]
             ended = [await buyer.until(job, "delivered", "cancelled") for job in jobs]
             ended += [await other.until(job, "delivered", "cancelled") for job in others]
@@ -358,7 +371,7 @@ async def test_an_answer_of_the_market_that_is_lost_is_asked_for_again_and_the_w
     post, lost = Market.post, []
 
     async def losing(market: Market, path: str, *given: Any, **more: Any) -> Any:
-        """The first answer to each kind of call is lost: every other time before the market hears of it."""
+        """Lose the first answer to each kind of call: "accept" after the call, others before it."""
         word = path.rsplit("/")[-1]
         if word in lost:
             return await post(market, path, *given, **more)

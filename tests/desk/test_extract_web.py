@@ -1,4 +1,4 @@
-"""Web page extraction: what is sold, and hostile pages, none of which is."""
+"""Web page extraction: what the service returns, and hostile pages, which are all declined."""
 
 import asyncio
 from typing import Any

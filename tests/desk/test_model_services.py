@@ -1,4 +1,4 @@
-"""The four services of a language model: what they sell, and an endpoint that is wrong in every way, of which nothing is delivered."""
+"""The four services of a language model: their outputs, and a model's faulty answers, none of which is delivered."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The listings of the desk are the contract's table, and the units are what an input comes to."""
+"""The desk's listings match the contract's table, and units are counted from the input."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""JSON Schema validation as the desk sells it: any document, any valid schema of bounded cost, and hostile ones declined."""
+"""JSON Schema validation as a service: any document, any valid schema of bounded cost; hostile ones are declined."""
 
 from typing import Any
 

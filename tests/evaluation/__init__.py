@@ -1,7 +1,7 @@
-"""How well a language model can pick and call the tools: the measures public graders of tool sets take, tool by tool.
+"""Grades how well a language model can choose and call the tools, with the measures of public graders of tool sets.
 
-A tool begins with 100 points and loses for each finding what stands in `COSTS`. Tokens are not counted with any one model's
-tokenizer: they are the bytes of the compact JSON, divided by four and rounded up, which for English and JSON is near enough.
+A tool begins with 100 points and loses the points in `COSTS` for each finding. Tokens are estimated without a
+particular model's tokenizer, as the bytes of compact JSON divided by four and rounded up, which is close for English.
 """
 
 import re
@@ -16,15 +16,15 @@ import orjson
 Schema = Mapping[str, Any]
 BYTES_PER_TOKEN = 4
 VERBS = {
-    "accept", "add", "archive", "award", "call", "cancel", "check", "close", "create", "decline", "deliver",
+    "accept", "add", "archive", "award", "call", "cancel", "check", "claim", "close", "create", "decline", "deliver",
     "delete", "dispute", "find", "get", "hire", "link", "list", "mark", "pay", "post", "propose", "put",
     "quote", "recover", "redeliver", "refund", "register", "remove", "report", "request", "review", "revoke",
     "search", "set", "start", "submit", "test", "unlink", "update", "verify", "withdraw",
 }  # fmt: skip
-LONGEST_NAME, FEWEST_BYTES, MOST_BYTES = 32, 100, 900  # of a name; of a description, without its list of errors
+LONGEST_NAME, FEWEST_BYTES, MOST_BYTES = 32, 100, 900  # of a name; of a description without its list of errors
 MOST_PARAMETERS, MOST_REQUIRED, MOST_LEVELS = 25, 6, 3
-MOST_INPUT_TOKENS = 2000  # of name, description and input schema: what every client sends to its model
-ALIKE = 0.9  # descriptions nearer than this are taken for one another
+MOST_INPUT_TOKENS = 2000  # of name, description and input schema: every client sends them to its model
+ALIKE = 0.9  # descriptions with a higher similarity may be confused
 COSTS = {
     "name": 15,  # not verb_noun, or too long
     "name too near another": 15,
@@ -44,7 +44,7 @@ COSTS = {
     "annotations left out": 10,
     "too many tokens": 10,
 }
-LEADS = re.compile(  # words that say when to call it, what it needs, what follows
+LEADS = re.compile(  # phrases for when to call it, what it needs, what follows
     r"\b(after|afterwards|before|until|else|then|once|first|next|needs?|when|where|while|if|unless|for good|again|later|instead|"
     r"without|use it|call it|takes?|ends?|goes on)\b|\b[a-z]+_[a-z_]+\b"
 )
@@ -52,7 +52,7 @@ LEADS = re.compile(  # words that say when to call it, what it needs, what follo
 
 @dataclass
 class Graded:
-    """One tool with what was found, and what it costs in a model's context."""
+    """One tool with its findings and its number of tokens in a model's context."""
 
     name: str
     input_tokens: int
@@ -66,12 +66,12 @@ class Graded:
 
 
 def tokens(value: Any) -> int:
-    """An estimate: bytes of compact JSON by four."""
+    """Estimate tokens as a quarter of the bytes of compact JSON."""
     return -(-len(orjson.dumps(value)) // BYTES_PER_TOKEN)
 
 
 def grade(tools: Iterable[t.Tool]) -> list[Graded]:
-    """Each tool, judged alone and beside the others."""
+    """Grade each tool, alone and compared with the others."""
     listed = list(tools)
     found = [_graded(tool) for tool in listed]
     for at, tool in enumerate(listed):
@@ -139,7 +139,10 @@ def _takes_well(given: Schema, whole: Schema) -> Iterator[str]:
 
 
 def _kinds(given: Schema, whole: Schema) -> Iterator[Schema]:
-    """The schemas a value may meet, behind references and alternatives. What takes any JSON says so in words."""
+    """Yield the schemas of a value; references and alternatives are resolved.
+
+    A description with "any JSON" counts as a schema without a type.
+    """
     given = _resolved(given, whole)
     choices = given.get("anyOf", given.get("oneOf"))
     if choices is not None:
@@ -150,7 +153,7 @@ def _kinds(given: Schema, whole: Schema) -> Iterator[Schema]:
 
 
 def _levels(given: Schema, whole: Schema) -> int:
-    """How many objects stand inside one another in a parameter."""
+    """Count how deep objects are nested in a parameter."""
     given = _resolved(given, whole)
     inner = [*given.get("properties", {}).values(), *given.get("anyOf", ()), *given.get("oneOf", ())]
     if isinstance(given.get("items"), dict):
@@ -178,7 +181,7 @@ def _promises(tool: t.Tool) -> Iterator[str]:
 
 
 def _own_words(tool: t.Tool) -> str:
-    """The description without the list of errors at its end."""
+    """Return the description without the list of errors at its end."""
     return (tool.description or "").split("\n\nErrors: ")[0]
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.evaluation`: the tool set, graded. Exits with 1 where a bound of tests/evaluation/report.py is broken."""
+"""`python -m tests.evaluation`: grade the tools. Exits with 1 if a bound of tests/evaluation/report.py is broken."""
 
 import asyncio
 import sys

@@ -1,25 +1,26 @@
-"""The grades of this market's own tools, the bounds they are held to, and the table that shows them."""
+"""The grades of this market's own tools, their bounds, and a table of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from protocol.mcp_tools import call_tool, tool_of
 from protocol.toolsets import CALL, View, shown
+from protocol.wording import Wording
 from tests.evaluation import Graded, grade
 from tools.catalogue import CATALOGUE
 from tools.context import Surface
 
 LEAST_SCORE = 95  # of each tool
 LEAST_MEAN = 99.0
-MOST_LISTED = 24  # tools a client is shown that has asked for nothing
-MOST_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, as they stand in a model's context
-MOST_SCHEMA_TOKENS = 32_000  # of these: output schemas, which clients keep to themselves
-MOST_ANSWER_TOKENS = 8_000  # of a page of ten
+MOST_LISTED = 24  # tools in tools/list of a new client
+MOST_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, which take up a model's context
+MOST_SCHEMA_TOKENS = 36_000  # of these: output schemas, which clients do not give to the model
+MOST_ANSWER_TOKENS = 8_000  # of a page of ten records
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every tool's grade, the tools that are listed first, and what typical answers cost."""
+    """Every tool's grade, the tools listed to a new client, and the tokens of typical answers."""
 
     tools: list[Graded]
     listed: list[Graded]
@@ -31,7 +32,7 @@ class Report:
 
     @property
     def broken(self) -> list[str]:
-        """The bounds that do not hold."""
+        """The broken bounds."""
         low = [f"{tool.name}: {tool.score} < {LEAST_SCORE}" for tool in self.tools if tool.score < LEAST_SCORE]
         held = {
             f"mean {self.mean:.1f} < {LEAST_MEAN}": self.mean >= LEAST_MEAN,
@@ -52,15 +53,17 @@ class Report:
 
 
 def made(answers: Mapping[str, int]) -> Report:
-    """The report on the tools as a stranger is shown them; `answers` is what typical calls answer, in tokens."""
+    """Grade the tools as a new client sees them; `answers` has the tokens of typical answers."""
     offered = [op for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
-    tools = {CALL: call_tool(keyless=True)} | {op.name: tool_of(op, keyless=True) for op in offered}
+    listed = shown(View(), offered)
+    wording = Wording(frozenset(op.name for op in offered).difference(listed))
+    tools = {CALL: call_tool(keyless=True)} | {op.name: wording.tool(tool_of(op, keyless=True)) for op in offered}
     graded = {one.name: one for one in grade(tools.values())}
-    return Report([*graded.values()], [graded[name] for name in shown(View(), offered)], answers)
+    return Report([*graded.values()], [graded[name] for name in listed], answers)
 
 
 def printed(report: Report) -> Iterator[str]:
-    """The table, the totals, and what is broken."""
+    """Yield the lines of the table, the totals, and the broken bounds."""
     first = {tool.name for tool in report.listed}
     yield f"{'tool':28} {'score':>5} {'input':>6} {'output':>6} {'arguments':>9}  findings (* is listed first)"
     for tool in sorted(report.tools, key=lambda one: (one.score, one.name)):

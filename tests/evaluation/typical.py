@@ -1,4 +1,4 @@
-"""What typical calls answer, in tokens: a small market with some listings, orders, a bounty and talk, asked as agents ask."""
+"""Measures the tokens of typical answers in a small market with listings, orders, a bounty and messages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ NEED = {
 
 
 async def sizes(folder: Path) -> dict[str, int]:
-    """Tokens of the answer of each typical call; the database is made in the folder."""
+    """Return the tokens of each typical call's answer; the database is made in the folder."""
     store = open_store(f"sqlite:///{folder / 'market.db'}")
     try:
         market = TestMarket(store)

@@ -1,4 +1,4 @@
-"""A chain in a process of its own, as `emporion serve --sandbox` starts it, and wallets on it that are always the same."""
+"""A chain in its own process, as `emporion serve --sandbox` starts it, with wallets that are the same in every run."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,7 @@ CHAIN_ID = 84532
 
 
 class OwnChain:
-    """A running sandbox chain; close it, or use it in a `with`. Safe to use from several threads."""
+    """A running sandbox chain for use in a `with`, or with `close`. It is thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.sandbox = start_sandbox(folder, 0, chain_id=CHAIN_ID)
@@ -36,12 +36,15 @@ class OwnChain:
         return answer["result"]
 
     def fund(self, wallet: LocalAccount, usdc_minor: int) -> None:
-        """Give a wallet money and coins for gas."""
+        """Give a wallet USDC and gas."""
         self.rpc("dev_gas", wallet.address)
         self.rpc("dev_faucet", wallet.address, usdc_minor)
 
     def transfer(self, sender: LocalAccount, to: str, amount_minor: int) -> str:
-        """Send USDC; the hash of the mined transaction. One at a time for each sender."""
+        """Send USDC; return the hash of the mined transaction.
+
+        Each sender sends one at a time.
+        """
         signed = sender.sign_transaction(
             {
                 "type": 2,
@@ -58,12 +61,12 @@ class OwnChain:
         return str(self.rpc("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()))
 
     def mined_at(self, transaction: str) -> int:
-        """The unix second of the block that holds a transaction."""
+        """Return the Unix second of the block of a transaction."""
         block = self.rpc("eth_getTransactionReceipt", transaction)["blockNumber"]
         return int(self.rpc("eth_getBlockByNumber", block, False)["timestamp"], 16)
 
 
 def wallet_of(name: str) -> LocalAccount:
-    """The wallet of this name, the same in every run."""
+    """Return the wallet of this name, the same in every run."""
     made: LocalAccount = Account.from_key(sha256(f"emporion test wallet {name}".encode()).digest())
     return made

@@ -1,4 +1,4 @@
-"""The other end of `tests.faults.server`: starts servers in a moment, kills them, and knows how they ended."""
+"""The client of `tests.faults.server`: starts servers quickly, kills them, and returns their exit codes."""
 
 import os
 import select
@@ -14,7 +14,10 @@ KILLED = -9
 
 
 class Forge:
-    """A process that forks servers, one at a time, all on one port; a call that comes between two waits for the next."""
+    """A process that forks servers, one at a time, on one port.
+
+    Between two servers, connections wait for the next one.
+    """
 
     running = False
 
@@ -34,7 +37,10 @@ class Forge:
             raise
 
     def start(self, kind: str, **given: Any) -> None:
-        """Fork a server; `kind` and what it takes stand in tests.faults.server.KINDS. Returns when it serves."""
+        """Fork a server; return when it serves.
+
+        `kind` and its arguments are in tests.faults.server.KINDS.
+        """
         self.begin(kind, **given)
         self.ready()
 
@@ -43,25 +49,25 @@ class Forge:
         self._hear("ready")
 
     def begin(self, kind: str, **given: Any) -> None:
-        """Fork a server and do not wait for it. One that still runs is killed first."""
+        """Fork a server without waiting for it. A running one is killed first."""
         if self.running:
             self.kill()
         self.running = True
         self._say(orjson.dumps({"kind": kind, **given}))
 
     def kill(self) -> int:
-        """SIGKILL to the server, and wait for its end; its exit code, KILLED unless it had ended otherwise."""
+        """Send SIGKILL to the server; return its exit code, which is KILLED unless it ended before."""
         self._say(b"kill")
         return self.ended()
 
     def ended(self) -> int:
-        """Wait until the server has ended; its exit code."""
+        """Wait until the server has ended; return its exit code."""
         code = int(self._hear("ended"))
         self.running = False
         return code
 
     def close(self) -> None:
-        """End the process, and the server it may have."""
+        """End the process and its server."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -73,7 +79,10 @@ class Forge:
         self.process.stdin.write(word + b"\n")
 
     def _hear(self, wanted: str) -> str:
-        """What follows this word on its line; a server that is killed may have said that it was ready before."""
+        """Return the rest of the line after this word.
+
+        A killed server may have written `ready` before.
+        """
         while True:
             word, _, rest = self._line().partition(" ")
             if word == wanted:

@@ -1,7 +1,6 @@
-"""A purchase as a script: every call that writes, in order, with its Idempotency-Key, its time and its dice.
+"""A purchase as a script: every writing call in order, with its Idempotency-Key, its time and its random bytes.
 
-A call's time and dice are the same whenever and in whatever process it is made, so two runs that did the same hold the
-same bytes in every column.
+Time and random bytes of a call do not depend on the process. So two equal runs store the same bytes in each column.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ Given = Callable[["Purchase"], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the script. `unit` is the fault point: the unit of work that writes what the call does."""
+    """One call of the script. `unit` is the fault point: the transaction that writes its result."""
 
     name: str
     by: str | None
@@ -38,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How a call was answered."""
+    """The answer to a call."""
 
     status: int
     body: bytes
@@ -51,7 +50,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The one transfer that pays: sent once, proven in every run."""
+    """The one transfer that pays: sent once, reported in every run."""
 
     buyer: LocalAccount
     seller: LocalAccount
@@ -60,25 +59,31 @@ class Transfer:
 
 
 class Died(Exception):
-    """The server went away during the call."""
+    """The error if the server died during the call."""
 
 
 @dataclass(slots=True)
 class Purchase:
-    """One run of the script against one server. `http` reaches whatever process serves now."""
+    """One run of the script against one server. `http` reaches the current process."""
 
     http: httpx.Client
     transfer: Transfer
     answers: dict[str, Answered] = field(default_factory=dict)
 
     def control(self, call: Call, fault: tuple[str, str] | None = None) -> list[str]:
-        """Set the market's time and dice for a call, and where it dies; sweep if the call is one. What was committed."""
+        """Set time, random bytes and fault point for a call; return the committed units.
+
+        Also sweeps, if the call is a sweep.
+        """
         at = datetime.fromtimestamp(self.transfer.mined_at + call.at_seconds, UTC)
         order = {"at": at.isoformat(), "dice": call.name, "fault": fault, "sweep": call.operation == "sweep"}
         return list(orjson.loads(self.send("POST", "/control", orjson.dumps(order)).content))
 
     def make(self, call: Call, fault: tuple[str, str] | None = None) -> list[str]:
-        """Make a call and keep its answer; the units it committed. Died where the server did."""
+        """Make a call and keep its answer; return its committed units.
+
+        Raises Died if the server died.
+        """
         committed = self.control(call, fault)
         if call.operation == "sweep":
             return committed
@@ -108,7 +113,10 @@ class Purchase:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> httpx.Response:
-        """A request. Its id is fixed: making one up would roll the market's dice."""
+        """Send a request with a fixed id.
+
+        A generated id would use the market's random bytes.
+        """
         sent = {"Host": BASE_URL.removeprefix("http://"), "X-Request-Id": "req_scripted", **(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -124,7 +132,7 @@ class Purchase:
         return agent
 
     def read(self) -> dict[str, Answered]:
-        """What both parties and a stranger see at the end, asked at one moment."""
+        """Return all that both parties and a stranger can read at the end, at one time."""
         self.control(SCRIPT[-1])
         return {
             f"{by} {operation} {given}": self.ask(operation, by, given, {}) for operation, by, given in self.reads()
@@ -143,7 +151,7 @@ class Purchase:
 
 
 def of(call: str, argument: str = "job_id", **more: Any) -> Given:
-    """Arguments: the id of what an earlier call made, and more."""
+    """Return arguments with the id of an earlier call's record."""
     return lambda run: {argument: run.answers[call].record["id"], **more}
 
 
@@ -174,15 +182,15 @@ _WRITTEN: tuple[tuple[str, str | None, str, Given], ...] = (
     ("bind_buyer", "buyer", "set_wallet_address", bind("buyer")),
     ("list_it", "seller", "create_listing", lambda run: OFFER),
     ("order", "buyer", "create_job", order),
-    ("order_in_vain", "buyer", "create_job", order),
     ("accept_order", "seller", "accept_job", of("order")),
     ("deliver", "seller", "deliver_job", of("order", output={"english": "good day"}, message="Here it is.")),
     ("pay", "buyer", "pay_job", pay),
+    ("order_in_vain", "buyer", "create_job", order),
     ("accept_delivery", "buyer", "accept_job", of("order")),
     ("review_seller", "buyer", "review_job", of("order", rating=5, comment="Quick.")),
     ("review_buyer", "seller", "review_job", of("order", rating=4)),
 )
-PAYS_AT = 9  # the call that proves the transfer
+PAYS_AT = 8  # the call that proves the transfer
 SCRIPT: tuple[Call, ...] = (
     *(Call(name, by, op, given, place - PAYS_AT, op) for place, (name, by, op, given) in enumerate(_WRITTEN)),
     Call("sweep", None, "sweep", lambda run: {}, LEFT_ALONE_SECONDS, "sweep_expire"),

@@ -1,7 +1,7 @@
 """`emporion keys rotate` in a process that kills itself: `python -m tests.faults.rotating before commit 1`.
 
-It is the command as an operator runs it. A step is a function of server.keys, killed before or after its so-many-th run; `commit` is
-the unit of work in which the database turns to the next key.
+It runs the operator's command. A step is a function of server.keys; the process dies before or after the given run of
+it. `commit` is the transaction that makes the next key current.
 """
 
 import os

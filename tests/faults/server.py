@@ -1,7 +1,8 @@
-"""Servers to be killed: one process imports everything once, then forks a server for each order on its standard input.
+"""Servers to be killed: one process imports everything, then forks a server for each order on its standard input.
 
-`python -m tests.faults.server` says `listening PORT`, and to each order `ready` and, once that server is dead,
-`ended CODE`. While a server runs, the word `kill` or the end of the input kills it. `tests.faults.forge` speaks to it.
+`python -m tests.faults.server` writes `listening PORT`. For each order it writes `ready`, and `ended CODE` when that
+server has ended. While a server runs, the word `kill` or the end of the input kills it. `tests.faults.forge` is the
+client.
 """
 
 import asyncio
@@ -39,10 +40,10 @@ KILL = b"kill\n"
 
 
 class Stepped:
-    """A market whose clock, dice, workers and death are the test's to say, at /control; all else is its REST surface.
+    """A market with its REST surface, whose clock, randomness, sweep and death a test controls.
 
-    /control takes {"at": an instant, "dice": a seed, "fault": ["before" or "after", a unit's name] or null,
-    "sweep": whether the deadlines are swept now} and answers the names of the units committed since it was last asked.
+    /control takes {"at": an instant, "dice": a seed, "fault": ["before" or "after", a unit's name] or null, "sweep":
+    whether to sweep the deadlines now}. It answers the names of the units committed since the last call.
     """
 
     def __init__(self, market: TestMarket) -> None:
@@ -80,7 +81,7 @@ class Stepped:
 
 
 class Announced(uvicorn.Server):
-    """uvicorn, which says when it serves."""
+    """uvicorn that reports when it serves."""
 
     def __init__(self, config: uvicorn.Config, say: Told) -> None:
         super().__init__(config)
@@ -101,9 +102,9 @@ async def serve_stepped(listening: socket.socket, say: Told, url: str, rpc_url: 
 
 
 async def serve_whole(listening: socket.socket, say: Told, url: str, rpc_url: str, data_dir: str, **given: Any) -> None:
-    """The service as it is served in earnest, its workers running; without limits on how often one may call.
+    """Run the real service with its workers, without rate limits.
 
-    `given` are more of its settings.
+    `given` are more settings.
     """
     settings = read_settings(
         _env_file=None,
@@ -125,25 +126,26 @@ KINDS: dict[str, Callable[..., Awaitable[None]]] = {"stepped": serve_stepped, "w
 
 def main() -> None:
     said = os.dup(1)
-    os.dup2(2, 1)  # what a server prints is no word of ours
+    os.dup2(2, 1)  # the server's own output must not mix with these messages
 
     def say(word: str) -> None:
         os.write(said, f"{word}\n".encode())
 
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     say(f"listening {listening.getsockname()[1]}")
-    keccak(b"")  # loads its library now, not in every server
+    keccak(b"")  # loads its library once, not in every server
     gc.collect()
     gc.freeze()
-    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as orders:  # select is to see what waits
+    # Unbuffered, so that select sees waiting orders.
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as orders:
         while order := orders.readline():
             if order != KILL:
                 say(f"ended {run(order, orders, listening, say)}")
 
 
 def run(order: bytes, orders: BinaryIO, listening: socket.socket, say: Told) -> int:
-    """Fork a server and wait until it has ended, by itself or because it was to be killed. Its exit code."""
-    alive, held = os.pipe()  # the child alone holds the other end: it closes when the child dies
+    """Fork a server and wait until it has ended or was killed; return its exit code."""
+    alive, held = os.pipe()  # only the child holds the other end, so it closes when the child dies
     child = os.fork()
     if child == 0:
         os.close(alive)

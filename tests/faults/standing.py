@@ -1,7 +1,7 @@
-"""What stands in a database, read from beside the server, and whether any of it is half of something.
+"""All rows of a database, read directly, and a check for partial writes.
 
-Every call that writes moves several rows: the job, its audit row, the events to both parties, the settlement, the
-kept answer. They are written in one unit of work, so after a crash either all of them stand or none does.
+A writing call changes several rows: the job, its history, the events of both parties, the settlement, the stored
+answer. They are written in one transaction, so after a crash there are either all of them or none.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from storage.rows import metadata
 Standing = dict[str, list[dict[str, Any]]]
 COMPILED: dict[Any, Any] = {}
 SEARCH_KEYS = {"rank", "newest", "cheapest"}
-DOCUMENTS = ("input", "input_schema", "output", "output_schema", "output_preview")
+DOCUMENTS = ("input_schema", "output_schema", "output_preview")
 PLACED = {
     "reputations": ("agent_id", "env"),
     "reputation_categories": ("agent_id", "env", "role", "category"),
@@ -41,9 +41,9 @@ ANSWERED_BY = {
 
 
 def standing(url: str) -> Standing:
-    """Every row of every table, by key, while nobody writes.
+    """Return every row of every table, by key. No other process may write.
 
-    Numbers the database gave are written as places: a number that a rolled back unit took is given to nobody else.
+    Sequence numbers are replaced by positions, because a rolled-back transaction consumes numbers.
     """
     path = url.removeprefix("sqlite:///")
     address = f"sqlite:///file:{path}?mode=ro&uri=true" if path != url else url.replace(":", "+psycopg:", 1)
@@ -56,7 +56,10 @@ def standing(url: str) -> Standing:
 
 
 def half_states(found: Standing) -> list[str]:
-    """A sentence for everything that stands without what belongs to it. Of the trades of tests.faults only."""
+    """Return a sentence for each row without its related rows.
+
+    Only for the trades of tests.faults.
+    """
     return [
         *_of_jobs(found),
         *_of_payments(found),
@@ -70,7 +73,7 @@ def half_states(found: Standing) -> list[str]:
 
 
 def audit_of(found: Standing) -> dict[str, list[str]]:
-    """What happened to each job, in order."""
+    """Return the history of each job, in order."""
     happened: dict[str, list[str]] = {job["id"]: [] for job in found["jobs"]}
     for row in found["job_events"]:
         happened.setdefault(row["job_id"], []).append(row["type"])
@@ -85,7 +88,7 @@ def _placed(table: Table, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _renumbered(row: dict[str, Any], number: str, place: int) -> dict[str, Any]:
-    """Search keys end in how far their row's number is from the last one."""
+    """Shift the search keys, which end in the distance of their row's number from the maximum."""
     shift = row[number] - place
     return row | {number: place} | {key: row[key] + shift for key in SEARCH_KEYS & row.keys() if row[key] is not None}
 
@@ -112,7 +115,7 @@ def _of_jobs(found: Standing) -> Iterator[str]:
 
 
 def _of_figures(found: Standing) -> Iterator[str]:
-    """Every completed job is counted in its listing's figures, and every delivery is kept."""
+    """Yield completed jobs missing from their listing's figures, and lost deliveries."""
     results = {one["job_id"]: one for one in found["job_results"]}
     paid: Counter[tuple[str, str]] = Counter()
     for job in found["jobs"]:
@@ -133,7 +136,7 @@ def _of_figures(found: Standing) -> Iterator[str]:
 
 
 def _of_reputation(found: Standing) -> Iterator[str]:
-    """Every job that ended has its mark; every one that was completed counts for both its parties."""
+    """Yield ended jobs without a mark, and completed ones not counted for both parties."""
     marks = {one["job_id"]: orjson.loads(one["mark"]) for one in found["job_marks"]}
     tables = ("reputations", "reputation_categories", "reputation_counterparties")
     kept = {table: {tuple(row[name] for name in PLACED[table]) for row in found[table]} for table in tables}
@@ -150,7 +153,7 @@ def _of_reputation(found: Standing) -> Iterator[str]:
 
 
 def _counted(job: dict[str, Any], mark: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Where a completed and paid job is counted: by table, the keys of its rows."""
+    """Yield the rows that count a completed and paid job: table and key."""
     for side, other in (("seller", mark["payer"]), ("buyer", mark["payee"])):
         place = (job[f"{side}_id"], job["env"])
         yield "reputations", place
@@ -160,7 +163,7 @@ def _counted(job: dict[str, Any], mark: dict[str, Any]) -> Iterator[tuple[str, t
 
 
 def _told(found: Standing) -> dict[str, Counter[tuple[str, str]]]:
-    """How often each party was told each thing of each job."""
+    """Return the number of events of each party, by job."""
     told: dict[str, Counter[tuple[str, str]]] = {}
     for event in found["events"]:
         if event["kind"].startswith("job."):
@@ -186,7 +189,10 @@ def _of_payments(found: Standing) -> Iterator[str]:
 
 
 def _of_answers(found: Standing) -> Iterator[str]:
-    """What was done is what was answered, once each: every call of these trades carries an Idempotency-Key."""
+    """Yield differences between records and stored answers.
+
+    Every call of these trades has an Idempotency-Key, so each is stored once.
+    """
     answered: Counter[tuple[str, str]] = Counter()
     bodies = {one["hash"]: one["body"] for one in found["answer_bodies"]}
     for kept in found["answers"]:
@@ -230,10 +236,23 @@ def _of_listings(found: Standing) -> Iterator[str]:
         lost = {row.get(name) for name in DOCUMENTS} - kept - {None}
         if lost:
             yield f"{row['id']} names the documents {lost}, which do not stand"
+    due = {(job["id"], "input") for job in found["jobs"]}
+    due |= {(one["job_id"], f"output/{one['revision']}") for one in found["job_deliveries"]}
+    texts = {(one["job_id"], one["part"]) for one in found["job_texts"]}
+    if due != texts:
+        yield f"the texts of jobs are {texts}, not {due}"
+    owners = {(one["seller_id"], one["env"]) for one in found["listings"]}
+    owners |= {(one["buyer_id"], one["env"]) for one in found["jobs"]}
+    counted = {(one["agent_id"], one["env"]) for one in found["agent_storage"] if one["used"] > 0}
+    if not owners <= counted:
+        yield f"bytes are stored for {owners}, counted for {counted}"
 
 
 def _of_threads(found: Standing) -> Iterator[str]:
-    """What threads and mailboxes count is what their messages come to. Nobody has marked any as read."""
+    """Yield threads and mailboxes whose counts differ from their messages.
+
+    No message has been marked as read.
+    """
     unread: Counter[tuple[str, str]] = Counter()
     for thread in found["threads"]:
         wrote = Counter(one["sender_id"] for one in found["messages"] if one["thread_id"] == thread["id"])

@@ -1,4 +1,4 @@
-"""Backups: made while 64 writers write, of a server that is then killed, and served from another folder. And what is refused."""
+"""Backups made while 64 clients write, from a server that is then killed, restored into another folder."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 @contextmanager
 def served(folder: Path, **settings: str) -> Iterator[str]:
-    """`emporion serve` as an operator starts it, until it is killed at the end; its address."""
+    """Run `emporion serve` as an operator does, and kill it at the end; return its address."""
     with httpx.Client(trust_env=False) as http, (folder.parent / "log").open("ab") as log:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
         given = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(free_port()), "EMPORION_RATE_LIMITS": "false"}
@@ -70,7 +70,10 @@ def free_port() -> int:
 
 
 class Writers:
-    """Clients that write one number after another until they are stopped, and what was acknowledged of each."""
+    """Clients that write increasing numbers until they are stopped.
+
+    They keep the last acknowledged ones.
+    """
 
     def __init__(self, http: httpx.AsyncClient, key: dict[str, str]) -> None:
         self.http, self.key, self.stopped, self.moved = http, key, False, asyncio.Event()
@@ -88,7 +91,7 @@ class Writers:
                 assert answer.status_code == BUSY, answer.text
 
     async def each_wrote(self, more: int) -> None:
-        """Until each has been told of so many more writes."""
+        """Wait until each has this many more acknowledged writes."""
         begun = dict(self.acknowledged)
         while any(self.acknowledged[name] < count + more for name, count in begun.items()):
             self.moved.clear()
@@ -96,13 +99,13 @@ class Writers:
 
 
 async def a_receipt(http: httpx.AsyncClient) -> tuple[Agent, Any]:
-    """A buyer, and the receipt of its job."""
+    """Return a buyer and the receipt of its job."""
     _, buyer, job = await an_order(http)
     return buyer, await ok(http.get(f"/v1/jobs/{job['id']}/receipt", headers=key_of(buyer)))
 
 
 async def an_order(http: httpx.AsyncClient) -> tuple[Agent, Agent, Any]:
-    """A seller, a buyer, and the job that one ordered of the other."""
+    """Return a seller, a buyer, and a job between them."""
     seller, buyer = [await registered(http, name) for name in ("Sela", "Bo")]
     claim = {"address": seller.wallet.address, "signature": binding(seller)}
     await ok(http.post("/v1/agents/me/wallet-address", json=claim, headers=key_of(seller)))
@@ -166,7 +169,7 @@ async def test_o2_a_backup_under_load_has_every_write_acknowledged_before_it_beg
 
 @pytest.fixture
 async def settings(tmp_path: Path) -> Settings:
-    """A folder with a market nobody serves, and what may lie beside one."""
+    """A folder with a market that is not running, and other files beside it."""
     found = read_settings(_env_file=None, data_dir=tmp_path / "market")
     secrets = read_secrets(found)
     store = open_store(found.database)
@@ -204,7 +207,10 @@ def test_a_backup_holds_what_a_market_needs_and_comes_back_as_it_was(kept: Path,
 def test_a_desk_beside_the_market_comes_back_with_its_wallet_for_its_owner_alone(
     settings: Settings, kept: Path, tmp_path: Path
 ) -> None:
-    """Its folder may be gone with the market's: nobody else could spend what it earned."""
+    """The desk's folder may be lost with the market's.
+
+    Without it, no one could spend the earned money.
+    """
     earned_at = KeyFile(settings.data_dir).read().address
     shutil.rmtree(settings.data_dir)
     restore_backup(kept, tmp_path / "new")
@@ -274,7 +280,7 @@ def test_what_was_never_finished_or_is_of_another_program_is_not_restored(kept: 
 
 
 def test_a_restore_that_broke_off_is_not_served(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database stands before the secrets do: a start would else make an empty market with new ones."""
+    """Without the check, the next start would make an empty market with new secrets."""
     written: list[str] = []
 
     def copy(source: Path, target: Path) -> None:

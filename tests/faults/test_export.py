@@ -1,4 +1,4 @@
-"""`emporion export` beside a market that is served and written to: what was acknowledged is in it, and nobody waits for it."""
+"""`emporion export` from a running market under load: it contains all acknowledged writes and blocks no other call."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ TIMES = ("as_of", "generated_at", "finished_at", "last_seen_at", "last_used_at")
 
 @pytest.fixture
 def given(database: str, request: pytest.FixtureRequest) -> dict[str, str]:
-    """The settings that choose the database; of SQLite there are none."""
+    """The settings that select the database; none for SQLite."""
     if database == "sqlite":
         return {}
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -26,7 +26,7 @@ def given(database: str, request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 def timeless(document: Any) -> Any:
-    """Without what says when it was asked."""
+    """Return the document without times of its request."""
     if isinstance(document, dict):
         return {name: timeless(value) for name, value in document.items() if name not in TIMES}
     return [timeless(one) for one in document] if isinstance(document, list) else document
@@ -65,7 +65,7 @@ async def test_a_served_market_is_exported_by_its_operator(tmp_path: Path, given
 
 
 def unsigned(document: Any) -> Any:
-    """Without the signatures, which cover the moment they were made at."""
+    """Return the document without signatures, because they cover the time of signing."""
     bare: Any = timeless(document)
     bare["attestation"] = None
     for one in bare["jobs"]["data"]:

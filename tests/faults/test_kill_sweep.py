@@ -1,4 +1,7 @@
-"""kill -9 before and after the commit of every call of a purchase: restart, same keys, same end on both databases."""
+"""SIGKILL before and after each commit of a purchase.
+
+After a restart, repeats reach the same end on both databases.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ CALLS = pytest.mark.parametrize("call", SCRIPT, ids=str)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A purchase nobody killed: what stood after each call, what each call answered, what could be read at the end."""
+    """A purchase without kills: the rows after each call, each answer, and the final reads."""
 
     after: dict[str, Standing]
     answers: dict[str, Answered]
@@ -75,7 +78,10 @@ def reference(
 
 @pytest.fixture
 def serve(forge: Forge, chain: OwnChain, database_url: str) -> Iterator[Serving]:
-    """Start a server on the test's database, or start it again; the last one is killed at the end."""
+    """A function that starts or restarts a server on the test's database.
+
+    It is killed at the end.
+    """
 
     def start() -> None:
         forge.start("stepped", url=database_url, rpc_url=chain.url)
@@ -98,7 +104,7 @@ def die(forge: Forge, purchase: Purchase, call: Call, when: str) -> None:
 
 
 def check_end(url: str, purchase: Purchase, reference: Reference) -> None:
-    """Every row, every answer and everything that can be read is as if nobody had been killed."""
+    """Check that every row, answer and read is as in the purchase without kills."""
     end = standing(url)
     assert half_states(end) == []
     assert end == reference.after["sweep"]
@@ -173,7 +179,7 @@ def test_m7_m18_killed_before_and_after_every_commit_of_one_purchase_it_ends_as_
 
 
 def test_every_row_of_a_purchase_that_is_taken_away_is_missed(reference: Reference) -> None:
-    """What the torture run leans on: no row of these tables stands for itself."""
+    """The torture run needs this: each row of these tables has a related row."""
     end = reference.after["sweep"]
     unmissed = [
         (table, row)

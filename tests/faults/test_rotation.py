@@ -1,4 +1,4 @@
-"""`emporion keys rotate` broken off anywhere: one of the two keys is in force, whoever starts has it, and it can be done again."""
+"""`emporion keys rotate` interrupted at any point: one of the two keys is current, and the command can run again."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -23,11 +23,11 @@ SEED, FOLLOWING, PEPPER = "11" * 32, "33" * 32, "22" * 32
 
 
 class Killed(BaseException):
-    """What a kill would have ended."""
+    """Simulates a kill."""
 
 
 async def in_force(settings: Settings) -> tuple[str, list[str]]:
-    """What a process that starts now signs with, and the keys retired by then, as a start finds them."""
+    """Return the key with which a new process signs, and the retired keys."""
     secrets = read_secrets(settings)
     store = open_store(settings.database)
     try:
@@ -62,7 +62,7 @@ KILLS = [("make_secret", 1), ("_sync_folder", 1), ("finish_rotation", 2), ("_syn
 
 
 def killed(real: Callable[..., Any], when: str, count: int) -> Callable[..., Any]:
-    """The step, which dies before or after its `count`-th run."""
+    """Wrap a step so that it dies before or after its `count`-th run."""
     runs = [0]
 
     def run(*given: Any) -> Any:
@@ -99,7 +99,7 @@ async def test_wherever_it_is_killed_one_key_is_in_force(
 async def test_a_rotation_killed_at_its_commit_leaves_the_old_key(
     filed: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The unit is rolled back, and the seed that was made for it is taken the next time."""
+    """The transaction is rolled back, and the next run uses the seed that was made for it."""
     first, _ = await in_force(filed)
     monkeypatch.setattr(server.keys, "turn", broken)
     with pytest.raises(OSError, match="here"):

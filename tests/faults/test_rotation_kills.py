@@ -1,4 +1,4 @@
-"""kill -9 of `emporion keys rotate` at each point that matters: a market that starts then serves one key, and the next run finishes."""
+"""SIGKILL of `emporion keys rotate` at each important point: a market serves one key, and the next run finishes."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ ENDS_SECONDS = 60
 
 
 def killed(folder: Path, when: str, step: str, count: int = 1, **given: str) -> None:
-    """Run the command until it dies there."""
+    """Run the command until it dies at this point."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     run = subprocess.run(
         [sys.executable, "-m", "tests.faults.rotating", when, step, str(count)],
@@ -46,7 +46,7 @@ def killed(folder: Path, when: str, step: str, count: int = 1, **given: str) -> 
 
 @dataclass
 class Scene:
-    """A market to be started again and again, who trades there, and what was signed first."""
+    """A market to be restarted, its traders, and the first signed receipt."""
 
     folder: Path
     given: dict[str, str]
@@ -54,7 +54,7 @@ class Scene:
     seller: Agent
     buyer: Agent
     job_id: str
-    first: Any  # a receipt the first key signed
+    first: Any  # a receipt signed with the first key
     hooks: int = 0
 
     @asynccontextmanager
@@ -71,7 +71,7 @@ class Served:
     http: httpx.AsyncClient
 
     async def keys(self) -> tuple[str, list[str]]:
-        """The kid of the one current key, and those that are retired."""
+        """Return the kid of the only current key, and those of the retired keys."""
         retired = (await ok(self.http.get("/.well-known/retired-keys.json")))["keys"]
         return (await self.current())["kid"], [key["kid"] for key in retired]
 
@@ -81,12 +81,12 @@ class Served:
         return found["keys"][0]
 
     async def judged(self, document: Any) -> tuple[bool, str | None]:
-        """Whether a receipt is valid here, and the kid of the retired key that signed it."""
+        """Return whether a receipt is valid here, and the kid of the retired key that signed it."""
         found = await ok(self.http.post("/v1/receipts/verify", json=document))
         return found["valid"], found["retired"] and found["retired"]["kid"]
 
     async def sign_all(self) -> None:
-        """A receipt, a webhook and the card made now hold by the one current key."""
+        """Check that a new receipt, webhook and card are valid with the current key."""
         key, scene = await self.current(), self.scene
         receipt = await ok(self.http.get(f"/v1/jobs/{scene.job_id}/receipt", headers=key_of(scene.buyer)))
         assert await self.judged(receipt) == (True, None)
@@ -112,7 +112,7 @@ async def running(folder: Path, given: dict[str, str]) -> AsyncIterator[httpx.As
 
 
 def check_card(card: Any, key: Any) -> None:
-    """RFC 7515 over RFC 8785, as a stranger checks it; BadSignatureError where it does not hold."""
+    """Check RFC 7515 over RFC 8785 with other libraries; raises BadSignatureError."""
     (signature,) = card["signatures"]
     payload = b64(rfc8785.dumps({name: card[name] for name in card if name != "signatures"}))
     raw = [urlsafe_b64decode(one + "==") for one in (key["x"], signature["signature"])]
@@ -141,10 +141,10 @@ async def begun(folder: Path, given: dict[str, str], receiver: Receiver) -> Scen
 
 
 REPLACED = ("_sync_folder", 2)
-FILES = {  # where the seeds are files: what is killed there, and whether the database knows by then
-    ("after", "make_secret", 1): False,  # the new seed is written, under a name nobody reads
-    ("before", "_sync_folder", 1): False,  # it stands beside the old one
-    ("before", "commit", 1): False,  # the unit of work is written and not committed
+FILES = {  # fault points if the seeds are files, and whether the database has the new key by then
+    ("after", "make_secret", 1): False,  # the new seed is in a file that is not read
+    ("before", "_sync_folder", 1): False,  # it is beside the old one
+    ("before", "commit", 1): False,  # the transaction is written and not committed
     ("after", "commit", 1): True,
     ("before", "_sync_folder", 2): True,  # the file of the old seed is replaced
 }
@@ -157,7 +157,7 @@ async def test_killed_with_seeds_in_files(tmp_path: Path, receiver: Receiver, po
     killed(scene.folder, *point)
     beside = replace(scene, folder=shutil.copytree(scene.folder, tmp_path / "beside"))
 
-    async with scene.served() as market:  # somebody starts the market
+    async with scene.served() as market:  # a market starts
         then, retired = await market.keys()
         assert (then == old, retired) == (not committed, [old] if committed else [])
         assert await market.judged(scene.first) == ((False, old) if committed else (True, None))
@@ -170,7 +170,7 @@ async def test_killed_with_seeds_in_files(tmp_path: Path, receiver: Receiver, po
         await market.sign_all()
 
     beside.hooks = scene.hooks
-    if point[1:] != REPLACED:  # or the command is run again first: one rotation comes of the two runs
+    if point[1:] != REPLACED:  # or the command runs again first: the two runs make one rotation
         again(beside.folder)
     async with beside.served() as market:
         kid, retired = await market.keys()
@@ -229,7 +229,7 @@ async def test_a_market_that_is_served_ends_by_itself_also_where_the_command_was
 
 @contextmanager
 def spawned(folder: Path, given: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
-    """`emporion serve` as an operator starts it: the process, its address, what it prints."""
+    """Run `emporion serve` as an operator does; return the process, its address and its log."""
     port, log = free_port(), folder / "log"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     own = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(port)}

@@ -1,4 +1,4 @@
-"""A process that has settled: its garbage collector leaves alone what is there to stay, and a body of many lists."""
+"""After the start, garbage collection skips permanent objects and hardly runs while a large body is parsed."""
 
 import gc
 from collections.abc import Iterator

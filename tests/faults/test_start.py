@@ -1,20 +1,27 @@
-"""What a start refuses it says in one sentence, with exit code 2, and leaves everything as it was."""
+"""A refused start prints one sentence, exits with code 2, and changes nothing."""
 
+import asyncio
 import os
 import socket
+import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from storage.open import open_store
+from tests.requirements import covers
 
 SECONDS = 60
 
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port somebody else listens on."""
+    """A port that is in use."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
@@ -45,7 +52,7 @@ def test_a_secret_that_is_not_one(tmp_path: Path, taken: int, name: str, text: b
 
 
 def test_a_port_that_is_taken_and_then_other_secrets(tmp_path: Path, taken: int) -> None:
-    """The first start makes the database and its secrets before it finds that it cannot listen."""
+    """The first start makes the database and its secrets before it finds the port in use."""
     refused(start(tmp_path, taken), "EMPORION_PORT", f"127.0.0.1:{taken}")
     kept = (tmp_path / "key_pepper").read_text()
     refused(start(tmp_path, taken, EMPORION_KEY_PEPPER="ab" * 32), "EMPORION_KEY_PEPPER", "not the one this database")
@@ -63,7 +70,7 @@ def test_a_file_that_is_no_database(tmp_path: Path, taken: int, command: str) ->
 
 
 def test_a_sanctions_list_that_is_not_there(tmp_path: Path, taken: int) -> None:
-    """Else a market that was told to screen would screen nobody."""
+    """Otherwise a market with screening configured would screen no addresses."""
     refused(start(tmp_path, taken, EMPORION_SANCTIONS_LISTS=str(tmp_path / "none")), "EMPORION_SANCTIONS_LISTS")
 
 
@@ -107,3 +114,85 @@ def test_a_server_that_is_not_there(tmp_path: Path, taken: int) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     refused(start(tmp_path, taken, EMPORION_DATABASE_URL=url, EMPORION_SIGNING_SEED="11" * 32,
                   EMPORION_KEY_PEPPER="22" * 32), "127.0.0.1")  # fmt: skip
+
+
+@covers("second.start.newer")
+@pytest.mark.parametrize("command", ["serve", "migrate", "doctor"])
+def test_a_database_of_a_newer_version(tmp_path: Path, taken: int, command: str) -> None:
+    refused(start(tmp_path, taken), "EMPORION_PORT")
+    with closing(sqlite3.connect(tmp_path / "market.db")) as db:
+        db.execute("UPDATE alembic_version SET version_num = '9999'")
+        db.commit()
+    ended = start(tmp_path, taken, command)
+    said = (ended.stdout + ended.stderr).strip().splitlines()
+    assert ended.returncode in (1, 2)
+    assert "Traceback" not in ended.stderr
+    (sentence,) = [line for line in said if "newer version" in line]
+    assert "9999" in sentence
+    assert "start that version" in sentence
+
+
+@covers("second.start.named")
+def test_a_folder_or_a_value_that_cannot_be_used_is_named(tmp_path: Path, taken: int) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for command in ("serve", "migrate"):
+        refused(start(file, taken, command), "EMPORION_DATA_DIR", str(file), "is a file")
+        refused(start(Path("/proc/none"), taken, command), "EMPORION_DATA_DIR", "/proc/none")
+    refused(start(tmp_path, taken, EMPORION_PORT="abc"), "EMPORION_PORT", "whole number", "'abc'")
+    secret = start(tmp_path, taken, EMPORION_OPERATOR_SECRET="too short")
+    assert "too short" not in secret.stderr + secret.stdout
+
+
+@covers("second.brand.set", "second.brand.warning")
+def test_a_market_off_this_machine_has_a_name_of_its_own(tmp_path: Path, taken: int) -> None:
+    url = {"EMPORION_BASE_URL": "https://market.example"}
+    refused(start(tmp_path, taken, **url), "EMPORION_SERVICE_NAME", "https://market.example")
+    assert not (tmp_path / "market.db").exists()
+    ended = start(tmp_path, taken, **url, EMPORION_SERVICE_NAME="service")
+    refused(ended, "EMPORION_PORT")
+    assert "EMPORION_SERVICE_NAME: 'service' is the default name" in ended.stderr
+    named = start(tmp_path / "other", taken, **url, EMPORION_SERVICE_NAME="agora")
+    refused(named, "EMPORION_PORT")
+    assert "EMPORION_SERVICE_NAME" not in named.stderr
+
+
+@pytest.mark.verify
+@covers("second.brand.kept", "second.brand.change")
+def test_another_name_is_taken_only_when_asked_for_and_what_it_breaks_is_said(tmp_path: Path, taken: int) -> None:
+    refused(start(tmp_path, taken, EMPORION_SERVICE_NAME="agora"), "EMPORION_PORT")
+    words = ("'agora'", "'forum'", "--change-brand", "wallet", "domains", "gas-free", "documents")
+    refused(start(tmp_path, taken, EMPORION_SERVICE_NAME="forum"), "EMPORION_SERVICE_NAME", *words)
+    changed = start(tmp_path, taken, "serve --change-brand", EMPORION_SERVICE_NAME="forum")
+    refused(changed, "EMPORION_PORT")
+    assert "brand_changed" in changed.stderr + changed.stdout
+    refused(start(tmp_path, taken, EMPORION_SERVICE_NAME="forum"), "EMPORION_PORT")
+    refused(start(tmp_path, taken, EMPORION_SERVICE_NAME="agora"), "EMPORION_SERVICE_NAME", "'forum'")
+
+
+@covers("second.files.umask")
+@pytest.mark.parametrize("command", ["serve", "migrate"])
+def test_what_a_command_writes_only_its_owner_reads(tmp_path: Path, taken: int, command: str) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        start(folder, taken, command)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert "market.db" in modes
+    assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
+
+
+@covers("second.start.doctor")
+async def test_the_doctor_reads_a_file_that_is_served(tmp_path: Path, taken: int) -> None:
+    refused(start(tmp_path, taken), "EMPORION_PORT")
+    served = open_store(f"sqlite:///{tmp_path / 'market.db'}")
+    try:
+        found = await asyncio.to_thread(start, tmp_path, taken, "doctor --recompute")
+    finally:
+        served.close()
+    assert (found.returncode, "WRONG" in found.stdout) == (0, False), found.stdout + found.stderr
+    assert "a market serves it; it is only read" in found.stdout
+    assert "recomputed" in found.stdout

@@ -1,13 +1,16 @@
-"""`make torture` in small, so that it is known to work on the day it is needed."""
+"""A short run of `make torture`, which shows that it works."""
 
 import random  # noqa: TID251 - seeded
 from pathlib import Path
+
+import pytest
 
 from tests.torture import torture
 
 KILLS = 4
 
 
+@pytest.mark.verify
 async def test_a_few_random_kills_under_load_lose_and_double_nothing(database_url: str, tmp_path: Path) -> None:
     outcome = await torture(database_url, tmp_path, KILLS, random.Random(1))
     assert (outcome.kills, outcome.faults) == (KILLS, [])

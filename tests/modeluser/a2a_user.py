@@ -1,6 +1,6 @@
-"""The model as a peer over A2A, with the published client: it knows the agent card, and what the market has answered.
+"""A scripted model as an A2A peer with the published client; it knows the agent card and the market's answers.
 
-Names it may use are those the card and the answers write in quotes, or that can be nothing but names.
+It may use names that the card or the answers quote, and words that can only be names (with an underscore).
 """
 
 import re
@@ -22,7 +22,7 @@ NAME = re.compile(r'"(\w+)"|\b([a-z]+_[a-z_]+)\b')
 
 @dataclass
 class PeerUser(Stranger):
-    """Over A2A a call is one message, whatever comes of it."""
+    """A model that calls each operation with one A2A message."""
 
     card: Any = field(default_factory=dict)
 
@@ -31,7 +31,7 @@ class PeerUser(Stranger):
         return [orjson.loads(one) for skill in self.card["skills"] for one in skill["examples"]]
 
     async def call(self, tool: str, given: Any) -> Any:
-        """A message with the one data part the card describes; the record in the answer."""
+        """Send a message with one data part, as the card describes; return the answer's record."""
         (answer,) = await self.say(tool, {"tool": tool, "arguments": given})
         (record,) = [part["data"] for part in answer["message"]["parts"] if "data" in part]
         assert "error" not in record, record
@@ -43,7 +43,7 @@ class PeerUser(Stranger):
         return await self.call(*self.next_step(record, action))
 
     async def say(self, what: str, data: Any, **message: Any) -> list[Any]:
-        """One message, its key in the metadata; every event of the answer, as JSON."""
+        """Send one message with the key in its metadata; return all events of the answer as JSON."""
         metadata = {"api_key": self.key} if self.key else {}
         self._account_for(what, [data, metadata, *filter(None, [message.get("taskId")])], *self._told())
         self.called.append(what)
@@ -60,7 +60,7 @@ class PeerUser(Stranger):
         return events
 
     def sends(self, task: Any) -> str:
-        """Pay what a task's status asks for; the hash."""
+        """Pay the amount that a task's status requires; return the transaction hash."""
         (terms,) = task["status"]["message"]["metadata"]["x402.payment.required"]["accepts"]
         return self._sent(terms["payTo"], int(terms["amount"]))
 
@@ -72,10 +72,10 @@ class PeerUser(Stranger):
 
 
 async def arrived(url: str, http: httpx.AsyncClient, binding: str, version: str, *, stream: bool) -> tuple[Client, Any]:
-    """A client made of the card at this place, and the card."""
+    """Read the card at this URL; return a client made from it, and the card."""
     card = await A2ACardResolver(http, url).get_agent_card()
     told = MessageToDict(card)
-    if version == "0.3":  # the card names 1.0 alone; who knows of the other version asks for it
+    if version == "0.3":  # the card names only 1.0; clients of the other version have to ask for it
         place = card.supported_interfaces[0].url
         del card.supported_interfaces[:]
         card.supported_interfaces.add(url=place, protocol_binding=binding, protocol_version=version)

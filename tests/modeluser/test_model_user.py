@@ -1,4 +1,4 @@
-"""A scripted model trades: it gets the base URL and a wallet, follows next_steps literally, and its calls are counted."""
+"""A scripted model trades over MCP with a base URL and a wallet; it follows next_steps, and calls are counted."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ OFFERED: dict[str, Any] = {
 
 @asynccontextmanager
 async def model(trade: Trade, mode: str = "auto", **words: Any) -> AsyncIterator[ModelUser]:
-    """A model with money, at the served market."""
+    """Yield a model with money, connected to the served market."""
     wallet = trade.evm.person(10 * PRICE)
     async with served(trade.market) as url, Client(f"{url}/mcp", mode=mode) as client:  # type: ignore[arg-type]
         user = ModelUser(client, wallet, trade.evm.transfer, WORDS | words)
@@ -44,7 +44,7 @@ async def model(trade: Trade, mode: str = "auto", **words: Any) -> AsyncIterator
 
 
 async def serve_orders(trade: Trade, seller: Any) -> None:
-    """What a seller's program does: take every order on and deliver at once."""
+    """Accept and deliver every order at once, as a seller's program does."""
     done = set[str]()
     while True:
         for job in (await trade.market.call("list_jobs", by=seller, role="seller", status="open"))["data"]:
@@ -66,7 +66,7 @@ async def a_seller(trade: Trade) -> AsyncIterator[Any]:
 
 
 async def bought(user: ModelUser) -> Any:
-    """From nothing to the revealed output."""
+    """Search, register, bind a wallet, hire and pay; return the job with its revealed output."""
     found = await user.call("search_listings", {"q": WORDS["q"], "env": "test"})
     order = found["data"][0]["how_to_order"]
     me = await user.call("register_agent", {"name": WORDS["name"]})

@@ -1,4 +1,4 @@
-"""A scripted model trades over A2A with the published client: it gets the base URL and a wallet, and its messages are counted."""
+"""A scripted model trades over A2A with the published client, a base URL and a wallet; messages are counted."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ from tests.trading import PRICE, Trade
 
 
 def task_in(events: list[Any]) -> Any:
-    """The task as it stood at the end of an answer."""
+    """Return the task as it was at the end of an answer."""
     task = events[0]["task"]
     for event in events[1:]:
         task |= {"status": event["statusUpdate"]["status"]} if "statusUpdate" in event else {}

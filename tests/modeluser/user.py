@@ -1,7 +1,8 @@
-"""A stranger with a model behind it: it has a wallet, a task in its own words, and knows only what the market has told it.
+"""A scripted model without prior knowledge: it has a wallet, its own words, and the answers of the market.
 
-Every argument it sends is one of these: a value of a result it has read, a word of the tool's schema or of the card, its own
-words, or what its wallet made of a text it has read. Anything else is an AssertionError, so a test of it cannot help it along.
+Every argument it sends is one of these: a value of a result it has read, a word of the tool's schema or of the card,
+its own words, or a signature or transaction hash of its wallet. Anything else raises AssertionError, so a test cannot
+help it.
 """
 
 import re
@@ -15,11 +16,11 @@ from eth_account.signers.local import LocalAccount
 
 SIGN = re.compile(r"<personal_sign by it of (.*)>")
 HOLE = re.compile(r"<.*>", re.DOTALL)
-Send = Callable[[LocalAccount, str, int], str]  # of USDC, from, to, minor units; the hash of the mined transaction
+Send = Callable[[LocalAccount, str, int], str]  # (sender, recipient, minor units of USDC) to transaction hash
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The scalars of a document, and the names its objects use."""
+    """Yield the scalars of a document and the keys of its objects."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield name
@@ -33,7 +34,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 @dataclass
 class Stranger:
-    """What the model has at hand, over whatever wire. `words` is what it would write itself, by argument."""
+    """The model's knowledge, for any protocol; `words` has its own texts by argument name."""
 
     client: Any
     wallet: LocalAccount
@@ -41,16 +42,18 @@ class Stranger:
     words: dict[str, Any]
     read: list[Any] = field(default_factory=list)  # every result, in order
     called: list[str] = field(default_factory=list)
-    made: set[str] = field(default_factory=set)  # by the wallet
+    made: set[str] = field(default_factory=set)  # signatures and transaction hashes of the wallet
     key: str | None = None
 
     def next_step(self, record: Any, action: str) -> tuple[str, dict[str, Any]]:
-        """The call that a record names for this action, with what only the model can know filled in."""
+        """Return the tool and arguments of a record's next step, with placeholders filled in."""
         steps = [one for one in record["next_steps"] if one["action"] == action]
         assert steps, f"{action} is none of {[one['action'] for one in record['next_steps']]}"
-        return steps[0]["tool"], {name: self._filled(name, one) for name, one in steps[0]["arguments"].items()}
+        return steps[0]["tool"], self._filled("arguments", steps[0]["arguments"])
 
     def _filled(self, name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {inner: self._filled(inner, one) for inner, one in value.items()}
         if not (isinstance(value, str) and HOLE.fullmatch(value)):
             return value
         if name == "address":
@@ -67,7 +70,7 @@ class Stranger:
         return made
 
     def _paid(self) -> str:
-        """Send what the last terms it has read ask for."""
+        """Pay the amount of the last payment terms it has read; return the hash."""
         terms = next(one for one in self._terms() if one["pay_to"])
         return self._sent(terms["pay_to"], terms["amount"])
 
@@ -82,7 +85,7 @@ class Stranger:
                 yield found
 
     def _account_for(self, what: str, given: Any, *told: Any) -> None:
-        """Every scalar and name is one that was read, told, written by itself, or made by its wallet."""
+        """Check that every scalar and key was read, told, its own, or made by its wallet."""
         known = {*map(repr, leaves(self.read)), *map(repr, leaves([*told, self.words]))}
         known |= {*map(repr, self.made), repr(self.wallet.address)}
         strange = [one for one in leaves(given) if repr(one) not in known]
@@ -91,17 +94,17 @@ class Stranger:
 
 @dataclass
 class ModelUser(Stranger):
-    """The model at an MCP connection: it knows tools/list."""
+    """The model with an MCP connection; it knows tools/list."""
 
     tools: dict[str, Any] = field(default_factory=dict)
 
     async def look_around(self) -> None:
-        """Read the tools: no call of one."""
+        """Read the list of tools without calling any."""
         listed = await self.client.list_tools()
         self.tools = {tool.name: tool for tool in listed.tools}
 
     async def call(self, tool: str, given: Mapping[str, Any]) -> Any:
-        """One tool call; its record."""
+        """Call a tool; return its record."""
         arguments = {**given, **({"api_key": self.key} if self.key else {})}
         assert tool in self.tools, f"{tool} is not listed"
         self._account_for(tool, arguments, self.tools[tool].input_schema)
@@ -114,8 +117,5 @@ class ModelUser(Stranger):
         return answer.structured_content
 
     async def follow(self, record: Any, action: str) -> Any:
-        """Do the next step of this action that a record names."""
-        tool, given = self.next_step(record, action)
-        if tool not in self.tools:  # as the description of call_tool tells
-            tool, given = "call_tool", {"name": tool, "arguments": given}
-        return await self.call(tool, given)
+        """Make the call of this action in a record's next_steps."""
+        return await self.call(*self.next_step(record, action))

@@ -1,4 +1,4 @@
-"""What can be done to one open bounty at once: every pair of the moves that its tables have there."""
+"""Concurrent moves on one open bounty: every pair of the moves that the tables allow."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +11,7 @@ from tests.trading import Trade
 from tools.rules.bounties import BOUNTY_MOVES, PROPOSAL_MOVES, BountyState, ProposalState
 from tools.rules.lifecycle import Actor
 
-CHOSEN, OTHER, LATE = "chosen", "other", "late"  # sellers: two have proposed, the third has not
+CHOSEN, OTHER, LATE = "chosen", "other", "late"  # sellers: the first two have proposed, the third has not
 OPERATIONS = {
     "award": "award_bounty",
     "close": "close_bounty",
@@ -29,15 +29,15 @@ MOVES = (
 )
 PAIRS = [*combinations(MOVES, 2)]
 NAMED = [" + ".join(f"{one.operation} {dict(one.given).get('proposal', one.by)}" for one in pair) for pair in PAIRS]
-MOST = 15  # bounties of one buyer, who holds twenty open ones
+MOST = 15  # bounties of one buyer, below the limit of 20 open ones
 
 Outcome = tuple[
     int, int, str, int, tuple[str, ...], int
-]  # both statuses; the bounty's, its count, its proposals', how many jobs
+]  # both statuses; the bounty's status and proposal count, its proposals' statuses, the number of jobs
 
 
 def in_the_tables() -> set[str]:
-    """The operations of everything a party can do to an open bounty with a pending proposal."""
+    """Return the operations that parties can call on an open bounty with a pending proposal."""
     bounties = {move.action for move in BOUNTY_MOVES if move.source is BountyState.OPEN and move.actor is Actor.BUYER}
     proposals = {
         move.action
@@ -49,7 +49,7 @@ def in_the_tables() -> set[str]:
 
 @dataclass(frozen=True)
 class Contest:
-    """A bounty with two proposals, and who may do something to it."""
+    """A bounty with two proposals, and its parties."""
 
     parties: dict[str, Agent]
     posted: Any

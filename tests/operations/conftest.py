@@ -32,7 +32,7 @@ def chain_process() -> Iterator[Evm]:
 
 @pytest.fixture
 async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
-    """A market that reads a real chain; its clock starts at the chain's."""
+    """A market that reads a real chain; its clock starts at the chain's time."""
     chains: dict[Env, Chain] = {}
     market = TestMarket(store, chains)
     reader = JsonRpcChain(chain_process.url, chain_process.chain_id, monotonic=market.clock.monotonic)
@@ -44,7 +44,7 @@ async def trade(store: Store, chain_process: Evm) -> AsyncIterator[Trade]:
 
 @pytest.fixture
 async def scene(store: Store) -> AsyncIterator[Scene]:
-    """A market with a sender of webhooks."""
+    """A market with a webhook sender."""
     async with opened(store) as made:
         yield made
 
@@ -57,7 +57,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
-    """Until this is set, nobody can look up a name that begins with hangs; then there is none."""
+    """An event: until it is set, lookups of names beginning with `hangs` block; then they fail."""
     found, asked = Event(), socket.getaddrinfo
 
     def ask(host: Any, *given: Any, **named: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A process that fires the schedules of a PostgreSQL database, for tests of several at once.
+"""A process that fires the schedules of a PostgreSQL database, for tests with several processes.
 
-python -m tests.operations.firing URL NOW: prints `ready`, begins at a line on its input, prints how many it has fired.
+python -m tests.operations.firing URL NOW: prints `ready`, starts after a line on its input, prints the number fired.
 """
 
 import asyncio

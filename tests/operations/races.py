@@ -1,4 +1,4 @@
-"""What can be done to one job at once: every pair of different moves that the lifecycle table has in one state."""
+"""Concurrent moves on one job: every pair of different moves that the lifecycle table allows in one state."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ FREE = {"price": 0}
 QUOTE = {"pricing_model": "quote", "price": None}
 UPFRONT = {"payment": "upfront"}
 WORK = {"output": {"english": "good day"}}
-OVERDUE_SECONDS = 8 * 86_400  # more than any time to deliver, and the grace after it
+OVERDUE_SECONDS = 8 * 86_400  # longer than any delivery time and its grace period
 
 
 @dataclass(frozen=True)
 class Move:
-    """What one party does; `pay` shows the hash of a transfer made beforehand."""
+    """A call by one party; `pay` submits a transfer made beforehand."""
 
     by: str
     operation: str
@@ -30,7 +30,7 @@ class Move:
 
 
 class Race(NamedTuple):
-    """Two moves, the state in which both are open, and what was on offer."""
+    """Two moves, a state in which both are allowed, and the listing's terms."""
 
     name: str
     status: str
@@ -60,7 +60,7 @@ STATES: dict[str, tuple[JobStatus, dict[str, Any]]] = {
     "delivered": (JobStatus.DELIVERED, {}),
     "revealed": (JobStatus.DELIVERED, FREE),
 }
-REVEALED = {"accept", "request_revision", "dispute"}  # of the moves on a delivery, those on one that can be read
+REVEALED = {"accept", "request_revision", "dispute"}  # moves that need a revealed output
 
 
 def move(by: str, operation: str, **given: Any) -> Move:
@@ -68,7 +68,7 @@ def move(by: str, operation: str, **given: Any) -> Move:
 
 
 def _moves(state: str) -> Iterator[Move]:
-    """What the parties can do in a state, once each."""
+    """Yield the moves of the parties in a state, each once."""
     seen = set[tuple[str, Actor]]()
     for row in MOVES:
         if row.source is STATES[state][0] and row.action in OPERATIONS and _is_open(row, state):
@@ -107,12 +107,13 @@ TWICE: list[tuple[str, str, dict[str, Any], Move]] = [
 
 async def two(trade: Trade, offer: dict[str, Any]) -> tuple[dict[str, Agent], Any]:
     seller, buyer = await trade.parties(1_000_000_000)
+    await trade.job_at("completed", seller, buyer)  # a newcomer may hold only one order
     listing = await trade.listing(seller, **offer, max_open_jobs=1000)
     return {"seller": seller, "buyer": buyer}, listing
 
 
 async def ready(trade: Trade, parties: dict[str, Agent], listing: Any, status: str) -> Any:
-    """A new job of this listing at a status."""
+    """Return a new job of this listing with a status."""
     seller, buyer = parties["seller"], parties["buyer"]
     job = await trade.order(buyer, listing)
     ref = {"job_id": job["id"]}
@@ -131,7 +132,7 @@ async def ready(trade: Trade, parties: dict[str, Agent], listing: Any, status: s
 
 
 async def prepared(trade: Trade, parties: dict[str, Agent], job: Any, moves: tuple[Move, Move]) -> list[dict[str, Any]]:
-    """The arguments of both moves on this job; what pays has been sent."""
+    """Return the arguments of both moves; a payment has already been transferred."""
     given = [{"job_id": job["id"], **dict(one.given)} for one in moves]
     paying = [said for one, said in zip(moves, given, strict=True) if one.operation == "pay_job"]
     sent = await trade.send(parties["buyer"], job) if paying else ""

@@ -1,4 +1,4 @@
-"""Push notification configs over A2A: set, read and ended by the parties of a job, refused where they lead astray."""
+"""Push notification configs over A2A: set, read and deleted by a job's parties; unsafe URLs are refused."""
 
 import json
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def hooks_of(trade: Trade, agent: Agent) -> list[Any]:
 
 
 async def sent_with(desk: Desk, form: str, part: Any, config: Any, **message: Any) -> Heard:
-    """A message that comes with a config."""
+    """Send a message that includes a push config."""
     path, body = request(form, message_of(form, [part], **message))
     setting = {"blocking": False} if form in OLD_FORMS else {"returnImmediately": True}
     setting["pushNotificationConfig" if form == RPC_03 else "pushNotification" if form == HTTP_03 else "taskPushNotificationConfig"] = config  # fmt: skip
@@ -188,7 +188,7 @@ async def test_a_message_that_hires_may_come_with_a_config(
         job = tasks[0]["id"]
         task_in(await sent_with(desk, form, "Hello", config | {"id": "two"}, messageId="m-talk", taskId=job))
     assert len(await hooks_of(trade, buyer)) == 2
-    assert await sender.step() == 0  # what the answer showed is not sent again
+    assert await sender.step() == 0  # the answer already showed this state
     await trade.market.call("accept_job", by=seller, job_id=job)
     assert await sender.step() == 2
     assert [one.headers["x-event-type"] for one in receiver.got] == ["job.accepted"] * 2
@@ -241,7 +241,7 @@ async def test_a_signed_request_sets_one_without_a_key(trade: Trade) -> None:
     async with desk_of(trade) as desk:
         heard = [await desk.a2a.post(RPC_1, raw, headers=signed) for _ in range(2)]
     assert heard[0].body["result"] == {"id": job, **params}
-    assert "error" in heard[1].body  # a signature is good for one request
+    assert "error" in heard[1].body  # a signature is valid for one request
     assert [one["url"] for one in await hooks_of(trade, buyer)] == [URL]
 
 

@@ -1,4 +1,4 @@
-"""Messages about jobs over A2A: they order, talk, pay and take every other step; what cannot be done is explained."""
+"""Messages about jobs over A2A: they order, talk, pay and make every other step; errors are explained."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ INPUT = {"text": "guten Tag"}
 
 
 def proof(transaction: str) -> dict[str, Any]:
-    """The metadata with which an x402 client shows what it has paid."""
+    """Return the metadata with which an x402 client submits a payment."""
     payload = {"x402Version": 2, "payload": {"transaction": transaction}}
     return {STATUS: "payment-submitted", "x402.payment.payload": payload}
 
@@ -36,7 +36,7 @@ async def jobs_of(trade: Trade, agent: Agent) -> list[Any]:
     return list((await trade.market.call("list_jobs", by=agent))["data"])
 
 
-# --- hiring ----------------------------------------------------------------------------------------------------------
+# --- ordering --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -143,11 +143,11 @@ async def test_an_order_may_say_itself_that_it_is_rehearsed_and_how_long_it_wait
     async with desk_of(trade, buyer) as desk:
         rehearsed = await desk.say(RPC_1, order | {"dry_run": True})
         for parts in ((f"{order['listing_id']} guten Tag", {"dry_run": True}), (order, {"dry_run": True})):
-            beside = await desk.say(RPC_1, *parts)  # a part of its own, beside an order in words or data
+            beside = await desk.say(RPC_1, *parts)  # dry_run in a separate part, beside an order as text or data
             assert beside.message["metadata"] == {"service/dryRun": True}
         assert await jobs_of(trade, buyer) == []
         refused = await desk.say(RPC_1, order | {"wait_seconds": 56})
-        async with asyncio.timeout(10):  # nobody moves the clock: it would wait for ever
+        async with asyncio.timeout(10):  # the clock is stopped, so a wait would never end
             task = task_in(await desk.say(RPC_1, order | {"wait_seconds": 0}, wait=True))
         step = {"action": "cancel", "dry_run": True}
         shown = await desk.say(RPC_1, step, taskId=task["id"])
@@ -161,7 +161,7 @@ async def test_an_order_may_say_itself_that_it_is_rehearsed_and_how_long_it_wait
     assert {"dry_run": True, "listing_id": "mine"} in [one["data"] for one in said]
 
 
-# --- waiting -----------------------------------------------------------------------------------------------------------
+# --- waiting ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", [RPC_1, HTTP_1])
@@ -200,14 +200,12 @@ async def test_where_no_place_to_wait_is_left_the_order_is_answered_at_once(trad
     bell = trade.market.market.bell
     key = (await trade.market.call("list_api_keys", by=buyer))["data"][0]["id"]
     bell.streams[key] = trade.market.market.house.limits.streams_per_key
-    other = (await trade.market.call("list_api_keys", by=buyer))["data"][1]["id"]
-    bell.streams[other] = bell.streams[key]
     async with desk_of(trade, buyer) as desk, asyncio.timeout(10):
         task = task_in(await desk.say(RPC_1, {"listing_id": listing["id"], "input": INPUT}, wait=True))
     assert task["status"]["state"] == "TASK_STATE_SUBMITTED"
 
 
-# --- going on ------------------------------------------------------------------------------------------------------------
+# --- later messages --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -349,13 +347,13 @@ async def test_a_task_is_cancelled_once_and_only_while_it_can_be(trade: Trade, f
 
 
 def error_of_two(heard: Any) -> Any:
-    """The market's error object in a message that also explains it."""
+    """Return the market's error object from a message that also explains it."""
     assert heard.status == 200
     return heard.data["error"]
 
 
 async def test_the_whole_trade_is_one_task(trade: Trade) -> None:
-    """Ordered, accepted, delivered, paid and taken by messages alone; both sides speak A2A."""
+    """Both sides order, accept, deliver, pay and accept the output by A2A messages alone."""
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
     async with desk_of(trade, buyer) as desk, desk_of(trade, seller) as hers:

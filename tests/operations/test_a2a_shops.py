@@ -1,4 +1,4 @@
-"""An agent's own A2A endpoint: its card shows its listings as skills, and whoever writes there hires that agent alone."""
+"""An agent's own A2A endpoint: its card shows its listings as skills, and messages to it order from this agent only."""
 
 from typing import Any
 

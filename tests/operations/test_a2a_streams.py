@@ -1,4 +1,4 @@
-"""Following a task over A2A: what happens to the job comes as updates, until it has ended or its follower must act."""
+"""Streams of a task over A2A: changes of the job are sent as updates until it ends or the client has to act."""
 
 import asyncio
 from itertools import groupby
@@ -120,9 +120,9 @@ async def test_every_step_of_a_job_is_an_update_and_each_stream_ends_where_its_f
                     given = {"transaction": await trade.send(buyer, job)}
                 await trade.market.call(operation, by=by, **mine, **given)
             heard.append([state for state, _ in groupby(states_in(await ended(stream)))])
-        theirs = hers.following(RPC_1, (await trade.order(buyer, {"id": job["listing_id"]}))["id"])
+        fresh = await trade.order(buyer, {"id": job["listing_id"]})
+        theirs = hers.following(RPC_1, fresh["id"])
         await until_waiting(trade)
-        (fresh, _) = (await trade.market.call("list_jobs", by=seller))["data"]
         await trade.market.call("accept_job", by=seller, job_id=fresh["id"])
         assert states_in(await ended(theirs)) == ["SUBMITTED", "WORKING"], "it is the seller's turn"
     assert heard == [
@@ -166,6 +166,7 @@ async def test_a_stream_ends_with_its_key_and_with_the_process(trade: Trade) -> 
 
 async def test_what_other_jobs_do_is_no_update(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     one, two = await trade.order(buyer, listing), await trade.order(buyer, listing)
     async with desk_of(trade, buyer) as desk:

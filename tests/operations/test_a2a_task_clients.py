@@ -1,4 +1,4 @@
-"""The a2a-sdk's own client, unchanged, trades over real HTTP: it hires, follows, pays and reads the artifact."""
+"""The a2a-sdk's own client, unchanged, trades over real HTTP: it orders, follows, pays and reads the artifact."""
 
 import asyncio
 from typing import Any

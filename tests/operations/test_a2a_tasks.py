@@ -1,4 +1,4 @@
-"""A job is a task over A2A: the same job, seen in every form of the protocol."""
+"""A job as an A2A task: the same job in every form of the protocol."""
 
 from typing import Any
 
@@ -156,6 +156,7 @@ async def test_a_task_is_shown_to_its_parties_alone(trade: Trade, form: str) -> 
 
 async def test_a_list_holds_what_the_caller_ordered_the_last_changed_first_page_by_page(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     jobs = []
     for _ in range(5):
@@ -201,6 +202,7 @@ async def test_a_list_is_narrowed_by_context_state_and_time_and_shows_artifacts_
 
 async def test_a_cursor_of_another_agent_or_filter_is_no_page(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     other = await trade.agent("Eve")
     listing = await trade.listing(seller)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What one caller can make the market hold, read or say at once is bounded, however much there is."""
+"""Bounds on the data that one caller can make the market store, read or return at once."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ BIG = {"input_schema": None, "output_schema": None, "example_output": None}
 
 
 async def paged(market: TestMarket, operation: str, **given: Any) -> tuple[list[list[str]], list[int]]:
-    """The ids of each page and their sizes, to the end."""
+    """Return the ids and the size of each page, to the last."""
     pages, sizes, cursor = [], [], {}
     while True:
         page = await market.call(operation, **given, **cursor)
@@ -54,6 +54,7 @@ async def test_a_page_of_listings_ends_before_it_grows_large(
 async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.steps.paging.MOST_PAGE", 50_000)
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller, **BIG, example_input=None)
     made = [(await trade.order(buyer, listing, input={"text": "y" * 20_000, "n": n}))["id"] for n in range(5)]
     pages, sizes = await paged(trade.market, "list_jobs", by=buyer, limit=100)
@@ -64,6 +65,7 @@ async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypat
 async def test_one_record_larger_than_a_page_is_still_shown(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.steps.paging.MOST_PAGE", 10)
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     made = [(await trade.order(buyer, listing))["id"] for _ in range(2)]
     assert await paged(trade.market, "list_jobs", by=buyer) == (

@@ -1,4 +1,4 @@
-"""Two moves on one bounty at once: what happens is what would happen one after the other; an award is one job."""
+"""Two concurrent moves on a bounty have the result of some sequential order; an award makes one job."""
 
 import asyncio
 import random  # noqa: TID251 - seeded: the same order can be had again
@@ -25,6 +25,8 @@ from tests.operations.refusals import limited
 from tests.operations.test_races import SEED, at_place, together
 from tests.trading import Trade
 from tools.answers import Answer
+
+pytestmark = pytest.mark.both_databases
 
 RUNS = 16
 TOO_LATE = {"bounty_closed", "bounty_not_open", "proposal_final", "proposal_not_pending"}
@@ -101,7 +103,7 @@ async def test_a_move_at_the_moment_a_sweep_ends_the_bounty_comes_too_late(trade
         answers = await asyncio.gather(*(calls if run % 2 else calls[::-1]))
         (answer,) = (found for found in answers if isinstance(found, Answer))
         assert (answer.status, (answer.error or {})["code"] in TOO_LATE) == (409, True)
-        await trade.market.workers.expire_bounties()  # it leaves out what a refused call held at that moment
+        await trade.market.workers.expire_bounties()  # it skips rows that a refused call had locked at that moment
         seen = await outcome(trade, one, (answer, answer))
         assert seen[2:] == ("expired", 2, ("chosen rejected", "other rejected"), 0)
     assert len(await told(trade, among["buyer"], "bounty.expired")) == 4

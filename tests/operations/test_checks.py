@@ -1,4 +1,4 @@
-"""Checks that take long end by the end of their process, and nobody else waits for them."""
+"""Slow checks are stopped by ending their process, and other calls do not wait for them."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ COSTLY_TEXT = orjson.dumps(COSTLY).decode()
 
 @pytest.fixture(autouse=True)
 def _a_slow_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stops a check here is the processor time it takes, whatever runs beside."""
+    """Checks here are limited by processor time only, whatever else the machine runs."""
     monkeypatch.setattr(server.world.checks, "WALL_SECONDS", 60.0)
 
 
@@ -66,7 +66,7 @@ async def test_a_large_honest_document_is_checked_in_the_process_like_anywhere()
 
 
 async def test_a13_what_the_gate_admits_the_process_reads_in_its_time() -> None:
-    """Else the seller of such a listing could never deliver."""
+    """Otherwise the seller of such a listing could never deliver."""
     patterns = {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n in range(45)}
     schema: dict[str, Any] = {"type": "object", "properties": patterns}
     for _ in range(28):
@@ -118,7 +118,7 @@ async def test_a_check_in_process_waits_for_one_of_the_same_agent_only() -> None
             await pool.violations(schema, value, by=by)
         ended.append(by)
 
-    await asyncio.gather(*(pool.violations(ROWS, {"a": []}, by=by) for by in ("one", "two")))  # both are started
+    await asyncio.gather(*(pool.violations(ROWS, {"a": []}, by=by) for by in ("one", "two")))  # start both processes
     evil = [asyncio.create_task(ask("evil", COSTLY_TEXT, LONG)) for _ in range(6)]
     honest = [asyncio.create_task(ask("honest", ROWS, {"a": []})) for _ in range(6)]
     await asyncio.gather(*evil, *honest)
@@ -218,7 +218,7 @@ async def test_rules_that_hash_a_large_output_leave_the_event_loop_and_are_refus
     assert (refused["code"], CHECKS.killed - before) == ("schema_too_expensive", 1)
     same = [{"name": f"r{n}", "kind": "sha256", "path": "/d", "value": "0" * 64} for n in range(16)]
     other = await trade.job_at("in_progress", seller, buyer, **offer | {"acceptance": same})
-    monkeypatch.setattr(tools.rules.acceptance, "canonical", None)  # whoever hashes here fails
+    monkeypatch.setattr(tools.rules.acceptance, "canonical", None)  # hashing in this process would fail
     refused = await trade.market.refusal("deliver_job", by=seller, job_id=other["id"], output={"d": [1.5e-7] * 10_000})
     assert [one["rule"] for one in refused["details"]["violations"]] == [one["name"] for one in same]
 

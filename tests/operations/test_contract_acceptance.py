@@ -1,4 +1,4 @@
-"""Acceptance rules: frozen on the job, held against every delivery, shown to the buyer while the work is sealed."""
+"""Acceptance rules: frozen on the job, checked at every delivery, shown to the buyer while the output is sealed."""
 
 from hashlib import sha256
 from typing import Any
@@ -107,7 +107,7 @@ async def test_rules_that_no_output_can_keep_together_are_refused(trade: Trade, 
 
 
 def of_patterns(count: int, classes: int) -> list[dict[str, Any]]:
-    """As many rules, each a schema of one pattern of so many classes."""
+    """Return this many rules, each a schema of one pattern with this many classes."""
     value = {"type": "object", "properties": {"english": {"pattern": r"\d" * classes}}}
     return [{"name": str(n), "kind": "schema", "value": value} for n in range(count)]
 

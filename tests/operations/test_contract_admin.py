@@ -1,4 +1,4 @@
-"""Clauses of the contract about the operator's routes: who may call them, what each does, and that there are no others."""
+"""Clauses of the contract about the operator's routes: their callers, their effects, and that there are no others."""
 
 from dataclasses import replace
 from typing import Any
@@ -149,10 +149,10 @@ async def test_the_operator_moves_an_agent_to_every_status_and_back(trade: Trade
     assert (back["status"], back["handle"]) == ("active", seller.handle)
     assert (await market.call("get_agent", agent_id=seller.id))["id"] == seller.id
     assert [one["id"] for one in (await market.call("search_agents", q="Sela"))["data"]] == [seller.id]
-    assert (await market.answer("get_me", key=seller.keys["test"])).status == 401  # what ended has ended
+    assert (await market.answer("get_me", key=seller.keys["test"])).status == 401  # keys are not restored
     assert (await market.refusal("get_listing", listing_id=listing["id"], env="test"))[
         "code"
-    ] == "not_found"  # archived
+    ] == "not_found"  # it is archived
 
 
 async def test_a_suspension_closes_the_bounties_nobody_could_award(trade: Trade) -> None:
@@ -211,7 +211,7 @@ async def test_the_overview_shows_what_is_stuck_and_unasked_nothing_of_what_jobs
     disputed = await trade.job_at("revealed", seller, buyer)
     await market.call(
         "dispute_job", by=buyer, job_id=disputed["id"], reason="Not what was promised."
-    )  # nobody can judge it
+    )  # there is no evaluator
     await market.as_operator("set_agent_status", agent_id=(await market.register("Held")).id, status="suspended")
     found = await market.as_operator("get_overview")
     case = await market.call("get_job", by=buyer, job_id=disputed["id"])

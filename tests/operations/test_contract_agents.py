@@ -53,6 +53,7 @@ async def test_a_profile_shows_what_was_registered(market: TestMarket) -> None:
         "tags": ["text"],
         "did": DID,
         "public_key": PUBLIC.hex(),
+        "key_proven": False,
         "endpoints": ENDPOINTS,
         "framework": "plain python",
         "trust_tier": 0,
@@ -65,14 +66,14 @@ async def test_a_profile_shows_what_was_registered(market: TestMarket) -> None:
         "last_seen_at": None,
     }
     assert made["agent"] == profile
-    assert set(profile) == named("agent.field") | {"object"}
+    assert set(profile) == named("agent.field") | {"object", "key_proven"}
     assert set(ENDPOINTS) == named("agent.endpoints")
     for reference in (profile["id"], "ada-lovelace"):
         assert await market.call("get_agent", agent_id=reference) == profile
     for env, key in made["api_keys"].items():
         own = orjson.loads((await market.answer("get_me", key=key)).body)
         private = {"metadata": EVERYTHING["metadata"], "referred_by": None, "wallet_address": None, "env": env}
-        assert own == profile | private
+        assert own == profile | private | {"storage": {"used": 0, "limit": 268_435_456}}
         assert set(private) == named("me.field")
 
 
@@ -117,7 +118,7 @@ async def test_one_call_without_credentials_makes_a_usable_identity(market: Test
     assert ("GET", "/v1/agents/me") in [(step["method"], step["path"]) for step in calls]
     assert all(step["action"] and step["why"] and step["method"] and step["path"] for step in calls)
     (look,) = [step for step in calls if step["tool"] == "search_listings"]
-    assert look["arguments"] == {"env": "test"}  # what is on offer there costs nothing that has a value
+    assert look["arguments"] == {"env": "test"}  # listings on test cost nothing of value
     for env, key in made["api_keys"].items():
         assert orjson.loads((await market.answer("get_me", key=key)).body)["env"] == env
 

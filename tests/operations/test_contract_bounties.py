@@ -1,4 +1,4 @@
-"""Clauses of the contract about bounties: what they show, what is found of them, what they take and what they refuse."""
+"""Clauses of the contract about bounties: their records, searches, accepted values and errors."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from storage.tables import AgentRow
 from tests.bidding import BUDGET, HELD, NEED, WEEK, award, bounty, propose, told
-from tests.market import START, Agent, TestMarket
+from tests.market import START, Agent, TestMarket, bare
 from tests.operations.refusals import EVIL, change_row
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
@@ -23,7 +23,7 @@ def public(agent: Agent) -> dict[str, Any]:
 async def test_a_bounty_shows_exactly_what_the_contract_names(market: TestMarket) -> None:
     buyer = await market.register("Bo")
     posted = await market.call("create_bounty", by=buyer, **NEED, input=HELD)
-    assert posted == {
+    assert bare(posted) == {
         "object": "bounty",
         "id": posted["id"],
         "title": NEED["title"],
@@ -55,9 +55,9 @@ async def test_a_bounty_shows_exactly_what_the_contract_names(market: TestMarket
         "created_at": stamp(START),
     }
     assert posted["id"].startswith("bty_")
-    assert await market.call("get_bounty", bounty_id=posted["id"], env="test") == posted
-    assert (await market.call("search_bounties", env="test"))["data"] == [posted]
-    assert (await market.call("list_my_bounties", by=buyer))["data"] == [posted]
+    assert await market.call("get_bounty", bounty_id=posted["id"], env="test") == bare(posted)
+    assert (await market.call("search_bounties", env="test"))["data"] == [bare(posted)]
+    assert (await market.call("list_my_bounties", by=buyer))["data"] == [bare(posted)]
 
 
 async def test_a_bounty_of_one_environment_is_none_in_the_other(market: TestMarket) -> None:
@@ -75,7 +75,7 @@ async def test_a_bounty_of_the_operator_says_so_and_can_be_asked_for_apart(trade
     theirs, ours = await bounty(trade, house, input=HELD), await bounty(trade, other)
     assert theirs["input"] == HELD
     assert (theirs["first_party"], ours["first_party"]) == (True, False)
-    for wanted, found in ((True, [theirs]), (False, [ours]), (None, [ours, theirs])):
+    for wanted, found in ((True, [bare(theirs)]), (False, [bare(ours)]), (None, [bare(ours), bare(theirs)])):
         page = await trade.market.call("search_bounties", env="test", first_party=wanted)
         assert page["data"] == found
     await change_row(trade, AgentRow, (house.id,), first_party=False)
@@ -116,7 +116,7 @@ async def test_pages_of_bounties_go_on_where_they_ended(market: TestMarket) -> N
     posted = list[str]()
     for _ in range(5):
         posted.append((await market.call("create_bounty", by=buyer, **NEED))["id"])
-        market.pass_seconds(1)  # ids sort by the time they were made
+        market.pass_seconds(1)  # ids sort by creation time
     for operation, by in (("search_bounties", None), ("list_my_bounties", buyer)):
         asked: dict[str, Any] = {"limit": 2} | ({"env": "test"} if by is None else {})
         seen, page = list[str](), await market.call(operation, by=by, **asked)
@@ -209,7 +209,7 @@ async def test_a_buyer_holds_twenty_open_bounties_in_each_environment(market: Te
     await market.call("create_bounty", by=buyer, **NEED, expires_in_seconds=300)
     assert (await market.refusal("create_bounty", by=buyer, **NEED))["code"] == "bounty_limit"
     market.pass_seconds(300)
-    await market.call("create_bounty", by=buyer, **NEED)  # one is past its time, though no sweep has run
+    await market.call("create_bounty", by=buyer, **NEED)  # one has expired, although no sweep has run
 
 
 @covers("state.bounty", "event.kind.bounty.expired", "error.more.bounty_closed")
@@ -258,7 +258,7 @@ async def test_a_bounty_is_closed_by_its_buyer_and_its_sellers_are_told(trade: T
     posted = await bounty(trade, buyer)
     made = await propose(trade, seller, posted)
     closed = await trade.market.call("close_bounty", by=buyer, bounty_id=posted["id"])
-    assert closed == posted | {"status": "closed", "proposal_count": 1}
+    assert closed == bare(posted) | {"status": "closed", "proposal_count": 1, "how_to_propose": None}
     assert await trade.market.call("close_bounty", by=buyer, bounty_id=posted["id"]) == closed
     assert await told(trade, seller, "bounty.closed") == [
         {"bounty_id": posted["id"], "proposal_id": made["id"], "status": "closed", "buyer_id": buyer.id}
@@ -278,6 +278,16 @@ async def test_a_bounty_awarded_cannot_be_closed(trade: Trade) -> None:
     )
 
 
+async def test_an_empty_search_says_what_is_missing(trade: Trade) -> None:
+    for asked, says in (
+        ({}, "There are no listings on live yet. Pass env=test"),
+        ({"env": "test", "sort": "newest"}, "There are no listings on test yet. Or post"),
+        ({"q": "poems"}, "No listing on live fits 'poems'. Use fewer words"),
+        ({"max_price": 5}, "No listing on live fits these filters. Use fewer words"),
+    ):
+        assert (await trade.market.call("search_listings", **asked))["hint"].startswith(says)
+
+
 async def test_a_search_that_finds_nothing_answers_a_bounty_that_can_be_posted_as_it_stands(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     await trade.listing(seller)
@@ -293,6 +303,8 @@ async def test_a_search_that_finds_nothing_answers_a_bounty_that_can_be_posted_a
         assert page["data"] == []
         ready = page["post_a_bounty"]
         assert (ready["method"], ready["path"], ready["tool"]) == ("POST", "/v1/bounties", "create_bounty")
+        (posts,) = page["next_steps"]
+        assert (posts["tool"], posts["arguments"]) == ("create_bounty", ready["body"])
         posted = await trade.market.call(ready["tool"], by=buyer, **ready["body"])
         assert posted["budget_max"] == asked.get("max_price", 1_000_000)
         assert posted["category"] == asked.get("category", "other")

@@ -1,4 +1,4 @@
-"""Clauses of the contract about the case file: evidence, mechanical checks, and that nothing in it says who the parties are."""
+"""Clauses of the contract about the case file: evidence, mechanical checks, and the parties' anonymity."""
 
 import asyncio
 import re
@@ -24,7 +24,6 @@ from tools.rules.keys import did_of
 from tools.rules.knownas import MOST_KEPT, read_known
 from tools.rules.redaction import Known, Veil
 from tools.rules.spellings import marks_of_id, marks_of_key
-from tools.steps.casefile import MOST_SAID
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"
@@ -85,7 +84,7 @@ TEXTS = [
 @pytest.mark.parametrize(("text", "shown"), TEXTS, ids=[text[:20] for text, _ in TEXTS])
 def test_who_the_parties_are_reads_buyer_and_seller_however_it_is_written(text: str, shown: str | None) -> None:
     found, count = VEIL.text(text)
-    if shown is None:  # something around it stays
+    if shown is None:  # the surrounding characters remain
         assert "seller" in found
         assert len(found) < 20
     else:
@@ -136,7 +135,7 @@ def test_of_a_schema_descriptions_are_text_and_the_rest_is_data() -> None:
 
 
 async def named_court(trade: Trade) -> Court:
-    """Parties with everything that could give them away, talked about everywhere."""
+    """Set up parties whose every identifying detail is mentioned in all texts."""
     seller, buyer = await trade.parties()
     market = trade.market
     await market.call("update_me", by=seller, handle="sela-translates", name="Sela Translates")
@@ -171,7 +170,7 @@ def secrets_of(me: Any, agent: Agent) -> list[str]:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, names of members too."""
+    """Yield every string in a JSON value, including object keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -203,6 +202,8 @@ async def test_no_string_of_a_case_says_who_the_parties_are_or_leads_to_them(tra
     assert seen["thread_id"] is None
     assert case["redactions"]["messages"] > 10
     assert all(case["redactions"][part] for part in ("job", "input", "output", "reason", "listing", "messages"))
+    marks = (case["job"]["output_hash"], case["job"]["output_bytes"] % 1024)
+    assert marks == (None, 0), "the hash of the whole would confirm a guessed name"
     assert case["listing"]["description"] == "By seller, seller, at seller."
     assert [message["from"] for message in case["messages"]] == ["buyer", "seller", "buyer"]
     for event, told in await court.told(judge):
@@ -239,7 +240,7 @@ COMPLAINT = "The result is empty. You did not deliver; the error says so, and ze
 
 
 async def test_a_party_does_not_change_what_was_said_by_taking_other_names(trade: Trade) -> None:
-    """Neither before the delivery, with words that everybody uses, nor with any word after it."""
+    """Neither common words as handles before the delivery nor any word after it change texts."""
     seller, buyer = await trade.parties()
     judge = await evaluator(trade)
     job = await trade.job_at("in_progress", seller, buyer, price=0, **LOOSE)
@@ -380,10 +381,10 @@ async def test_the_checks_say_what_needs_no_judgement(trade: Trade) -> None:
     expected = {
         "output_schema": "pass", "output_schema_errors": [], "delivered_on_time": True,
         "delivered_after_deadline_seconds": 0, "revisions_used": 0, "revisions_allowed": 2, "paid": True,
-        "price": PRICE, "price_display": "0.250000 USDC", "output_bytes": court.job["output_bytes"],
+        "price": PRICE, "price_display": "0.250000 USDC",
     }  # fmt: skip
-    for who in (judge, seller, buyer):
-        assert (await court.seen(who))["checks"] == expected
+    for who, size in ((judge, 1024), (seller, court.job["output_bytes"]), (buyer, court.job["output_bytes"])):
+        assert (await court.seen(who))["checks"] == expected | {"output_bytes": size}
     loose = {"output_schema": None, "example_output": None, "price": 0}
     job = await trade.job_at("in_progress", seller, buyer, **loose, turnaround_seconds=60)
     trade.market.pass_seconds(65)
@@ -396,7 +397,7 @@ async def test_the_checks_say_what_needs_no_judgement(trade: Trade) -> None:
 
 
 async def test_a_schema_that_the_output_does_not_satisfy_any_more_is_told_in_the_checks(trade: Trade) -> None:
-    """It was checked when it came; the case checks it again, whatever the database went through since."""
+    """The case checks the output again, even if it was valid when it was delivered."""
     seller, buyer = await trade.parties()
     judge = await evaluator(trade)
     job = await trade.job_at("revealed", seller, buyer, price=0)
@@ -412,7 +413,7 @@ async def test_a_schema_that_the_output_does_not_satisfy_any_more_is_told_in_the
     assert "sela" not in checks["output_schema_errors"][0], "errors quote: they are anonymised too"
 
 
-async def test_evidence_ends_with_the_first_vote_and_holds_the_last_two_hundred_messages(trade: Trade) -> None:
+async def test_evidence_ends_with_the_first_vote_and_holds_a_hundred_messages_of_each_party(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     judges = {one.id: one for one in [await evaluator(trade) for _ in range(3)]}
     job = await trade.job_at("revealed", seller, buyer, price=0)
@@ -427,16 +428,13 @@ async def test_evidence_ends_with_the_first_vote_and_holds_the_last_two_hundred_
     await trade.market.call("post_message", by=buyer, thread_id=job["thread_id"], body="He did not!")
     case = (await court.seen(second))["case"]
     bodies = [message["body"] for message in case["messages"]]
-    assert (len(bodies), bodies[0], bodies[-2:], case["messages_truncated"]) == (
-        200,
-        "number 2",
-        ["So.", "I did it."],
-        True,
-    )
+    assert (len(bodies), bodies[0], bodies[-2:]) == (200, "number 0", ["So.", "I did it."])
+    assert {f"number {number}" for number in range(101)} - {*bodies} == {"number 25", "number 26"}
+    assert (case["messages_truncated"], case["messages_left_out"]) == (True, {"buyer": 2, "seller": 2})
 
 
 async def long_talk(trade: Trade, text: str) -> tuple[Court, Agent]:
-    """A case with forty messages of this text, and who judges it."""
+    """Return a case with forty messages of this text, and its judge."""
     court = await Court.opened(trade, evaluators=1)
     for _ in range(20):
         for agent in (court.buyer, court.seller):
@@ -445,15 +443,16 @@ async def long_talk(trade: Trade, text: str) -> tuple[Court, Agent]:
     return court, judge
 
 
-async def test_of_long_talk_the_newest_is_shown_and_read_beside_the_event_loop(trade: Trade) -> None:
+async def test_of_long_talk_the_oldest_and_the_newest_are_shown_and_read_beside_the_event_loop(trade: Trade) -> None:
     text = ("sela and bo " * 1_600)[:19_000]
     court, judge = await long_talk(trade, text)
     case = (await court.seen(judge))["case"]
-    assert len(case["messages"]) == MOST_SAID // len(text)
-    assert (case["messages_truncated"], case["messages"][-1]["from"]) == (True, "seller")
-    assert case["redactions"]["messages"] == len(case["messages"]) * sum(
-        text.split().count(one) for one in ("sela", "bo")
+    assert [one["from"] for one in case["messages"]].count("seller") == 6, (
+        "of 20, a quarter of the room from the oldest"
     )
+    assert [one["from"] for one in case["messages"]].count("buyer") == 7, "and the short one it opened the dispute with"
+    assert (case["messages_left_out"], case["messages"][-1]["from"]) == ({"buyer": 14, "seller": 14}, "seller")
+    assert case["redactions"]["messages"] == 12 * sum(text.split().count(one) for one in ("sela", "bo"))
     assert orjson.dumps(case).count(b"sela") == 0
 
 
@@ -476,7 +475,7 @@ def test_a_text_is_folded_without_a_step_of_python_for_each_of_its_characters() 
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    VEIL.text(text[:30])  # each character is looked up once
+    VEIL.text(text[:30])  # fill the cache of characters
     sys.setprofile(count)
     try:
         found = VEIL.text("很好 ﬁne ＳＥＬＳ" * 2_000), VEIL.text(text)[1]
@@ -497,3 +496,10 @@ async def test_a7_rationales_are_screened_and_kept_with_their_warnings_and_quote
     for agent in (court.seller, court.buyer, first, second, third):
         events = await trade.market.call("list_events", by=agent, limit=100)
         assert attack not in orjson.dumps(events).decode()
+
+
+async def test_a_party_that_votes_is_told_that_parties_cannot(trade: Trade) -> None:
+    court = await Court.opened(trade)
+    for party in (court.buyer, court.seller):
+        refused = await court.vote(party, "buyer")
+        assert (refused["code"], refused["hint"].startswith("Parties cannot vote")) == ("not_found", True)

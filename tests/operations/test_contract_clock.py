@@ -1,4 +1,4 @@
-"""Clauses of the contract about what happens by itself: every window of a job, with and without a sweep."""
+"""Clauses of the contract about deadlines: every window of a job, with and without a sweep."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ swept = pytest.mark.parametrize("sweep", [False, True], ids=["by reading", "by s
 
 
 async def seen_after(trade: Trade, agent: Any, job: Any, seconds: float, sweep: bool) -> Any:
-    """The job as it stands that much later, whether or not a worker has been at it."""
+    """Return the job after this many seconds, with or without a sweep."""
     trade.market.pass_seconds(seconds)
     if sweep:
         await trade.market.workers.sweep()
@@ -115,7 +115,7 @@ async def test_m5_a_payment_mined_within_an_hour_after_pay_by_brings_the_job_bac
     assert (expired["status"], expired["payment"]["status"], expired["available_actions"]) == (
         "expired",
         "due",
-        ["pay"],
+        ["pay", "message"],
     )
     trade.evm.warp(1000)
     sent = await trade.send(buyer, job)

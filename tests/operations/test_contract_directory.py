@@ -1,4 +1,4 @@
-"""Clauses of the contract about finding agents, what is said of them, and reports to the operator."""
+"""Clauses of the contract about finding agents, public facts about them, and reports to the operator."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ async def found(market: TestMarket, **asked: Any) -> list[str]:
 
 
 async def change(market: TestMarket, handle: str, **values: Any) -> None:
-    """What an operation of a later issue does to an agent: verify its domain, suspend it."""
+    """Change an agent as an operation of a later issue does: verify its domain, suspend it."""
     agent_id = (await market.call("get_agent", agent_id=handle))["id"]
 
     def write(tx: Any) -> None:

@@ -1,4 +1,4 @@
-"""Clauses of the contract about what is shown of the whole market: figures, the feed, opportunities, demand."""
+"""Clauses of the contract about market-wide reads: statistics, the feed, opportunities, demand."""
 
 import asyncio
 from datetime import timedelta
@@ -54,7 +54,7 @@ async def demand(market: TestMarket, **asked: Any) -> Any:
 
 
 async def completed(trade: Trade, seller: Agent, buyer: Agent, **offer: Any) -> Any:
-    """A job that was completed a second after everything else of it."""
+    """Return a job that is completed a second after its other steps."""
     job = await trade.job_at("revealed", seller, buyer, **offer)
     trade.market.pass_seconds(1)
     return await trade.market.call("accept_job", by=buyer, job_id=job["id"])
@@ -65,7 +65,7 @@ async def bounty(market: TestMarket, by: Agent, **changes: Any) -> Any:
     return await market.call("create_bounty", by=by, **WANTED | changes)
 
 
-# Figures.
+# Statistics.
 
 
 @covers("stats.route", "stats.object", "stats.env", "stats.agents", "stats.agents_active_7d", "stats.listings_active")
@@ -116,7 +116,7 @@ async def test_r2_what_the_operators_agents_do_stands_apart(trade: Trade) -> Non
     seller, buyer = await trade.parties()
     await trade.market.as_operator("set_first_party", agent_id=buyer.id, first_party=True)
     await trade.job_at("completed", seller, buyer)
-    await trade.market.as_operator("set_first_party", agent_id=buyer.id, first_party=False)  # what was is not rewritten
+    await trade.market.as_operator("set_first_party", agent_id=buyer.id, first_party=False)  # past jobs stay
     await trade.market.as_operator("set_first_party", agent_id=seller.id, first_party=True)
     found = await stats(trade.market)
     assert found["first_party"] == {
@@ -143,7 +143,7 @@ async def test_a_job_that_was_decided_for_the_buyer_has_failed_in_every_figure(
 
 
 async def test_r7_probes_and_tests_touch_no_figure_of_live(trade: Trade) -> None:
-    """The service's own smoke tests run where its agents do: in test. Live counts nothing of it but registrations."""
+    """Smoke tests run on test; on live only registrations are counted."""
     before = await trade.market.call("get_stats", env="live")
     seller, buyer = await trade.parties()
     await trade.job_at("completed", seller, buyer)
@@ -230,7 +230,7 @@ async def test_pages_of_the_feed_show_everything_once_in_one_order(trade: Trade)
     for at in range(3):
         await trade.listing(seller, title=f"Service {at}")
         await bounty(market, buyer, title=f"Wanted {at}")
-    for _ in range(2):  # both completed at one time: the order between them is any, but neither is lost
+    for _ in range(2):  # both are completed at the same time: their order is undefined, but none may be lost
         await trade.job_at("completed", seller, buyer)
     whole = (await market.call("get_feed", env="test", limit=100))["data"]
     assert [one["created_at"] for one in whole] == sorted((one["created_at"] for one in whole), reverse=True)
@@ -269,16 +269,23 @@ async def test_a17_a_term_is_published_when_two_agents_searched_it_on_one_day(ma
     for _ in range(50):
         await search(market, ada, "quantum poetry")
         await search(market, None, "quantum poetry", "whatever")
-    for _ in range(3):  # an agent of many days is still one
+    for _ in range(3):  # an agent that searches on several days counts once
         market.pass_seconds(DAY)
         await search(market, ada, "quantum poetry")
     assert (await demand(market))["searched"] == []
-    await search(market, bo, "Quantum  POETRY", on="live")  # another environment
+    await search(market, bo, "Quantum  POETRY", on="live")  # same terms on another environment
     assert (await demand(market))["searched"] == []
     await search(market, bo, "Quantum  POETRY")
     found = await demand(market)
     assert found["searched"] == [
-        {"term": "quantum poetry", "searches": 54, "zero_results": 54, "searchers": 2, "last_day": "2026-11-24"}
+        {
+            "object": "searched_term",
+            "term": "quantum poetry",
+            "searches": 54,
+            "zero_results": 54,
+            "searchers": 2,
+            "last_day": "2026-11-24",
+        }
     ]
     assert found["unmet_searches"] == found["searched"]
     assert found["what_the_searching_produced"] == {
@@ -382,7 +389,13 @@ async def test_the_view_of_demand_is_bounded_and_made_once_a_minute(market: Test
     assert [len(found[name]) for name in ("searched", "unmet_searches", "open_bounties")] == [50, 50, 20]
     assert found["open_bounties"][0]["budget_max"] == 250_000
     assert found["by_category"] == [
-        {"category": "text", "open_bounties": 25, "budget_total": 3_250_000, "budget_display": "3.250000 USDC"}
+        {
+            "object": "category_demand",
+            "category": "text",
+            "open_bounties": 25,
+            "budget_total": 3_250_000,
+            "budget_display": "3.250000 USDC",
+        }
     ]
     assert found["what_the_searching_produced"]["bounties_posted"] == 25
     assert found["limits"] == {
@@ -408,7 +421,7 @@ async def test_a17_a_term_of_many_stands_before_one_that_few_search_often(market
 
 
 async def test_a18_nobody_fills_what_is_shown_to_everybody_alone(market: TestMarket) -> None:
-    """Twenty bounties of a flood, all higher and newer than the five that are meant."""
+    """Twenty bounties of one agent are all higher and newer than the five of others."""
     flood, good, reader = await sellers(market, "Flood", "Good", "Reader")
     await market.call("update_me", by=reader, capabilities=["translate"])
     meant = [await bounty(market, good, title=f"Translate page {at}", budget_max=at + 1) for at in range(2)]

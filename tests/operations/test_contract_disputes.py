@@ -1,20 +1,25 @@
-"""Clauses of the contract about disputes: the panel, votes, deadlines, escalation, withdrawal, and what a verdict does."""
+"""Clauses of the contract about disputes: the panel, votes, deadlines, escalation, withdrawal, effects of a verdict."""
 
+import hmac
 from typing import Any
 
 import pytest
 
+from storage.disputes import seats_of_dispute
+from storage.tables import JobRow
 from tests.judging import Court, evaluator
 from tests.market import OPERATOR_SECRET, Agent
 from tests.requirements import covers
+from tests.requirements.probes import write_row
 from tests.trading import PRICE, Trade
 from tools.rules.canonical import sha256_hex
 from tools.rules.draw import drawn, hash_of, list_text
 
+SEEDS = [bytes([number] * 32) for number in range(20)]
 MAJORITIES = [("buyer", "buyer"), ("seller", "split", "seller"), ("split", "buyer", "split")]
 
 
-@covers("state.dispute.panel", "route.disputes.panel.random", "event.kind.dispute.assigned", "event.kind.dispute.panel")
+@covers("state.dispute.panel", "event.kind.dispute.assigned", "event.kind.dispute.panel")
 async def test_a_dispute_draws_three_evaluators_and_tells_them_and_the_parties(trade: Trade) -> None:
     court = await Court.opened(trade, evaluators=5)
     seats = await court.seats()
@@ -34,6 +39,26 @@ async def test_a_dispute_draws_three_evaluators_and_tells_them_and_the_parties(t
         assert refused["code"] == "not_found"
     assert court.job["waiting_on"]["who"] == "evaluators"
     assert court.job["waiting_on"]["until"] == (await court.seen(court.buyer))["verdict_by"]
+
+
+@covers("route.disputes.panel.random")
+async def test_the_seed_alone_decides_who_of_the_eligible_sits(trade: Trade) -> None:
+    """The lowest tickets (HMACs under the job's seed) sit; names and order have no effect."""
+    seller, buyer = await trade.parties()
+    offered = [(await evaluator(trade)).id for _ in range(9)]
+    job = await trade.job_at("revealed", seller, buyer, price=0)
+    by_name, by_offer = set(sorted(offered)[:3]), set(offered[:3])
+    lowest = {seed: set(sorted(offered, key=lambda one, seed=seed: ticket(seed, one))[:3]) for seed in SEEDS}
+    seed = next(seed for seed in SEEDS if lowest[seed] not in (by_name, by_offer))
+    await write_row(trade.market, JobRow, job["id"], panel_seed=seed)
+    disputed = await trade.market.call("dispute_job", by=buyer, job_id=job["id"], reason="It is not what was promised.")
+    seats = await trade.market.store.look(lambda tx: tx.all(seats_of_dispute, dispute_id=disputed["dispute_id"]))
+    assert {seat.agent_id for seat in seats} == lowest[seed]
+
+
+def ticket(seed: bytes, agent_id: str) -> bytes:
+    """Compute a ticket as docs and skill.md describe it."""
+    return hmac.digest(seed, f"emporion:draw:v1:1:{agent_id}".encode(), "sha256")
 
 
 @covers(
@@ -60,7 +85,7 @@ async def test_a_majority_decides_at_once_and_the_job_is_resolved(trade: Trade, 
     owed = {"buyer": PRICE, "split": PRICE // 2, "seller": None}[outcome]
     assert (job["refund_due"], job["refund_expected"]) == (owed is not None, owed)
     assert (job["completed_at"] is None) == (outcome == "buyer")
-    assert job["available_actions"] == ["review"]
+    assert job["available_actions"] == ["review", "message"]
     ((_, told),) = await court.told(court.seller, "job.resolved")
     assert (told["dispute_id"], told["outcome"], told["by"]) == (court.dispute_id, outcome, "panel")
     assert len(await court.told(court.seller, "job.refund_due")) == (owed is not None)
@@ -101,7 +126,10 @@ async def test_a_closed_case_shows_tally_rationales_and_the_draw_and_an_open_one
         assert sha256_hex(bytes.fromhex(seen["panel_seed"])) == court.job["panel_seed_hash"] == seen["panel_seed_hash"]
         (draw,) = seen["draws"]
         ids = list(court.offered)
-        assert draw == {"round": 1, "seats": 3, "eligible_count": 3, "eligible_hash": hash_of(list_text(ids))}
+        assert draw == {
+            "round": 1, "version": 3, "wanted": 3, "seats": 3, "eligible_count": 3,
+            "eligible_hash": hash_of(list_text(ids)), "related_count": 0, "related_hash": hash_of("[]"),
+        }  # fmt: skip
         assert sorted(drawn(bytes.fromhex(seen["panel_seed"]), 1, ids, 3)) == sorted(ids)
     assert first.id not in str(await court.seen(court.buyer)), "who voted is told to nobody"
 
@@ -181,7 +209,11 @@ async def test_the_last_deadline_is_seen_by_everybody_before_anybody_writes_it(t
     await court.window_passes()
     await court.window_passes(swept=False)
     job = await court.job_seen()
-    assert (job["status"], job["resolution"]["outcome"], job["available_actions"]) == ("resolved", "seller", ["review"])
+    assert (job["status"], job["resolution"]["outcome"], job["available_actions"]) == (
+        "resolved",
+        "seller",
+        ["review", "message"],
+    )
     listed = await trade.market.call("list_jobs", by=court.seller)
     assert [one["status"] for one in listed["data"]] == ["resolved"]
     seen = await court.seen(court.buyer)
@@ -265,7 +297,8 @@ async def test_what_a_seller_does_next_is_said_as_the_case_stands(trade: Trade) 
 
     async def next_step() -> Any:
         seen = await trade.market.call("get_dispute", by=court.seller, dispute_id=court.dispute_id)
-        (step,) = seen["next_steps"]
+        *evidence, step = seen["next_steps"]
+        assert [one["tool"] for one in evidence] == (["post_message"] if seen["evidence"]["open"] else [])
         return step["tool"], step["why"]
 
     assert await next_step() == ("get_dispute", "Look again: there is no verdict yet.")

@@ -1,4 +1,4 @@
-"""Documents of an agent under its own address: what they say, how they are served, and that they hold for their readers."""
+"""Documents at an agent's own URL: their content, how they are served, and that their readers can use them."""
 
 from base64 import urlsafe_b64decode
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def fetched(http: httpx.AsyncClient, agent: Agent, name: str, **query: str
 
 
 async def live_listing(trade: Trade, seller: Agent, **changes: Any) -> Any:
-    """A listing on live: its seller's wallet is bound there too."""
+    """Make a listing on live; the seller's wallet is bound there too."""
     bound = {"address": seller.wallet.address, "signature": binding(seller)}
     await trade.market.call("set_wallet_address", by=seller, on="live", **bound)
     return await trade.market.call("create_listing", by=seller, on="live", **OFFER | changes)
@@ -57,7 +57,7 @@ async def test_the_registration_file_says_who_the_agent_is_and_where(trade: Trad
     assert file == {
         "type": TYPE,
         "name": "Ada",
-        "description": "An agent on service.",
+        "description": "An agent on Emporion.",
         "services": [
             {"name": "web", "endpoint": f"{BASE_URL}/v1/agents/{ada.id}"},
             {"name": "DID", "endpoint": me["did"]},
@@ -121,7 +121,7 @@ async def test_a_number_beyond_what_json_carries_is_told_as_text(trade: Trade, h
 @covers("route.agents.erc8004.service")
 async def test_the_market_has_a_registration_file_too(trade: Trade, http: httpx.AsyncClient) -> None:
     file = (await http.get(WELL_KNOWN)).json()
-    assert (file["type"], file["name"], file["active"], file["registrations"]) == (TYPE, "service", True, [])
+    assert (file["type"], file["name"], file["active"], file["registrations"]) == (TYPE, "Emporion", True, [])
     for service in file["services"]:
         url = service["endpoint"]
         if url.startswith(BASE_URL) and service["name"] != "MCP":
@@ -130,7 +130,7 @@ async def test_the_market_has_a_registration_file_too(trade: Trade, http: httpx.
 
 
 def verifier(trade: Trade) -> Any:
-    """The SDK's own, with the key that the market publishes."""
+    """Return the SDK's verifier with the key that the market publishes."""
 
     def key_of(kid: str | None, jku: str | None) -> jwt.PyJWK:
         jwk = jwk_of(trade.market.market.world.signer.public_key)

@@ -1,4 +1,4 @@
-"""Clauses of the contract about domains: claimed, proven, looked at every day, taken over, given up."""
+"""Clauses of the contract about domains: claimed, proven, checked every day, transferred, removed."""
 
 import asyncio
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.tables import AgentRow, DomainRow
-from tests.market import Agent, TestMarket
+from tests.market import Agent, TestMarket, bare
 from tests.operations.test_races import PLACE, together
 from tests.proving import DAY, DOMAIN, Outside
 from tests.requirements import covers
@@ -60,8 +60,8 @@ async def test_a_domain_is_claimed_published_and_proven_by_a_record(outside: Out
     market = outside.market
     ada, at = await market.register("Ada"), stamp(market.clock.now())
     pending = await market.call("add_domain", by=ada, domain=f"https://{DOMAIN.upper()}/")
-    assert pending == row_of(ada, at)
-    assert await market.call("add_domain", by=ada, on="live", domain=DOMAIN) == pending
+    assert bare(pending) == row_of(ada, at)
+    assert await market.call("add_domain", by=ada, domain=DOMAIN) == pending
     assert (await market.refusal("get_domain_claim", domain=DOMAIN))["code"] == "not_found"
 
     outside.publish(ada)
@@ -71,7 +71,7 @@ async def test_a_domain_is_claimed_published_and_proven_by_a_record(outside: Out
     seen = {"verified_at": later, "last_checked_at": later}
     proven = row_of(ada, at, status="verified", method="dns", **seen)
     assert {name: checked[name] for name in proven} == proven
-    told = {name: checked[name] for name in checked.keys() - proven}
+    told = {name: checked[name] for name in checked.keys() - proven - {"next_steps"}}
     hint = "The domain is yours. Leave the proof where it is: it is looked for every day."
     assert told == {"verified": True, "trust_tier": 0, "check": None, "hint": hint}
     assert outside.sites.asked == [], "the record is enough"
@@ -304,17 +304,18 @@ async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of
     market = outside.market
     ada = await market.register("Ada")
     await outside.claimed(ada)
+    other = await market.call("create_api_key", by=ada, on="live", env="live")
     market.market.house = replace(market.market.house, limits=Limits())
     for number in range(20):
-        key = ada.keys["live" if number % 2 else "test"]
+        key = (ada.keys["live"], other["key"])[number % 2]
         assert (await market.answer("verify_domain", {"domain": DOMAIN}, key=key)).status == 200
     market.market.windows.counts.clear()  # as in another process
-    refused = await market.answer("verify_domain", {"domain": DOMAIN}, key=ada.keys["test"])
+    refused = await market.answer("verify_domain", {"domain": DOMAIN}, key=ada.keys["live"])
     assert refused.error is not None
     assert (refused.status, refused.error["details"]["retry_after_seconds"]) == (429, 3600)
     assert len(outside.zone.asked) == 20
     market.pass_seconds(3600)
-    assert (await market.answer("verify_domain", {"domain": DOMAIN}, key=ada.keys["test"])).status == 200
+    assert (await market.answer("verify_domain", {"domain": DOMAIN}, key=ada.keys["live"])).status == 200
 
 
 @pytest.mark.parametrize("operation", ["add_domain", "verify_domain", "remove_domain", "get_domain_claim"])

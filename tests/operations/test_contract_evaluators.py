@@ -1,4 +1,4 @@
-"""Clauses of the contract about evaluators: who offers, who may sit on which panel, and that a draw can be made again."""
+"""Clauses of the contract about evaluators: the offer to judge, eligibility for a panel, and repeatable draws."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade, binding
 from tools.ports import Env
-from tools.rules.draw import drawn, faults, hash_of, list_text, ticket
+from tools.rules.draw import Made, drawn, faults, hash_of, list_text, ticket
 
 
 @covers("route.agents.evaluator")
@@ -59,7 +59,7 @@ async def shares_the_sellers_wallet(trade: Trade, judge: Agent, seller: Agent, b
 
 
 async def shared_the_buyers_wallet_once(trade: Trade, judge: Agent, seller: Agent, buyer: Agent) -> None:
-    """A party's second wallet: it held this one before, and so did the judge."""
+    """Let the judge share the buyer's wallet, then give both other wallets."""
     await shares_the_sellers_wallet(trade, judge, buyer, seller)
     for agent in (judge, buyer):
         await change_wallet(trade, agent)
@@ -155,7 +155,7 @@ async def test_on_live_three_trusted_evaluators_sit_or_none(trade: Trade, truste
 
 
 def test_a_draw_is_the_lowest_tickets_whatever_order_the_ids_come_in() -> None:
-    """Made again here from its description, for every set of three from six: by its own words each is as likely."""
+    """Recompute the draw from its description; every set of three from six occurs."""
     ids = [f"agt_{letter}" for letter in "ABCDEF"]
     met = set()
     for number in range(2000):
@@ -180,18 +180,18 @@ def test_who_joins_or_leaves_the_list_changes_the_order_of_no_others() -> None:
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        ({"sitting": ["a", "b"]}, "the seed draws others than those who sat"),
-        ({"text_hash": "0" * 64}, "the list of ids is not the one that was hashed"),
-        ({"text": '["c","a","b","d"]'}, "the list of ids is not sorted, or names one twice"),
+        ({"eligible_hash": "0" * 64}, "the list of ids is not the one that was hashed"),
+        ({"eligible": '["c","a","b","d"]'}, "the list of ids is not sorted, or names one twice"),
     ],
 )
 def test_a_draw_that_was_tampered_with_is_told(change: dict[str, object], wrong: str) -> None:
     seed, text = b"s" * 32, list_text("abcd")
-    made = {"text": text, "text_hash": hash_of(text), "seats": 2, "sitting": drawn(seed, 1, "abcd", 2)}
-    assert faults(seed, 1, **made) == []  # type: ignore[arg-type]
-    if "sitting" in change and sorted(made["sitting"]) == ["a", "b"]:  # type: ignore[call-overload]
-        change = {"sitting": ["c", "d"]}
-    assert wrong in faults(seed, 1, **made | change)  # type: ignore[arg-type]
+    sitting = drawn(seed, 1, "abcd", 2)
+    made = Made(version=1, round=1, wanted=0, seats=2, eligible=text, eligible_hash=hash_of(text))
+    assert faults(seed, made, sitting) == []
+    assert wrong in faults(seed, made._replace(**change), sitting)  # type: ignore[arg-type]
+    others = sorted(set("abcd") - set(sitting))
+    assert faults(seed, made, others) == ["the seed draws others than those who sat"]
 
 
 async def test_every_draw_of_a_database_is_made_again_and_one_that_was_written_otherwise_is_found(trade: Trade) -> None:
@@ -239,7 +239,7 @@ async def test_anybody_makes_the_draw_of_a_closed_case_again_from_its_record(
 
 
 async def test_a_case_from_before_there_were_panels_gets_one_at_the_next_sweep(trade: Trade) -> None:
-    """As the migration leaves it: disputed, with a case that nobody was drawn for."""
+    """After the migration a case is disputed but has no drawn panel."""
     court = await Court.opened(trade, evaluators=0)
     judge = await evaluator(trade)
     court = replace(court, offered={judge.id: judge})

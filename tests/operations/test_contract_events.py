@@ -1,4 +1,4 @@
-"""Clauses of the contract about events: polling, filters, the stream, what they carry."""
+"""Clauses of the contract about events: polling, filters, the stream, the data of each kind."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ TRADED = ["job.created", "job.accepted", "job.delivered", "job.payment_due", "jo
 
 
 @covers("event.poll", "route.events", "service.5.poll", "open.events.next_since", "event.id", "id.evt", "event.jobs")
-@covers("event.payments", "record.object")
+@covers("event.payments")
 async def test_polling_from_next_since_reads_every_event_once_and_in_order(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     start = (await trade.market.call("list_events", by=buyer))["next_since"]
@@ -135,7 +135,7 @@ async def test_an_agent_is_told_of_newcomers_it_sent_and_of_its_wallet(trade: Tr
 
 
 async def frames(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, str]]:
-    """The frames of a stream as the WHATWG describes them, read line by line."""
+    """Read the frames of a stream line by line, as the WHATWG describes them."""
     frame: dict[str, str] = {}
     async for line in lines:
         if not line:

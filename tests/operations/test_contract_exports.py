@@ -1,4 +1,4 @@
-"""What an agent takes with it: everything it has, as the API shows it to it, whole or visibly broken, once a day."""
+"""The export of an agent: all its data as the API shows it, complete or visibly truncated, once a day."""
 
 import asyncio
 import json
@@ -36,12 +36,22 @@ from tools.steps.sections import SECTIONS
 
 OP = CATALOGUE["export_me"]
 HERE = {"platform", "agent_id", "env", "generated_at", "object", "version", "finished_at"}
-SHARED = ("profile", "handles", "wallets", "public_keys", "api_keys", "domains", "evaluator", "reputation", "memory")
+SHARED = (
+    "profile",
+    "handles",
+    "wallets",
+    "proven_domains",
+    "public_keys",
+    "api_keys",
+    "domains",
+    "evaluator",
+    "reputation",
+)
 OF_ONE = ("profile", "evaluator", "reputation", "attestation")
 
-FOUND_IN = {  # the section each table of an agent's is exported in
+FOUND_IN = {  # the section in which each table of an agent is exported
     "agents": "profile", "handles": "handles", "former_keys": "public_keys", "api_keys": "api_keys",
-    "wallets": "profile", "wallets_held": "wallets", "agent_domains": "domains", "identities": "profile",
+    "wallets": "profile", "wallets_held": "wallets", "domains_held": "proven_domains", "agent_domains": "domains", "identities": "profile",
     "evaluators": "evaluator", "reputations": "reputation", "reputation_categories": "reputation",
     "listings": "listings", "job_results": "listings", "bounties": "bounties", "proposals": "proposals",
     "jobs": "jobs", "job_events": "jobs", "job_deliveries": "jobs", "documents": "jobs", "open_refunds": "jobs",
@@ -54,10 +64,16 @@ NOT_EXPORTED = {
     "mailboxes": "a sum of what threads show as unread",
     "job_marks": "what a job counts for: the sums of it are in reputation",
     "unmarked_jobs": "work that waits to be done",
+    "bounty_matches": "work that waits to be done",
+    "bounty_alerts": "one switch and what it did today: get_bounty_alerts shows both",
     "reputation_counterparties": "what others did with the agent, by their wallets: the sums of it are in reputation",
     "listing_payers": "others' wallets: the sums of it are in each listing's stats",
     "listing_promises": "earlier words of the agent's listings, kept for cases and gone with the last job under way",
     "purchases": "what a wallet signed, kept to settle it once: its job and its settlement are exported",
+    "x402_accounts": "when a wallet claimed an agent: the wallet itself is in the profile",
+    "agent_storage": "a sum of the agent's rows: get_me shows it",
+    "job_texts": "inputs and outputs: they are in the jobs and deliveries",
+    "faucet_claims": "when the agent was last given test money: get_faucet shows it",
     "departures": "who left has no key to export with",
     "answers": "kept for a day, encrypted under what only the caller has, and secrets among them",
     "answer_bodies": "kept for a day for repeated calls",
@@ -176,12 +192,17 @@ async def test_a_key_exports_its_environment_and_what_both_share(trade: Trade) -
     assert (test["env"], live["env"]) == ("test", "live")
     own = {name for name in SECTIONS if name not in (*SHARED, "attestation")}
     assert empty(live) == own - {"events"}
-    same = set(SHARED) - {"profile"}
+    same = set(SHARED) - {"profile", "api_keys"}
     assert {name: live[name]["data"] for name in same} == {name: test[name]["data"] for name in same}
+    keys_of_test = [one for one in live["api_keys"]["data"] if one["env"] == "test"]
+    assert test["api_keys"]["data"] == keys_of_test != live["api_keys"]["data"], "a test key lists those of test"
+
+
+CHECKED = ("receipt", "job", "delivery")  # each is checked for every job of the export
 
 
 async def test_receipts_and_the_attestation_of_an_export_verify_offline(trade: Trade, tmp_path: Path) -> None:
-    """Also beside what a counterparty wrote to look like a receipt."""
+    """This holds even if a counterparty's message imitates a receipt."""
     made = await full(trade)
     bait = {"receipt": {"object": "receipt", "job": {"id": "job_of_nobody"}}, "signature": {"did": "x"}}
     await trade.market.call("start_thread", by=made.bo, to=made.ada.id, body="Look.", data=bait)
@@ -194,11 +215,11 @@ async def test_receipts_and_the_attestation_of_an_export_verify_offline(trade: T
     program = [Path(sys.executable).parent / "emporion", "verify", str(file), "--did", did]
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = await asyncio.to_thread(subprocess.run, program, capture_output=True, check=False, env=here, text=True)
-    signed = [f"receipt {one['job']['id']}" for one in document["jobs"]["data"]]
+    signed = [f"{kind} {one['job']['id']}" for one in document["jobs"]["data"] for kind in CHECKED]
     assert sorted(done.stdout.splitlines()) == sorted(
         f"VALID   {one}" for one in (f"attestation {made.ada.id}", *signed)
     )
-    assert (done.returncode, len(signed)) == (0, 2)
+    assert (done.returncode, len(signed)) == (0, 6)
     file.write_text(json.dumps({name: value for name, value in document.items() if name != "finished_at"}))
     assert verify(file, trade.market.clock.now(), did) == 1, "it is not whole"
     document["jobs"]["data"][0]["receipt"]["receipt"]["job"]["price"] = 1
@@ -253,7 +274,7 @@ async def test_a_database_that_does_not_answer_refuses_before_the_export_is_coun
     ada = await market.register("Ada")
     async with opened(market) as http:
         with monkeypatch.context() as outage:
-            await http.get("/v1/agents/me", headers={"X-API-Key": ada.keys["test"]})  # the key is known by now
+            await http.get("/v1/agents/me", headers={"X-API-Key": ada.keys["test"]})  # cache the key
             outage.setattr(market.store, "look", no_answer)
             refused = await http.get(PATH, headers={"X-API-Key": ada.keys["test"]})
         done = await http.get(PATH, headers={"X-API-Key": ada.keys["test"]})
@@ -265,7 +286,7 @@ async def no_answer(read: object) -> None:
 
 
 async def broken(market: TestMarket, agent: Agent, monkeypatch: pytest.MonkeyPatch, happens: Any) -> bytes:
-    """What comes of an export to which something happens before its schedules are read; it must not end well."""
+    """Call `happens` before the schedules are read; return the export, which must break off."""
     read = SECTIONS["schedules"].pages  # type: ignore[union-attr]
 
     async def pages(*given: Any) -> Any:
@@ -359,7 +380,7 @@ async def test_who_stops_reading_or_goes_away_ends_its_export_and_no_read_waits_
 async def test_a_large_export_is_read_in_pages_and_sent_in_chunks(
     market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No read, no piece and no chunk grows with what there is: what is held at once is a page."""
+    """Reads, pieces and chunks have a bounded size, so at most a page is in memory."""
     ada, bo = await market.register("Ada"), await market.register("Bo")
     await many_messages(market, ada, bo, threads=3, each=1500)
     reads, pieces, chunks = list[int](), list[int](), list[int]()
@@ -398,7 +419,7 @@ async def test_a_large_export_is_read_in_pages_and_sent_in_chunks(
 async def test_others_get_their_turn_between_any_two_reads_of_an_export(
     market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On SQLite a read runs on the event loop itself, and a client that takes all at once never makes anybody wait."""
+    """A read on SQLite blocks the event loop, and a fast client never makes the export wait."""
     ada, bo = await market.register("Ada"), await market.register("Bo")
     await many_messages(market, ada, bo, threads=1, each=600)
     turns, seen = 0, list[int]()
@@ -430,7 +451,7 @@ async def test_others_get_their_turn_between_any_two_reads_of_an_export(
 
 
 async def many_messages(market: TestMarket, ada: Agent, bo: Agent, *, threads: int, each: int) -> None:
-    """Messages of Bo to Ada as an old market would have them, by rows: no agent may write so many in a row."""
+    """Insert messages from Bo to Ada as rows, because the rate limit allows too few by calls."""
     messages, kept = metadata.tables["messages"].info["row"], metadata.tables["threads"].info["row"]
     ids = iter(range(10**6))
 
@@ -457,7 +478,7 @@ async def many_messages(market: TestMarket, ada: Agent, bo: Agent, *, threads: i
 async def test_what_is_written_meanwhile_leaves_no_gap_and_comes_not_twice(
     market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads are answered, schedules deleted and made, keys of memory come and go, events go on."""
+    """Meanwhile threads, schedules, memory keys and events are added, changed and deleted."""
     monkeypatch.setattr(machine, "PAGE", 2)
     monkeypatch.setattr("tools.steps.sections.PAGE", 2)
     monkeypatch.setattr(machine, "PIECE_BYTES", 1)
@@ -511,7 +532,7 @@ async def test_what_is_deleted_between_its_list_and_its_reading_is_left_out(
 async def test_a_slow_reader_of_a_busy_agent_comes_to_an_end(
     market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each page of events is followed by more events than it held."""
+    """After each page of events, more new events follow than the page had."""
     monkeypatch.setattr(machine, "PIECE_BYTES", 1)
     monkeypatch.setattr("tools.steps.sections.PAGE", 2)
     ada = await market.register("Ada")

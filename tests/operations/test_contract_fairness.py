@@ -1,4 +1,4 @@
-"""Clauses of the contract about webhooks of many agents: whose receivers are slow, or far behind, delays nobody else."""
+"""Clauses of the contract about many agents' webhooks: slow receivers or backlogs do not delay other agents."""
 
 from collections import Counter
 from dataclasses import replace
@@ -33,7 +33,7 @@ async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scen
 
 
 async def everything(scene: Scene) -> list[Posting]:
-    """What can be claimed while nothing that was claimed ends."""
+    """Claim until no more can be claimed, while no claimed delivery ends."""
     claimed = await scene.sender.claim()
     found = list(claimed.postings)
     while claimed.more:
@@ -43,13 +43,13 @@ async def everything(scene: Scene) -> list[Posting]:
 
 
 async def claimed(scene: Scene, most: int) -> list[Posting]:
-    """What is claimed where so many places are free."""
+    """Claim at most this many deliveries."""
     market = scene.market.market
     return (await scene.market.store.write(lambda tx: claim(context_of(market, tx), most), "claim")).postings
 
 
 async def busy(scene: Scene, receiver: Receiver, *kinds: str) -> Agent:
-    """An agent that is told something at ten webhooks, each at a host of its own."""
+    """Return an agent with events for ten webhooks, each on its own host."""
     agent = await scene.market.register("Busy")
     for number in range(10):
         await scene.hook(agent, receiver, url=f"http://127.0.1.{number}:{receiver.port}/hook")
@@ -69,7 +69,7 @@ async def test_m15_one_agents_webhooks_take_four_places_in_flight_at_most(scene:
     assert [one.body["agent_id"] for one in receiver.got] == [bo.id]
     await scene.sender.deliver(replace(held[0], url=receiver.url))
     assert [one.agent_id for one in await everything(scene)] == [held[0].agent_id]
-    scene.market.pass_seconds(31)  # the leases ran out
+    scene.market.pass_seconds(31)  # the leases expired
     assert Counter(one.agent_id for one in await everything(scene)) == {a.id: MOST_OF_ONE_AGENT for a in crowd}
 
 
@@ -129,7 +129,7 @@ async def test_the_oldest_of_more_than_a_thousand_that_wait_are_given_up_and_the
 
 
 async def every_delivery(scene: Scene, agent: Agent, hook: Any) -> list[Any]:
-    """All the deliveries of a webhook, oldest event first."""
+    """Return all deliveries of a webhook, oldest event first."""
     asked = {"by": agent, "webhook_id": hook["id"], "limit": 100}
     page = await scene.market.call("list_webhook_deliveries", **asked)
     found = list(page["data"])

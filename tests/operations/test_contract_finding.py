@@ -1,4 +1,4 @@
-"""find_tools: every operation is found by what it is for, with what it takes."""
+"""find_tools: a search by purpose finds every operation, with its arguments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Payment without gas: one authorization, said in three places, that somebody else sends and that nobody can send twice."""
+"""Payment without gas: one authorization, shown in three places, that a third party submits and that is paid once."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Clauses of the contract about the inbox: what waits for the caller, by when, and nothing that does not."""
+"""Clauses of the contract about the inbox: it lists what the caller has to do and by when, and nothing else."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +30,10 @@ async def waits(trade: Trade, agent: Agent) -> list[tuple[str, str, str | None]]
 @covers("service.5.inbox", "route.inbox", "open.inbox")
 async def test_an_empty_inbox_says_so_and_what_to_do(market: TestMarket) -> None:
     ada = await market.register()
-    assert await market.call("get_inbox", by=ada) == {
+    found = await market.call("get_inbox", by=ada)
+    (step,) = found.pop("next_steps")
+    assert (step["tool"], step["arguments"]) == ("get_inbox", {"since": found["next_since"], "wait_seconds": 20})
+    assert found == {
         "object": "inbox",
         "unread_total": 0,
         "unread_threads": [],
@@ -40,8 +43,8 @@ async def test_an_empty_inbox_says_so_and_what_to_do(market: TestMarket) -> None
         "refunds_due": [],
         "truncated": [],
         "env": "test",
-        "hint": "Nothing waits for you. list_events tells what happens next; search_listings shows what is for sale.",
-        "next_steps": [],
+        "next_since": "evt_" + "0" * 26,
+        "hint": "Nothing waits for you. To wait, call get_inbox with since and wait_seconds; search_listings shows what is for sale.",
     }
 
 
@@ -62,6 +65,8 @@ async def test_each_step_of_a_trade_stands_in_the_inbox_of_whoever_must_take_it(
                 "counterparty_id": other.id,
                 "action_needed": action,
                 "deadline_at": seen["deadlines"][deadline],
+                "quoted_price": None,
+                "quoted_price_display": None,
             }
         ]
         assert seen["waiting_on"]["until"] == seen["deadlines"][deadline]
@@ -88,7 +93,7 @@ async def test_next_steps_are_calls_that_work_as_they_stand(trade: Trade) -> Non
     job = await trade.job_at("open", seller, buyer)
     await trade.market.call("start_thread", by=buyer, to=seller.id, body="Please be quick.")
     found = await inbox(trade, seller)
-    act, read = found["next_steps"]
+    act, read, _ = found["next_steps"]
     assert (act["tool"], act["arguments"], act["deadline"]) == (
         "accept_job", {"job_id": job["id"]}, job["deadlines"]["accept_by"],
     )  # fmt: skip
@@ -153,6 +158,9 @@ async def test_m8_what_is_owed_back_is_read_from_the_settlements(trade: Trade) -
     ]
     assert await waits(trade, seller) == [("completed", "refund", None)]
     assert found["hint"].startswith(f"Most urgent: refund job {job['id']};")
+    (sends,) = [one for one in found["next_steps"] if one["tool"] == "refund_job"]
+    assert sends in (await trade.seen(seller, job))["next_steps"]
+    assert f"Send 70000 USDC minor units to {buyer.wallet.address}" in sends["why"]
     assert (await inbox(trade, buyer))["refunds_due"] == []
     for _ in range(2):
         await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=stray)
@@ -187,7 +195,7 @@ async def test_each_list_is_bounded_and_says_when_there_is_more(trade: Trade) ->
     found = await inbox(trade, seller)
     assert [len(found[name]) for name in WAITING] == [SHOWN, 0, SHOWN]
     assert (found["truncated"], found["unread_total"]) == (["unread_threads", "jobs_awaiting_my_action"], SHOWN + 2)
-    assert len(found["next_steps"]) == 10
+    assert len(found["next_steps"]) == 11
     assert (await inbox(trade, seller, on="live"))["unread_total"] == 0
 
 
@@ -203,11 +211,11 @@ async def test_o6_the_inbox_takes_a_few_statements_whatever_is_in_it(trade: Trad
         before = next(count)
         await inbox(trade, seller)
         taken.append(next(count) - before)
-    assert taken[0] == taken[1] <= 9
+    assert taken[0] == taken[1] <= 10
 
 
 async def test_a_stale_index_shows_nothing_that_is_not_so(trade: Trade) -> None:
-    """The columns only find jobs; what is shown is what the lifecycle says of each, now."""
+    """The index columns only find jobs; the inbox shows what the lifecycle says now."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("in_progress", seller, buyer)
     await write_row(trade.market, JobRow, job["id"], waits_for=buyer.id)

@@ -18,6 +18,8 @@ from tools.rules.ids import is_id
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'
 SHOWN_TO_PARTIES = {
+    "output_commitment",
+    "output_salt",
     "acceptance",
     "checks",
     "deliveries",
@@ -29,16 +31,16 @@ SHOWN_TO_PARTIES = {
     "price_display",
     "quoted_price_display",
     "refund_expected_display",
-}  # beyond the contract
+}  # not in the contract
 
 
 def after(job: Any, seconds: float) -> str:
-    """The job's creation plus that much, as a record spells it."""
+    """Return the job's creation time plus these seconds, formatted as in records."""
     return stamp(datetime.fromisoformat(job["created_at"]) + timedelta(seconds=seconds))
 
 
 def payment_of(job: Any, seller: Agent, buyer: Agent, **changes: Any) -> dict[str, Any]:
-    """What job.payment shows while the sealed work of this job waits for its buyer."""
+    """Return the expected job.payment of a sealed delivery that is not paid yet."""
     return {
         "timing": "on_delivery",
         "status": "due",
@@ -65,7 +67,7 @@ def payment_of(job: Any, seller: Agent, buyer: Agent, **changes: Any) -> dict[st
 @covers(
     "state.job.in_progress.deliver", "state.job.in_progress.deliver_sealed", "payment.status.due", "service.2.sealed"
 )
-@covers("route.jobs.get", "route.jobs.deliver", "route.jobs.deliver.preview", "invariant.4.recipient", "record.object")
+@covers("route.jobs.get", "route.jobs.deliver", "route.jobs.deliver.preview", "invariant.4.recipient")
 async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller)
@@ -89,8 +91,8 @@ async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade)
         "input": {"text": "guten Tag"},
         "output": None,
         "output_sealed": True,
-        "output_hash": sha256(CANONICAL).hexdigest(),
-        "output_bytes": len(CANONICAL),
+        "output_hash": None,
+        "output_bytes": 1024,
         "output_preview": {"english": "go.."},
         "units": 1,
         "price": PRICE,
@@ -133,6 +135,7 @@ async def test_sealed_work_shows_the_buyer_everything_but_the_work(trade: Trade)
 @covers("pricing_model.fixed", "payment.status.not_due")
 async def test_an_order_is_an_open_job_with_a_thread_and_nothing_charged(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     job = await trade.order(buyer, await trade.listing(seller))
     shown = (job["status"], job["role"], job["price"], job["payment"]["status"], job["payment"]["pay_to"])
     assert shown == ("open", "buyer", PRICE, "not_due", None)
@@ -339,6 +342,7 @@ async def test_nobody_but_its_parties_sees_a_job_nor_the_same_agent_in_the_other
 @covers("open.create_job.title", "open.create_job.max_revisions", "limit.max_revisions", "job.field.max_revisions")
 async def test_an_order_may_be_named_and_bound_its_revisions(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     plain = await trade.order(buyer, listing)
     assert (plain["title"], plain["max_revisions"]) == (listing["title"], 2)

@@ -1,4 +1,4 @@
-"""Clauses of the contract about deleting an agent: what ends at once, what is closed, what goes on, what remains."""
+"""Clauses of the contract about deleting an agent: what ends at once, what is closed later, what remains."""
 
 import asyncio
 from typing import Any
@@ -36,7 +36,7 @@ moves_told = Query(select(JobEventRow).where(JobEventRow.type == bindparam("type
 
 
 async def delete(market: TestMarket, agent: Agent) -> Any:
-    return await market.call("delete_me", by=agent, confirm=agent.handle)
+    return await market.call("delete_me", by=agent, on="live", confirm=agent.handle)
 
 
 @covers("agent.deleted.*", "route.agents.delete", "state.agent.delete", "invariant.10.keys", "invariant.10.profile")
@@ -44,7 +44,7 @@ async def delete(market: TestMarket, agent: Agent) -> Any:
 async def test_who_leaves_is_gone_at_once_and_its_handle_and_key_stay_its_own(market: TestMarket) -> None:
     agent, bo = await market.register("Ada"), await market.register("Agent Bo")
     public_key = (await market.call("get_me", by=agent))["public_key"]
-    third = await market.call("create_api_key", by=agent, env="live")
+    third = await market.call("create_api_key", by=agent, on="live", env="live")
     await write_row(market, AgentRow, agent.id, verified_domain="ada.example", evaluator=True, auth_epoch=7)
     assert await delete(market, agent) == {"object": "agent.deleted", "id": agent.id, "handle": "ada"}
     for key in (*agent.keys.values(), third["key"]):
@@ -115,7 +115,7 @@ async def test_a_job_whose_work_has_not_begun_is_declined_or_cancelled(trade: Tr
     await delete(trade.market, gone)
     left = await trade.seen(other, job)
     target = "declined" if leaver == "seller" else "cancelled"
-    assert (left["status"], left["refund_due"], left["available_actions"]) == (target, False, [])
+    assert (left["status"], left["refund_due"], left["available_actions"]) == (target, False, ["message"])
     assert left["cancel_reason"] == f"the {leaver} has left the market"
     told = (await trade.market.call("list_events", by=other, types=[f"job.{target}"]))["data"]
     assert [(one["data"]["job_id"], one["data"]["by"]) for one in told] == [(job["id"], leaver)]
@@ -199,7 +199,7 @@ async def test_what_was_done_with_who_left_remains(trade: Trade) -> None:
 
 
 async def plenty(trade: Trade) -> tuple[Agent, Agent]:
-    """A seller with more open jobs and paused listings than one unit of work closes."""
+    """Return a seller with more open jobs and paused listings than one unit of work closes."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
 
@@ -217,14 +217,14 @@ async def plenty(trade: Trade) -> tuple[Agent, Agent]:
 
 
 async def standing(store: Store, seller: Agent) -> tuple[dict[str, int], dict[str, int]]:
-    """How many jobs and listings of the seller are in each status."""
+    """Count the jobs and listings of the seller by status."""
     jobs = await store.look(lambda tx: [row.status for row in tx.all(jobs_of_seller, seller_id=seller.id)])
     listings = await store.look(lambda tx: [str(row.status) for row in tx.all(listings_of_seller, seller_id=seller.id)])
     return {one: jobs.count(one) for one in set(jobs)}, {one: listings.count(one) for one in set(listings)}
 
 
 async def close_all(market: TestMarket) -> None:
-    """What the worker does now, and a minute later."""
+    """Run the worker now and a minute later; check that nothing is left to close."""
     await market.workers.wind_down()
     market.pass_seconds(61)
     await market.workers.wind_down()
@@ -256,7 +256,7 @@ async def test_killed_around_any_commit_the_closing_goes_on_where_it_was(trade: 
 
 
 async def die_at_each_commit(trade: Trade, when: str) -> None:
-    """Start workers again and again; each dies at a later commit than the one before, until one comes to its end."""
+    """Run workers until one finishes; each is killed one commit later than the one before."""
     store, deaths = trade.market.store, 0
     while await dies(store, Workers(trade.market.market), when, deaths + 1):
         deaths += 1
@@ -264,7 +264,7 @@ async def die_at_each_commit(trade: Trade, when: str) -> None:
 
 
 async def dies(store: Store, workers: Workers, when: str, at: int) -> bool:
-    """Whether the step came to its commit of that number, where it was killed."""
+    """Run the step, killed at this commit; return whether it reached that commit."""
     commits = 0
 
     def probe(point: str, names: Any) -> None:
@@ -305,7 +305,7 @@ async def test_what_is_ordered_offered_or_made_while_its_agent_leaves_is_closed_
         calls.append(market.answer("create_job", own, key=seller.keys["test"]))
         calls.append(market.answer("create_api_key", {"env": "test"}, key=seller.keys["live"]))
         if number == 4:
-            calls.append(market.answer("delete_me", {"confirm": seller.handle}, key=seller.keys["test"]))
+            calls.append(market.answer("delete_me", {"confirm": seller.handle}, key=seller.keys["live"]))
     answers = await asyncio.gather(*calls)
     assert {answer.status for answer in answers} <= {200, 201, 401, 409}
     await close_all(market)

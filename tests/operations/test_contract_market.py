@@ -57,7 +57,7 @@ def test_the_changelog_promises_to_announce_a_fee_thirty_days_ahead() -> None:
 
 
 def payments_info(env: str) -> dict[str, Any]:
-    """The exact part of what the contract says of an environment."""
+    """Return the part of the payment information that the contract prescribes exactly."""
     on_live = {
         "id": "eip155:8453",
         "chain_id": 8453,
@@ -118,7 +118,7 @@ async def signed_receipt(trade: Trade) -> Any:
 
 
 def canonical_json(value: Any) -> bytes:
-    """The contract's form, by the standard library: a receipt holds ASCII keys and no floats."""
+    """Encode with the standard library: enough, as receipts have ASCII keys and no floats."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -189,7 +189,7 @@ async def test_anybody_has_a_receipt_verified(trade: Trade) -> None:
 
 @covers("verify.attestation")
 async def test_a_document_under_attestation_is_judged_by_the_same_signature(trade: Trade) -> None:
-    """The name it is sent under decides nothing; what the platform key signed does."""
+    """The argument's name has no effect; only the platform key's signature counts."""
     signed = await signed_receipt(trade)
     given = {"attestation": signed["receipt"], "signature": signed["signature"]}
     assert (await trade.market.call("verify_receipt", **given))["valid"] is True

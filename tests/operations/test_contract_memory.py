@@ -1,4 +1,4 @@
-"""Clauses of the contract about memory: any JSON under a key, private, until when, and written over only as it was read."""
+"""Clauses of the contract about memory: JSON under a key, private, with an expiry and conditional overwrites."""
 
 import asyncio
 from typing import Any
@@ -10,10 +10,12 @@ from sqlalchemy import func, select
 
 from storage.query import Query
 from storage.tables import MemoryRow
-from tests.market import TestMarket
+from tests.market import TestMarket, bare
 from tests.requirements import covers
 from tests.surfaces.wires import served
 from tools.records.base import stamp
+
+pytestmark = pytest.mark.both_databases
 
 KEYS = ("a", "a/b/c", "notes/2026-11-21", "x:y.z_-", "/", "//a/", "A" * 128, "../up")
 every_memory = Query(select(func.count()).select_from(MemoryRow.__table__))
@@ -28,12 +30,12 @@ async def keys(market: TestMarket, by: Any, **asked: Any) -> list[str]:
 
 
 @covers("service.7.memory", "route.memory.put", "route.memory.get", "open_record.memory", "open.memory")
-async def test_a_value_is_kept_for_its_agent_alone_in_both_environments(market: TestMarket) -> None:
+async def test_a_value_is_kept_for_its_agent_alone(market: TestMarket) -> None:
     ada, bo = await market.register("Ada"), await market.register("Bo")
     value = {"b": [1, 2.5, None, "ü"], "a": {}}
     kept = await put(market, ada, "plan", value, ttl_seconds=60)
     now = market.clock.now()
-    assert kept == {
+    assert bare(kept) == {
         "object": "memory",
         "key": "plan",
         "size": len(orjson.dumps(value)),
@@ -44,14 +46,25 @@ async def test_a_value_is_kept_for_its_agent_alone_in_both_environments(market: 
         "value": value,
     }
     assert list(kept["value"]) == ["b", "a"], "as it was stored"
-    for on in ("test", "live"):
-        assert await market.call("get_memory", by=ada, on=on, key="plan") == kept
+    assert await market.call("get_memory", by=ada, key="plan") == bare(kept)
     assert (await market.refusal("get_memory", by=bo, key="plan"))["code"] == "not_found"
     assert await keys(market, bo) == []
     market.pass_seconds(5)
     again = await put(market, ada, "plan", None)
     assert (again["version"], again["value"], again["expires_at"]) == (kept["version"] + 1, None, None)
     assert (again["created_at"], again["updated_at"]) == (kept["created_at"], stamp(market.clock.now()))
+
+
+@covers("second.test_key.memory")
+async def test_each_environment_has_a_memory_of_its_own(market: TestMarket) -> None:
+    ada = await market.register("Ada")
+    kept = await put(market, ada, "plan", "on test")
+    assert (await market.refusal("get_memory", by=ada, on="live", key="plan"))["code"] == "not_found"
+    assert (await market.call("list_memory", by=ada, on="live"))["data"] == []
+    await market.call("put_memory", by=ada, on="live", key="plan", value="on live")
+    assert not (await market.call("delete_memory", by=ada, key="other"))["deleted"]
+    assert (await market.call("delete_memory", by=ada, on="live", key="plan"))["deleted"]
+    assert await market.call("get_memory", by=ada, key="plan") == bare(kept)
 
 
 @pytest.mark.parametrize("value", [None, False, 0, 1.5, "", "text", [], {}, [{"a": [None]}]])
@@ -188,7 +201,7 @@ async def test_counting_with_compare_and_set_loses_nothing(market: TestMarket) -
         while True:
             read = await market.call("get_memory", by=ada, key="count")
             given = {"key": "count", "value": read["value"] + 1, "if_version": read["version"]}
-            if not (await market.answer("put_memory", given, key=ada.keys["live"])).refused:
+            if not (await market.answer("put_memory", given, key=ada.keys["test"])).refused:
                 return
 
     await asyncio.gather(*(add_one() for _ in range(10)))
@@ -225,7 +238,7 @@ async def test_keys_with_slashes_come_as_they_are_or_encoded(market: TestMarket,
     ada = await market.register()
     headers = {"X-API-Key": ada.keys["test"]}
     spelled = [key.replace("/", "%2F"), key.replace("/", "%2f")]
-    if key == key.lstrip("/") and ".." not in key:  # what begins a path, and what clients take for a step upwards
+    if key == key.lstrip("/") and ".." not in key:  # clients normalise the other paths
         spelled.append(key)
     async with served(market) as url, httpx.AsyncClient(trust_env=False) as http:
         for number, part in enumerate(spelled):

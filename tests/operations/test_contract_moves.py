@@ -1,4 +1,4 @@
-"""Clauses of the contract about every way a job can go beside the straight one: no, quotes, revisions, stops, disputes."""
+"""Clauses of the contract about a job's other paths: declining, quotes, revisions, cancellations, disputes."""
 
 from typing import Any
 
@@ -50,26 +50,47 @@ async def test_a_transfer_in_flight_of_a_declined_job_is_owed_back(trade: Trade)
     answer = await trade.market.answer("pay_job", {"job_id": job["id"], "transaction": sent}, key=buyer.keys["test"])
     assert (answer.status, answer.error["code"]) == (409, "job_not_payable")
     seen = await trade.seen(seller, job)
-    assert (seen["refund_due"], seen["refund_expected"], seen["available_actions"]) == (True, PRICE, ["refund"])
+    assert (seen["refund_due"], seen["refund_expected"], seen["available_actions"]) == (
+        True,
+        PRICE,
+        ["refund", "message"],
+    )
     assert (await told(trade, seller, job))[-1] == "job.refund_due"
 
 
 @covers("job.status.quote_requested", "job.status.quoted", "state.job.decided.order_quote", "state.job.decided.quote")
+@covers("second.price.accept_quote", "error.more.quote_changed")
 async def test_who_says_which_price_it_agrees_to_agrees_to_no_other(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.order(buyer, await trade.listing(seller, pricing_model="quote", price=None))
     for price in (100, 90_000_000):
         await act(trade, seller, "quote_job", job, price=price)
     error = await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"], price=100)
-    assert (error["code"], error["message"]) == ("invalid_transition", "the quoted price is 90000000 now, not 100")
+    assert (error["code"], error["message"]) == ("quote_changed", "the quoted price is 90000000 now, not 100")
     assert error["details"] == {
         "quoted_price": 90_000_000,
+        "quoted_price_display": "90.000000 USDC",
         "status": "quoted",
         "available_actions": ["accept_quote", "cancel", "message"],
     }
     assert (await trade.seen(buyer, job))["status"] == "quoted"
+    assert error["next_steps"][0]["tool"] == "get_job"
     agreed = await act(trade, buyer, "accept_quote", job, price=90_000_000)
     assert (agreed["status"], agreed["price"]) == ("in_progress", 90_000_000)
+    repeated = await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"], price=100)
+    assert (repeated["code"], repeated["details"]["quoted_price"]) == ("quote_changed", 90_000_000)
+
+
+@covers("second.price.next_steps")
+async def test_steps_that_agree_to_a_quote_name_the_price_that_is_shown(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer, **QUOTE)
+    await act(trade, seller, "quote_job", job, price=70_000)
+    inbox = await trade.market.call("get_inbox", by=buyer)
+    assert inbox["jobs_awaiting_my_action"][0]["quoted_price"] == 70_000
+    for record in (inbox, await trade.seen(buyer, job)):
+        (agree,) = [one for one in record["next_steps"] if one["tool"] == "accept_quote"]
+        assert agree["arguments"] == {"job_id": job["id"], "price": 70_000}
 
 
 @covers("open.quote", "event.kind.job.quoted", "event.kind.job.quote_accepted", "route.jobs.accept_quote")
@@ -157,6 +178,15 @@ async def test_a_delivery_is_revised_as_often_as_agreed(trade: Trade) -> None:
     assert listed["deliveries"] == seen["deliveries"]
 
 
+async def test_a_sealed_delivery_is_paid_before_it_is_revised(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("delivered", seller, buyer)
+    error = await trade.market.refusal("request_revision", by=buyer, job_id=job["id"], message="Good day, please.")
+    assert error["hint"].startswith(
+        "Pay first: a revision can be asked for once the output is revealed. Available now:"
+    )
+
+
 async def test_the_seller_reads_the_wish_in_the_thread(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("revealed", seller, buyer)
@@ -169,7 +199,8 @@ async def test_a_sealed_delivery_is_sealed_in_its_history_too(trade: Trade) -> N
     seller, buyer = await trade.parties()
     job = await trade.job_at("delivered", seller, buyer)
     sealed = await act(trade, buyer, "get_delivery", job, revision=0)
-    assert (sealed["output"], sealed["output_sealed"], sealed["output_hash"]) == (None, True, job["output_hash"])
+    assert (sealed["output"], sealed["output_sealed"], sealed["output_hash"]) == (None, True, None)
+    assert sealed["output_commitment"] == job["output_commitment"]
     trade.market.pass_seconds(3 * 86_400)
     assert (await act(trade, buyer, "get_delivery", job, revision=0))["output"] is None, "expired unpaid"
     assert (await trade.market.refusal("get_delivery", by=buyer, job_id=job["id"], revision=1))["code"] == "not_found"
@@ -218,7 +249,7 @@ async def test_a_seller_that_gives_up_has_failed_and_owes_what_was_paid(trade: T
     assert (done["status"], done["refund_due"]) == ("cancelled", False)
     paid = await trade.failed(seller, buyer)
     assert (paid["status"], paid["refund_due"], paid["refund_expected"]) == ("cancelled", True, PRICE)
-    assert (paid["available_actions"], paid["waiting_on"]["action"]) == (["refund"], "refund")
+    assert (paid["available_actions"], paid["waiting_on"]["action"]) == (["refund", "message"], "refund")
     for job in (unpaid, paid):
         listing = await trade.market.call("get_listing", env="test", listing_id=job["listing_id"])
         assert listing["stats"]["jobs_failed"] == 1
@@ -235,7 +266,9 @@ async def test_a_revealed_delivery_is_disputed_once(trade: Trade) -> None:
     assert (done["status"], done["dispute_reason"]) == ("disputed", "It is empty.")
     assert done["dispute_id"].startswith("dsp_")
     assert await act(trade, buyer, "dispute_job", job, reason="Still empty.") == done
-    assert (done["available_actions"], done["waiting_on"]["who"]) == ([], "operator"), "nobody here offers to judge"
+    assert (done["available_actions"], done["waiting_on"]["who"]) == (["withdraw_dispute", "message"], "operator"), (
+        "nobody here offers to judge"
+    )
     trade.market.pass_seconds(30 * 86_400)
     assert (await trade.seen(seller, job))["status"] == "disputed", "no clock ends it"
 

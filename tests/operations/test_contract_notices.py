@@ -1,4 +1,4 @@
-"""Clauses of the contract about what the clock says of a job: a deadline comes near, work that is paid for is late."""
+"""Clauses of the contract about reminders: a deadline is near, or paid work is late."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,14 +26,14 @@ async def heard(trade: Trade, agent: Agent, kind: str) -> list[Any]:
 
 
 async def tick(trade: Trade, seconds: float) -> int:
-    """So much later, one turn of the worker; how much it has said."""
+    """Let this much time pass and run the workers once; return the number of notices."""
     trade.market.pass_seconds(seconds)
     await trade.market.workers.sweep()
     return await trade.market.workers.tell()
 
 
 async def until_soon(trade: Trade, whose: Agent, seconds: float, job: Any, action: str, deadline: str) -> None:
-    """The announcement comes after exactly that much, once, to whom it concerns and to nobody else."""
+    """Check that one notice comes after exactly this time, only for this party."""
     seen = await trade.seen(whose, job)
     known = len(await heard(trade, whose, SOON))
     others = [party["id"] for party in (seen["buyer"], seen["seller"]) if party["id"] != whose.id]
@@ -52,7 +52,10 @@ async def until_soon(trade: Trade, whose: Agent, seconds: float, job: Any, actio
 
 @covers("event.kind.job.deadline_soon")
 async def test_each_deadline_is_announced_once_to_whoever_must_act(trade: Trade) -> None:
-    """Windows: 700 s to accept, 3600 s to deliver, 900 s to pay and to review; a tenth is left, but not less than 60 s."""
+    """A notice comes when a tenth of the window is left, but at least 60 s before its end.
+
+    The windows are 700 s to accept, 3600 s to deliver, 900 s to pay and 900 s to review.
+    """
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, accept_timeout_seconds=700, turnaround_seconds=3600)
     job = await trade.order(buyer, listing)
@@ -107,7 +110,7 @@ async def test_m10_a_paid_buyer_is_told_once_that_the_work_is_late_and_may_leave
 
 
 async def test_m10_a_new_deadline_is_announced_and_overdue_again(trade: Trade) -> None:
-    """What a revision does to the row: back in progress, with a deliver_by of its own."""
+    """A revision puts the job back in progress with a new deliver_by."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("awaiting_payment", seller, buyer, payment="upfront", turnaround_seconds=600)
     await trade.pay(buyer, job)

@@ -1,4 +1,4 @@
-"""OAuth client credentials (contract: Authentication 9): who gets a token, what it opens, and when it ends."""
+"""OAuth client credentials (contract: Authentication 9): how to get a token, its scopes, and when it ends."""
 
 import asyncio
 import hmac
@@ -47,7 +47,7 @@ def basic(client: str, password: str) -> dict[str, str]:
 
 
 async def key_with(market: TestMarket, agent: Agent, **given: Any) -> tuple[str, str]:
-    """The id and the secret of another key of the agent."""
+    """Make another key of the agent; return its id and secret."""
     made = await market.call("create_api_key", by=agent, **{"env": "test"} | given)
     return made["id"], made["key"]
 
@@ -139,7 +139,7 @@ async def test_an_assertion_counts_once(at: Site, ada: Agent) -> None:
     again = at.assertion(ada, jti="jti-1", claims={"exp": int(at.market.clock.at.timestamp()) + 200})
     assert await at.refused(again.form) == INVALID_CLIENT
     bo = await at.market.register("Bo")
-    assert (await at.login(at.assertion(bo, jti="jti-1").form)).status_code == 200  # a jti is its agent's
+    assert (await at.login(at.assertion(bo, jti="jti-1").form)).status_code == 200  # a jti is unique per agent
 
 
 async def test_of_twenty_that_send_one_assertion_at_once_one_gets_a_token(at: Site, ada: Agent) -> None:
@@ -371,7 +371,7 @@ async def test_a_token_is_sent_where_a_key_is_except_in_a_url(at: Site, market: 
 
 
 async def called(at: Site, path: str, given: dict[str, Any], **headers: str) -> Any:
-    """What get_me answers over MCP."""
+    """Call get_me over MCP; return its answer."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_me", "arguments": given}}
     more = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25", **headers}
     answer = await at.http.post(path, json=body, headers=more)
@@ -410,7 +410,7 @@ async def test_a_token_changed_in_any_place_is_401_on_every_surface(at: Site, ad
                 assert answer.json()["error"]["code"] == "unauthenticated", path
                 assert 'error="invalid_token"' in answer.headers["www-authenticate"], path
     listing = await at.http.get("/v1/listings", headers={"Authorization": f"Bearer {forged}"})
-    assert listing.status_code == 401  # also where no credential is needed
+    assert listing.status_code == 401  # also if no credential is needed
 
 
 async def test_a_token_of_one_environment_opens_nothing_in_the_other(at: Site, ada: Agent) -> None:
@@ -463,7 +463,7 @@ async def ended(at: Site, market: TestMarket, agent: Agent, key_id: str, end: st
         await market.call("revoke_api_key", by=agent, key_id=key_id)
     elif end == "suspend":
         await market.as_operator("set_agent_status", agent_id=agent.id, status="suspended")
-        await market.as_operator("set_agent_status", agent_id=agent.id, status="active")  # what it ended stays ended
+        await market.as_operator("set_agent_status", agent_id=agent.id, status="active")  # the tokens stay revoked
     elif end == "delete":
         await market.call("delete_me", by=agent, confirm=agent.handle)
     else:
@@ -488,7 +488,7 @@ async def test_who_is_suspended_or_gone_or_has_another_key_by_now_gets_no_token(
     await ended(at, market, bo, "", "rotate")
     assert await at.refused(at.assertion(bo).form) == INVALID_CLIENT
     assert (await at.login(at.assertion(bo, seed=b"\x09" * 32).form)).status_code == 200
-    assert (await at.login(secret(bo))).status_code == 200  # rotation leaves API keys as they are
+    assert (await at.login(secret(bo))).status_code == 200  # rotation does not change API keys
 
 
 async def test_a_key_is_another_agent_s_secret_for_nobody(at: Site, market: TestMarket, ada: Agent) -> None:
@@ -506,9 +506,7 @@ async def test_a_key_gives_sixty_tokens_a_minute(store: Store) -> None:
             assert (answer.status_code, answer.headers["ratelimit"]) == (200, f'"oauth";r={left};t=60')
         assert await at.refused(secret(ada)) == (429, "temporarily_unavailable")
         assert (await at.login(secret(ada))).headers["retry-after"] == "60"
-        assert (
-            await at.login(at.assertion(ada).form)
-        ).status_code == 200  # the agent's own key has a window of its own
+        assert (await at.login(at.assertion(ada).form)).status_code == 200  # the agent's own key has its own rate limit
         market.pass_seconds(60)
         assert (await at.login(secret(ada))).status_code == 200
 
@@ -520,3 +518,20 @@ async def test_who_guesses_secrets_is_stopped(store: Store) -> None:
         for _ in range(600):
             assert (await at.login(form)).status_code == 401
         assert await at.refused(form) == (429, "temporarily_unavailable")
+
+
+@covers("second.test_key.token")
+async def test_a_token_of_a_test_key_is_a_test_key(at: Site, market: TestMarket, ada: Agent) -> None:
+    await market.call("get_me", by=ada, on="live")
+    await market.workers.write_touches()
+    assert await at.refused(secret(ada, scope="env:live")) == (400, "invalid_scope")
+    for form in (secret(ada), at.assertion(ada).form):
+        key = {"X-API-Key": await at.token(form)}
+        for method, path, body in (
+            ("PATCH", "/v1/agents/me", {"name": "Eve"}),
+            ("POST", "/v1/agents/me/keys", {"env": "live"}),
+        ):
+            refused = await at.http.request(method, path, json=body, headers=key)
+            assert (refused.status_code, refused.json()["error"]["details"]) == (403, {"scope": "live_key"})
+    key = {"X-API-Key": await at.token(secret(ada, "live"))}
+    assert (await at.http.patch("/v1/agents/me", json={"name": "Ida"}, headers=key)).status_code == 200

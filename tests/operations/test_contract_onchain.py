@@ -1,4 +1,4 @@
-"""Clauses of the contract about ERC-8004: a token of a real registry linked, refused, followed and unlinked."""
+"""Clauses of the contract about ERC-8004: a token of a real registry is linked, refused, checked and unlinked."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -15,7 +15,6 @@ from tests.market import Agent, TestMarket
 from tests.operations.refusals import chain_down
 from tests.proving import DAY, Outside, Registry, own_file, world_with
 from tests.requirements import covers
-from tests.requirements.probes import live_agent
 from tests.trading import Trade, binding
 from tools.ports import Env
 from tools.records.base import stamp
@@ -213,7 +212,7 @@ NONSENSE = {
 
 @pytest.fixture
 async def node(trade: Trade) -> AsyncIterator[FaultyNode]:
-    """A node of the chain that can lie, which the market reads."""
+    """A node that can give false answers, and that the market reads."""
     async with FaultyNode(trade.evm.url) as made:
         reader = JsonRpcChain(made.url, trade.evm.chain_id, monotonic=trade.market.clock.monotonic)
         with world_with(trade.market, chains={Env.TEST: reader}):
@@ -245,24 +244,26 @@ async def test_m6_nonsense_of_a_node_is_no_answer_and_changes_nothing(
 async def test_a_test_key_touches_no_live_link_and_a_live_key_replaces_a_test_link(
     trade: Trade, registry: Registry
 ) -> None:
-    """The live chain is the test chain here: what is asked of it is asked at the same address."""
+    """The test chain also serves as the live chain here, with the same registry address."""
     market = trade.market
     networks = market.market.house.networks
     same = replace(networks[Env.LIVE], identity_registry=networks[Env.TEST].identity_registry)
     market.market.house = replace(market.market.house, networks={**networks, Env.LIVE: same})
     chain = market.market.world.chains[Env.TEST]
-    ada = await live_agent(market, "Ada", trade.evm.person())
+    ada = await market.register("Ada")
+    ada.wallet = trade.evm.person()
+    bound = {"address": ada.wallet.address, "signature": binding(ada)}
     token, other = (registry.register(ada.wallet, own_file(ada)) for _ in range(2))
     with world_with(market, chains={Env.TEST: chain, Env.LIVE: chain}):
         await market.call("link_erc8004", by=ada, agent_id=token)
         assert (await shown(market, ada))["owner_verified"] is False, "no wallet is bound on test"
+        await market.call("set_wallet_address", by=ada, on="live", **bound)
         me = await market.call("link_erc8004", by=ada, on="live", agent_id=other)
         assert (me["erc8004"]["chain_id"], me["erc8004"]["owner_verified"]) == (8453, True)
         for operation, given in (("link_erc8004", {"agent_id": token}), ("unlink_erc8004", {})):
             error = await market.refusal(operation, by=ada, **given)
-            assert (error["code"], error["details"]) == ("erc8004_live_link_exists", {"agent_id": other})
+            assert (error["code"], error["details"]) == ("forbidden", {"scope": "live_key"})
         assert await shown(market, ada) == me["erc8004"]
-        bound = {"address": ada.wallet.address, "signature": binding(ada)}
         await market.call("set_wallet_address", by=ada, **bound)
         assert await shown(market, ada) == me["erc8004"], "the wallet of the other environment is another's"
         assert (await market.call("unlink_erc8004", by=ada, on="live"))["erc8004"] is None

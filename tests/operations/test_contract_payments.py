@@ -1,4 +1,4 @@
-"""Clauses of the contract about paying: terms, every check of a transaction, settlements, the record."""
+"""Clauses of the contract about payments: terms, every check of a transaction, settlements, the record."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,9 +41,7 @@ def confirmations(trade: Trade, count: int) -> None:
     trade.market.market.house = replace(house, networks=networks)
 
 
-@covers(
-    "settlement.field.*", "id.stl", "state.settlement.settled", "record.money", "record.display", "record.timestamps"
-)
+@covers("settlement.field.*", "id.stl", "state.settlement.settled", "record.money", "record.timestamps")
 @covers("open_record.job_settlement", "job.payment.settlement", "job.payment.paid_at")
 async def test_a_settlement_is_the_transfer_as_the_chain_tells_it(trade: Trade) -> None:
     seller, buyer, job = await sealed(trade)
@@ -58,6 +56,7 @@ async def test_a_settlement_is_the_transfer_as_the_chain_tells_it(trade: Trade) 
         "id": found["id"],
         "job_id": job["id"],
         "kind": "payment",
+        "voluntary": False,
         "status": "settled",
         "direction": "out",
         "payer_agent_id": buyer.id,
@@ -79,7 +78,7 @@ async def test_a_settlement_is_the_transfer_as_the_chain_tells_it(trade: Trade) 
         "created_at": now,
     }
     assert found == settlement
-    assert set(found) - {"expected_amount_display"} == named("settlement.field")
+    assert set(found) - {"expected_amount_display", "voluntary"} == named("settlement.field")
     assert is_id("stl_", found["id"])
     assert paid["payment"]["paid_at"] == now
     assert (await trade.seen(seller, job))["payment"]["settlement"] == settlement | {"direction": "in"}
@@ -170,6 +169,7 @@ async def test_the_same_hash_succeeds_once_it_is_mined(trade: Trade) -> None:
     finally:
         trade.evm.release()
     assert (error["code"], error["retryable"]) == ("transaction_not_found", True)
+    trade.market.clock.pass_seconds(error["details"]["retry_after_seconds"])
     assert (await prove(trade, buyer, job, sent))["payment"]["status"] == "paid"
 
 
@@ -275,7 +275,7 @@ async def test_paying_needs_a_wallet_on_both_sides(trade: Trade) -> None:
     await trade.bind(buyer)
     other = await trade.job_at("open", seller, buyer)
     await forget_wallet(trade.market, seller)
-    trade.market.pass_seconds(601)  # it expires before anything was frozen
+    trade.market.pass_seconds(601)  # it expires before terms were frozen
     assert (await refused(trade, buyer, other, UNKNOWN))["code"] == "seller_has_no_wallet_address"
 
 
@@ -309,7 +309,7 @@ async def test_who_pays_too_early_is_told_to_wait_and_how(trade: Trade) -> None:
 
 
 async def contract_agent(trade: Trade, wallet: Wallet) -> Agent:
-    """A buyer whose wallet is a contract."""
+    """Return a buyer whose wallet is a contract."""
     buyer = await trade.market.register("Bo")
     buyer.wallet = wallet.owner
     text = f"service:wallet:{buyer.id}:{wallet.address.lower()}"

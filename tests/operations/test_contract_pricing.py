@@ -16,7 +16,7 @@ BASIS = {"rules": [{"field": "text", "measure": "characters", "per": 10}], "max"
 
 
 async def operator(trade: Trade, agent: Any) -> None:
-    """As if the operator had labelled this agent its own."""
+    """Label an agent as first-party, as the operator does."""
 
     def label(tx: Tx) -> None:
         row = tx.get(AgentRow, agent.id)
@@ -100,6 +100,7 @@ async def test_a_listing_changes_its_pricing_model_and_jobs_keep_theirs(trade: T
 @covers("listing.pricing.unit_basis", "listing.pricing.unit_basis_note")
 async def test_units_of_an_operators_listing_are_counted_from_the_input(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     offer = PER_WORD | {"unit_basis": BASIS, "unit_basis_note": "Ten characters are one unit."}
     error = await trade.market.refusal("create_listing", by=seller, **OFFER | offer)
     assert (error["code"], error["param"]) == ("invalid_request", "unit_basis")

@@ -1,4 +1,4 @@
-"""Clauses of the contract about endpoints.webhook_url: jobs, messages and payments, with the platform's signature."""
+"""Clauses of the contract about endpoints.webhook_url: events of jobs, messages and payments, platform-signed."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from tests.requirements.probes import write_row
 
 
 async def listener(scene: Scene, url: str | None) -> Agent:
-    """An agent whose profile names this URL."""
+    """Return an agent whose profile names this URL."""
     made = await scene.market.call("register_agent", name="Ada", endpoints={"webhook_url": url})
     seed = bytes.fromhex(made["keypair"]["secret_key"])
     return Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], seed)

@@ -1,4 +1,4 @@
-"""Clauses of the contract about changing a profile, and about handles: whose they are, and for how long."""
+"""Clauses of the contract about profile changes, and about handles: their owners, and how long they are reserved."""
 
 import asyncio
 from typing import Any
@@ -212,7 +212,7 @@ async def test_a19_an_agent_hoards_no_handles(market: TestMarket) -> None:
 
 
 async def test_of_many_that_want_one_handle_at_once_one_has_it(market: TestMarket) -> None:
-    """Registering and renaming race for the same handle, and one more gives it up and wants it back."""
+    """Registrations and renames compete for one handle; its former owner wants it back too."""
     agents = [await market.register(f"Agent {number}") for number in range(5)]
     renames = [market.answer("update_me", {"handle": "prize"}, key=agent.keys["test"]) for agent in agents]
     births = [market.answer("register_agent", {"name": "New", "handle": "prize"}) for _ in range(5)]

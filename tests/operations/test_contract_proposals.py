@@ -1,4 +1,4 @@
-"""Clauses of the contract about proposals and awards: what a seller says, what an owner compares, what a job keeps."""
+"""Clauses of the contract about proposals and awards: the proposal, the owner's comparison, the resulting job."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ import pytest
 from server.workers import context_of
 from storage.tables import AgentRow, AgentStatus, JobRow
 from tests.bidding import BUDGET, HELD, NEED, award, awarded, bounty, propose, told
-from tests.market import Agent
+from tests.market import Agent, bare
 from tests.operations.refusals import change_row, forget_wallet, limited, live_agent
 from tests.requirements import covers
 from tests.trading import ENGLISH, PRICE, Trade
 from tools.records.base import stamp
+from tools.rules.money import display
 from tools.steps.departures import have_closed
 
 WORK = {"english": "The sea, the sea."}
@@ -182,7 +183,8 @@ async def test_an_award_begins_a_job_that_keeps_the_bounty_and_the_proposal(trad
     taken = await award(trade, buyer, posted, made, turnaround_seconds=120)
     job = taken["job"]
     assert taken["object"] == "bounty.awarded"
-    assert taken["bounty"] == posted | {"status": "awarded", "proposal_count": 2, "awarded_job_id": job["id"]}
+    changed = {"status": "awarded", "proposal_count": 2, "awarded_job_id": job["id"], "how_to_propose": None}
+    assert taken["bounty"] == bare(posted) | changed
     kept = {name: job[name] for name in (
         "status", "role", "listing_id", "bounty_id", "title", "input", "units", "price", "max_revisions", "acceptance",
         "accepted_at", "quoted_price",
@@ -301,7 +303,7 @@ async def test_a_buyer_with_its_places_full_awards_nothing_until_the_clock_frees
     await award(trade, buyer, posted[0], made[0])
     named = {"bounty_id": posted[1]["id"], "proposal_id": made[1]["id"]}
     assert (await trade.market.refusal("award_bounty", by=buyer, **named))["code"] == "job_limit"
-    trade.market.pass_seconds(2 * 3600)  # an hour to deliver, and one of grace
+    trade.market.pass_seconds(2 * 3600)  # an hour to deliver, and an hour of grace
     assert (await award(trade, buyer, posted[1], made[1]))["job"]["status"] == "in_progress"
 
 
@@ -337,7 +339,7 @@ async def test_proposals_stand_in_the_inbox_until_the_owner_decides(trade: Trade
         }
     ]
     assert posted["id"] in seen["hint"]
-    (step,) = seen["next_steps"]
+    step = seen["next_steps"][0]
     assert (step["tool"], step["arguments"], step["deadline"]) == (
         "list_proposals", {"bounty_id": posted["id"]}, posted["expires_at"],
     )  # fmt: skip
@@ -357,16 +359,37 @@ async def test_an_owner_is_told_how_to_award_while_it_can_and_nobody_else_is(tra
     close = ("close_bounty", {"bounty_id": posted["id"]})
     assert await shown(buyer) == [close]
     made = await propose(trade, seller, posted)
-    named = {"bounty_id": posted["id"], "proposal_id": made["id"]}
+    named = {"bounty_id": posted["id"], "proposal_id": made["id"], "price": PRICE, "payment": "on_delivery"}
     assert (await shown(buyer), await shown(seller)) == ([("award_bounty", named), close], [])
     await propose(trade, await trade.agent("Cy"), posted, price=1)
     (award_one, given), _ = await shown(buyer)
     assert (award_one, given["proposal_id"]) == ("award_bounty", "<prp_…, from list_proposals>")
+    assert given["price"] == "<the price of that proposal>"
     one = await trade.market.call("list_proposals", by=buyer, bounty_id=posted["id"], limit=1)
     steps = [(step["tool"], step["arguments"].get("proposal_id")) for step in one["next_steps"]]
     assert steps == [("award_bounty", "<prp_…, from list_proposals>"), ("close_bounty", None)], "the page is not all"
     await award(trade, buyer, posted, made)
     assert await shown(buyer) == []
+
+
+@covers("second.price.award", "second.price.next_steps", "error.more.proposal_changed")
+@pytest.mark.parametrize("change", [{"price": PRICE + 1}, {"payment": "upfront"}])
+async def test_a_proposal_that_changed_after_it_was_read_is_not_awarded(trade: Trade, change: dict[str, Any]) -> None:
+    seller, buyer = await trade.parties()
+    posted = await bounty(trade, buyer)
+    await propose(trade, seller, posted)
+    read = (await trade.market.call("list_proposals", by=buyer, bounty_id=posted["id"]))["next_steps"][0]
+    await propose(trade, seller, posted, **change)
+    refused = await trade.market.refusal("award_bounty", by=buyer, **read["arguments"])
+    present = {"price": PRICE, "payment": "on_delivery"} | change
+    assert refused["code"] == "proposal_changed"
+    assert refused["details"] == present | {"price_display": display(present["price"])}
+    assert refused["next_steps"][0]["tool"] == "list_proposals"
+    assert (await trade.market.call("list_jobs", by=buyer))["data"] == []
+    taken = await trade.market.call("award_bounty", by=buyer, **read["arguments"] | present)
+    assert taken["job"]["price"] == present["price"]
+    again = await trade.market.refusal("award_bounty", by=buyer, **read["arguments"])
+    assert again["code"] == "proposal_changed", "a repeat agrees to no other price either"
 
 
 async def test_an_owner_compares_what_the_market_knows_of_each_seller_not_what_it_says(trade: Trade) -> None:

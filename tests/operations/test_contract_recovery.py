@@ -1,4 +1,4 @@
-"""Clauses of the contract about the root key: new API keys for who lost them, another root key, and nobody else's."""
+"""Clauses of the contract about the root key: its owner, and no other, gets new API keys or sets another root key."""
 
 import asyncio
 from dataclasses import replace
@@ -26,14 +26,14 @@ SIGNED = ("recover_agent", "rotate_key")
 
 
 async def sign(market: TestMarket, agent: Agent, operation: str, repeat: str | None = None, **given: Any) -> Answer:
-    """A signed call; no two are alike."""
+    """Make a signed call with a nonce of its own."""
     op, now = CATALOGUE[operation], market.clock.now().timestamp()
     came = approach(agent, op, given, now, nonce=market.dice.roll(8).hex())
     return await market.market.call(op, dict(given), came, repeat)
 
 
 def rotation(agent: Agent, new: SigningKey = NEW, old: str = "", by: SigningKey | None = None) -> dict[str, str]:
-    """The arguments that change an agent's key."""
+    """Return the arguments that change an agent's key."""
     told = bytes(new.verify_key).hex()
     text = f"service:rotate:{agent.id}:{old or public_key_of(agent.seed).hex()}:{told}"
     return {"new_public_key": told, "proof": (by or new).sign(text.encode()).signature.hex()}
@@ -259,7 +259,7 @@ async def test_a_key_that_is_weak_or_none_is_refused(market: TestMarket, key: st
 
 
 async def test_a_key_any_agent_has_or_had_is_nobody_elses(market: TestMarket) -> None:
-    """Of an active agent, of one that left, of one that changed it: a did stands for one agent for good."""
+    """A did identifies one agent permanently, also if it has left or changed its key."""
     ada, bo, gone = [await market.register(name) for name in ("Ada", "Bo", "Gone")]
     await market.call("delete_me", by=gone, confirm=gone.handle)
     record(await sign(market, bo, "rotate_key", **rotation(bo, SigningKey(b"\x31" * 32))))

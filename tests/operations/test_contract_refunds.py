@@ -1,4 +1,4 @@
-"""Clauses of the contract about money that goes back, and the list of transfers."""
+"""Clauses of the contract about refunds and the list of transfers."""
 
 import asyncio
 from typing import Any
@@ -20,9 +20,9 @@ async def settlements(trade: Trade, agent: Any, **given: Any) -> Any:
 async def test_a_seller_sends_back_what_it_owes(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.failed(seller, buyer)
-    assert (job["refund_expected"], job["available_actions"]) == (PRICE, ["refund"])
+    assert (job["refund_expected"], job["available_actions"]) == (PRICE, ["refund", "message"])
     done = await trade.give_back(seller, buyer, job)
-    assert (done["refund_due"], done["refund_expected"], done["available_actions"]) == (False, None, [])
+    assert (done["refund_due"], done["refund_expected"], done["available_actions"]) == (False, None, ["message"])
     refund = done["refund"]
     assert (refund["kind"], refund["status"], refund["amount"], refund["direction"]) == (
         "refund", "settled", PRICE, "out",
@@ -34,7 +34,7 @@ async def test_a_seller_sends_back_what_it_owes(trade: Trade) -> None:
     told = (await trade.market.call("list_events", by=buyer, types=["job.refunded"]))["data"]
     assert [(one["data"]["amount"], one["data"]["remaining"]) for one in told] == [(PRICE, 0)]
     assert (await trade.market.refusal(
-        "refund_job", by=seller, job_id=job["id"], transaction="0x" + "ab" * 32))["code"] == "nothing_to_refund"  # fmt: skip
+        "refund_job", by=seller, job_id=job["id"], transaction="0x" + "ab" * 32))["code"] == "transaction_not_found"  # fmt: skip
 
 
 async def test_m8_short_refunds_add_up_and_say_what_is_left(trade: Trade) -> None:
@@ -49,7 +49,7 @@ async def test_m8_short_refunds_add_up_and_say_what_is_left(trade: Trade) -> Non
 
 
 async def test_m9_several_obligations_are_each_owed_and_none_twice(trade: Trade) -> None:
-    """An orphan beside a failure: both whole; what was refunded for one is not owed again."""
+    """An orphaned payment and a failed job are both owed in full, and neither is owed again."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("awaiting_payment", seller, buyer, payment="upfront")
     await trade.pay(buyer, job)

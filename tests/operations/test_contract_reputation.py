@@ -1,4 +1,4 @@
-"""Clauses of the contract about reputation: the record, the card on listings, the attestation, the check before a trade."""
+"""Clauses of the contract about reputation: the record, listings, the attestation, the check before a trade."""
 
 import json
 from datetime import timedelta
@@ -29,7 +29,7 @@ NOBODY: dict[str, Any] = {
     "first_party_counterparties": 0, "third_party_counterparties": 0, "free_counterparties": 0, "volume_usdc": 0,
     "volume_usdc_display": "0.000000 USDC", "third_party_volume_usdc": 0, "third_party_volume_usdc_display": "0.000000 USDC",
     "rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None,
-    "categories": [],
+    "jobs_completed_unpaid": 0, "unpaid_reviews": 0, "unpaid_rating_avg": None, "categories": [],
 }  # fmt: skip
 NO_PANELS = {
     "verdicts": 0, "missed": 0, "pending": None, "agreement_rate": None, "enabled": False, "categories": [],
@@ -42,11 +42,7 @@ async def reputation(trade: Trade, agent: Agent) -> Any:
 
 
 @covers("open_record.reputation", "service.6.reputation", "route.agents.reputation", "reputation.name.score")
-@covers(
-    "reputation.name.rating_weighted",
-    "reputation.name.as_seller.categories",
-    "reputation.name.third_party_counterparties",
-)
+@covers("reputation.name.as_seller.categories")
 async def test_a_job_that_was_paid_and_reviewed_stands_in_both_reputations(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
@@ -58,9 +54,13 @@ async def test_a_job_that_was_paid_and_reviewed_stands_in_both_reputations(trade
         "volume_usdc_display": "0.250000 USDC", "third_party_volume_usdc": PRICE, "third_party_volume_usdc_display": "0.250000 USDC",
     }  # fmt: skip
     rated = {"rating_avg": 3.75, "rating_weighted": 3.99, "rating_count": 1}  # w = 1 + log10(26) = 2.415
-    category = {"category": "text", "jobs_completed": 1, "jobs_failed": 0, "volume_usdc": PRICE} | {
-        "volume_usdc_display": "0.250000 USDC"
-    }
+    category = {
+        "object": "category_figures",
+        "category": "text",
+        "jobs_completed": 1,
+        "jobs_failed": 0,
+        "volume_usdc": PRICE,
+    } | {"volume_usdc_display": "0.250000 USDC"}
     unrated = {"rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None}
     assert whole == {
         "object": "reputation",
@@ -82,6 +82,32 @@ async def test_a_job_that_was_paid_and_reviewed_stands_in_both_reputations(trade
     assert bought["as_seller"] == NOBODY
     assert bought["score"] == 50
     assert await drift(trade.market.store) == {}
+
+
+@covers("reputation.name.rating_weighted")
+async def test_a_counterparty_is_one_vote_however_often_it_reviews(trade: Trade) -> None:
+    seller, regular = await trade.parties()
+    other = await trade.agent("Other", 10_000_000)
+    for buyer, rating in ((regular, 5), (regular, 5), (regular, 4), (other, 1)):
+        job = await trade.job_at("completed", seller, buyer, price=30_000)
+        await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=rating)
+    side = (await reputation(trade, seller))["as_seller"]
+    # The regular paid 90000: its average 4.6667 weighs 1 + log10(10) = 2. The other paid 30000: 1 weighs 1 + log10(4) = 1.6021.
+    assert (side["rating_avg"], side["rating_count"]) == (3.61, 4)  # (15 + 17.5) / 9
+    assert side["rating_weighted"] == 3.31  # (2 * 4.6667 + 1.6021 * 1 + 17.5) / (3.6021 + 5)
+
+
+@covers("reputation.name.third_party_counterparties")
+async def test_the_operators_agents_are_no_third_party(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    house = await trade.agent("House", 10_000_000)
+    await trade.market.as_operator("set_first_party", agent_id=house.id, first_party=True)
+    for one in (buyer, house):
+        await trade.job_at("completed", seller, one)
+    side = (await reputation(trade, seller))["as_seller"]
+    heads = ("distinct_counterparties", "first_party_counterparties", "third_party_counterparties")
+    assert [side[name] for name in heads] == [2, 1, 1]
+    assert (side["volume_usdc"], side["third_party_volume_usdc"]) == (500_000, 250_000)
 
 
 async def test_one_environment_is_shown_where_one_is_asked_for(market: TestMarket) -> None:
@@ -211,7 +237,7 @@ async def test_a_listing_shows_what_its_seller_has_done_from_the_first_job_on(tr
     other = await trade.listing(seller, category="code")
 
     async def cards() -> list[Any]:
-        """As search, a single reading and the seller's own list show it."""
+        """Return the reputation shown by search, get_listing and the seller's own list."""
         found = (await trade.market.call("search_listings", env="test", category="text"))["data"]
         one = await trade.market.call("get_listing", listing_id=listing["id"], env="test")
         own = (await trade.market.call("list_my_listings", by=seller))["data"]
@@ -264,7 +290,8 @@ async def _done(trade: Trade, agent: Agent) -> tuple[list[int], list[int]]:
     return seller, buyer
 
 
-@covers("reputation.name.as_evaluator.*")
+@covers("reputation.name.as_evaluator.verdicts", "reputation.name.as_evaluator.missed")
+@covers("reputation.name.as_evaluator.agreement_rate")
 async def test_what_an_evaluator_did_stands_in_its_reputation(market: TestMarket) -> None:
     ada = await market.register("Ada")
 
@@ -276,12 +303,12 @@ async def test_what_an_evaluator_did_stands_in_its_reputation(market: TestMarket
     await market.store.write(judged)
     found = await market.call("get_reputation", agent_id=ada.id)
     assert found["test"]["as_evaluator"] == {
-        "verdicts": 3, "missed": 1, "pending": None, "agreement_rate": None, "enabled": True, "categories": ["text"],
+        "verdicts": 4, "missed": 1, "pending": None, "agreement_rate": None, "enabled": True, "categories": ["text"],
     }  # fmt: skip
     assert found["live"]["as_evaluator"] == NO_PANELS | {"enabled": True, "categories": ["text"]}
     itself = (await market.call("get_reputation", by=ada, agent_id=ada.id))["test"]["as_evaluator"]
     assert itself == found["test"]["as_evaluator"] | {"pending": 1}
-    whole = {"verdicts": 4, "missed": 2, "pending": 1, "agreement_rate": 0.6667}
+    whole = {"verdicts": 5, "missed": 2, "pending": 1, "agreement_rate": 0.75}
     assert (await market.call("get_evaluator", by=ada))["record"]["test"] == whole
 
 
@@ -301,7 +328,7 @@ async def test_nobody_learns_from_reputations_who_judges_a_case_and_how(trade: T
     offered = {one.id: one for one in [await evaluator(trade) for _ in range(6)]}
 
     async def shown() -> Any:
-        """What the seller reads of everybody who has offered to judge."""
+        """Return the reputations and attestations of all offered judges, as the seller sees them."""
         read = [await trade.market.call("get_reputation", by=seller, agent_id=one, env="test") for one in offered]
         signed = [await trade.market.call("get_attestation", by=seller, agent_id=one, env="test") for one in offered]
         return [one["test"] for one in read], [one["attestation"]["reputation"] for one in signed]
@@ -323,7 +350,7 @@ async def test_nobody_learns_from_reputations_who_judges_a_case_and_how(trade: T
 
 
 async def test_only_disputes_that_came_to_a_verdict_count_against_anybody(trade: Trade) -> None:
-    """A buyer that pays for four jobs and disputes three of them for a while marks nobody."""
+    """Withdrawn and undecided disputes do not count as jobs_disputed."""
     seller, buyer = await trade.parties()
     jobs = [await trade.job_at("revealed", seller, buyer) for _ in range(5)]
     for job in jobs[:4]:
@@ -412,7 +439,7 @@ async def test_an_attestation_says_who_what_and_until_when(trade: Trade) -> None
 
 
 async def test_an_attestation_verifies_offline_under_every_reading_of_its_canonical_form(trade: Trade) -> None:
-    """By the key set and by the did, over RFC 8785 and over the standard library's sorted keys: the same bytes."""
+    """It verifies by key set or did, with RFC 8785 or sorted keys: the bytes are the same."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4)

@@ -1,4 +1,4 @@
-"""What is kept for a time, to the second, and what stays until the operator deletes it."""
+"""Retention: data that is kept until an exact time, and data that stays until the operator deletes it."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ async def test_a_reader_that_slept_longer_than_events_are_kept_is_told_so(store:
         await scene.sender.step()
 
         async def read() -> list[tuple[int, bool]]:
-            """From the first event on, from the second, from the last, and from no event: how many came, and whether some are missing."""
+            """Count events since the first, second, last and no event; `truncated` for each."""
             pages = [await scene.market.call("list_events", by=ada, since=one) for one in (first, second, last, None)]
             return [(len(page["data"]), page["truncated"]) for page in pages]
 
@@ -113,8 +113,8 @@ async def test_everything_else_stays_whatever_its_age(trade: Trade) -> None:
     await market.workers.write_touches()
     before = await all_that_stays(market)
     assert {name for name, rows in before.items() if not rows} == {
-        "departures", "house", "identities", "listing_promises", "open_refunds", "purchases", "retired_keys", "unindexed_agents", "unmarked_jobs",
-        "webhook_fanout",
+        "bounty_alerts", "departures", "domains_held", "faucet_claims", "house", "identities", "listing_promises", "open_refunds",
+        "purchases", "retired_keys", "unindexed_agents", "unmarked_jobs", "webhook_fanout", "x402_accounts",
     }  # fmt: skip
     assert await market.store.look(lambda tx: tx.all(EVENTS))
     await later(market, 10 * 365 * DAY)

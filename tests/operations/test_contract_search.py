@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
+import pytest
 from eth_account import Account
 
 from storage.tables import ListingRow
@@ -11,13 +12,15 @@ from storage.unit import Tx
 from tests.market import Agent, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import live_agent
-from tests.trading import OFFER, binding
+from tests.trading import OFFER, Trade, binding
 from tools.records.listings import ListingStats
 from tools.steps.listings import index
 
+pytestmark = pytest.mark.both_databases
+
 
 async def sellers(market: TestMarket, *names: str) -> list[Agent]:
-    """Agents with a wallet on live and on test."""
+    """Register agents with wallets on live and test."""
     made = [await live_agent(market, name, Account.create()) for name in names]
     for one in made:
         await market.call("set_wallet_address", by=one, address=one.wallet.address, signature=binding(one))
@@ -36,7 +39,7 @@ async def found(market: TestMarket, **asked: Any) -> list[str]:
 
 
 async def prove(market: TestMarket, listing_id: str, rating_avg: float | None, graduated: bool) -> None:
-    """Give a listing the figures of jobs it never had."""
+    """Give a listing the figures of invented jobs."""
 
     def write(tx: Tx) -> None:
         stats = orjson.dumps(asdict(ListingStats(rating_avg=rating_avg))).decode()
@@ -81,7 +84,7 @@ async def test_each_filter_leaves_exactly_what_it_names(market: TestMarket) -> N
         assert await found(market, sort="newest", **filters) == expected, filters
 
 
-@covers("listing.search.sort", "listing.search.graduated", "listing.field.graduated")
+@covers("listing.search.sort", "listing.search.graduated")
 async def test_relevance_puts_graduated_first_then_rating_then_newest(market: TestMarket) -> None:
     made = await sellers(market, "Ada", "Bo", "Cy", "Di")
     old, rated, graduated, new = [await offer(market, one) for one in made]
@@ -90,6 +93,32 @@ async def test_relevance_puts_graduated_first_then_rating_then_newest(market: Te
     assert await found(market) == [graduated, rated, new, old]
     assert await found(market, graduated=True) == [graduated]
     assert (await market.call("get_listing", listing_id=graduated, env="test"))["graduated"] is True
+
+
+@covers("listing.field.graduated")
+async def test_a_listing_graduates_with_five_paid_jobs_of_three_buyers(trade: Trade) -> None:
+    seller = await trade.agent("Sela")
+    buyers = {name: await trade.agent(name, 1_000_000) for name in ("Ann", "Ben", "Cay")}
+    few_buyers, few_jobs = [await trade.listing(seller, price=10_000, title=f"Offer {name}") for name in "AB"]
+    done: list[str] = []
+
+    async def graduated_after(listing: Any, *names: str) -> bool:
+        for name in names:
+            job = await trade.order(buyers[name], listing)
+            await trade.market.call("accept_job", by=seller, job_id=job["id"])
+            await trade.deliver(seller, job)
+            await trade.pay(buyers[name], job)
+            await trade.market.call("accept_job", by=buyers[name], job_id=job["id"])
+            done.append(job["id"])
+        seen = await trade.market.call("get_listing", env="test", listing_id=listing["id"])
+        return bool(seen["graduated"])
+
+    assert not await graduated_after(few_buyers, "Ann", "Ben", "Ann", "Ben", "Ann"), "five jobs of two buyers"
+    assert await graduated_after(few_buyers, "Cay")
+    assert not await graduated_after(few_jobs, "Ann", "Ben", "Cay", "Ann"), "four jobs of three buyers"
+    assert await graduated_after(few_jobs, "Ann")
+    await trade.market.call("review_job", by=buyers["Ann"], job_id=done[-1], rating=3)
+    assert not await graduated_after(few_jobs), "an average under 3.5"
 
 
 @covers("env.anonymous_is_live", "env.query", "env.by_key", "listing.search.env", "auth.2.environment")
@@ -117,7 +146,7 @@ async def test_a_list_is_read_page_by_page_without_a_gap(market: TestMarket) -> 
     while not pages or cursor:
         given = {"cursor": cursor} if cursor else {}
         page = await market.call("search_listings", env="test", sort="newest", limit=2, **given)
-        assert set(page) - {"hint", "post_a_bounty"} == named("list")
+        assert set(page) - {"hint", "post_a_bounty", "next_steps"} == named("list")
         assert page["object"] == "list"
         assert page["has_more"] is (page["next_cursor"] is not None)
         pages.append([one["id"] for one in page["data"]])

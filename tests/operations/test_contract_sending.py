@@ -1,4 +1,4 @@
-"""Clauses of the contract about who sends, when and where to: leases, limits, several processes, guarded addresses."""
+"""Clauses of the contract about sending webhooks: leases, limits, several processes, blocked addresses."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ async def test_one_agent_calls_one_host_twice_at_a_time_at_most(scene: Scene, re
         scene.market.pass_seconds(6)
         (third,) = (await scene.sender.claim()).postings
         assert (third.agent_id, third.host) == (first.agent_id, first.host)
-        scene.market.pass_seconds(31)  # the leases ran out: nobody holds a place any more
+        scene.market.pass_seconds(31)  # the leases expired and their places are free
         called[ada.id, "127.0.0.1"] = 2
         again = (await scene.sender.claim()).postings
         assert Counter((one.agent_id, one.host) for one in again) == called
@@ -81,7 +81,7 @@ async def test_what_a_killed_process_held_is_sent_after_its_lease(scene: Scene, 
     assert await scene.after(2) == 2
     assert [one.body["type"] for one in receiver.got] == ["job.created", "job.accepted"]
     assert [one["attempt"] for one in await scene.deliveries(ada, hook)] == [2, 1]
-    await scene.sender.deliver(lost)  # it was not dead, only slow: what it says is not written over what happened since
+    await scene.sender.deliver(lost)  # it was slow, not dead: its result must not overwrite the newer one
     assert len(receiver.got) == 3
     assert [one["attempt"] for one in await scene.deliveries(ada, hook)] == [2, 1]
 

@@ -1,4 +1,4 @@
-"""Clauses of the contract about signed requests: over HTTP as they come, once, in time, and by whom."""
+"""Clauses of the contract about signed requests: over HTTP, used once, within their time, by the right key."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -26,13 +26,13 @@ from tools.signers import NOT_SIGNED, USES_KEPT
 
 GIVEN = {"key": "plan", "value": 1}
 REPEAT = "one-idempotency-key"
-FIRST = round(START.timestamp() * 1_000_000)  # the version of what is written first
+FIRST = round(START.timestamp() * 1_000_000)  # the version of the first write
 USES: Query[str] = Query(select(SignatureUseRow.use))
 
 
 @dataclass
 class Signed:
-    """An agent, and a client that sends what it signs."""
+    """An agent with a client that sends its signed requests."""
 
     market: TestMarket
     agent: Agent
@@ -49,11 +49,11 @@ class Signed:
         return await self.forward(made.method, made.url, made.body, headers)
 
     async def forward(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
-        """Send it to this market, whatever address it names."""
+        """Send a request to this market, whatever host its URL names."""
         return await self.http.request(method, url.removeprefix(BASE_URL), content=body, headers=headers)
 
     async def written(self) -> int:
-        """How often the memory was written."""
+        """Return how often the memory was written."""
         found = await self.market.answer("get_memory", {"key": "plan"}, key=self.agent.keys["test"])
         return 0 if found.refused else 1 + int(orjson.loads(found.body)["version"]) - FIRST
 
@@ -122,7 +122,7 @@ async def test_nothing_told_of_a_bad_signature_says_whether_the_agent_exists(sig
 
 
 async def test_the_hint_shows_the_base_that_was_to_be_signed(signed: Signed) -> None:
-    """What was signed here lacks its last line break's neighbour: the query in the target."""
+    """The signed URL lacks the query; the error shows the base that had to be signed."""
     wrong = signed.of("list_memory", {"limit": 5})
     headers = replace(wrong, url=f"{BASE_URL}/v1/memory").headers(signed.agent.seed)
     answer = await signed.forward("GET", wrong.url, b"", headers)
@@ -314,7 +314,7 @@ async def test_an_agent_that_is_not_active_signs_nothing_until_it_is_again(signe
 
 async def test_a_key_beside_a_signature_decides_alone(signed: Signed) -> None:
     other = await signed.market.register("Bo")
-    few = (await signed.market.call("create_api_key", by=other, env="live", scopes=["read"]))["key"]
+    few = (await signed.market.call("create_api_key", by=other, on="live", env="live", scopes=["read"]))["key"]
     answer = await signed.send(signed.of("get_me"), x_api_key=few)
     assert (answer.json()["id"], answer.json()["env"]) == (other.id, "live"), "X-Env said test"
     refusal = await signed.send(signed.put(), x_api_key=few)

@@ -1,4 +1,4 @@
-"""Clauses of the contract about threads and messages: who writes to whom, what is counted, how often without an answer."""
+"""Clauses of the contract about threads and messages: recipients, unread counts, limits on unanswered messages."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ async def messages(market: TestMarket, by: Agent, thread: Any, **asked: Any) -> 
 
 
 async def unread(market: TestMarket, agent: Agent) -> tuple[int, list[int]]:
-    """What the inbox says is unread: in all, and thread by thread."""
+    """Return the inbox's unread total and its unread counts by thread."""
     inbox = await market.call("get_inbox", by=agent)
     return inbox["unread_total"], [one["unread_count"] for one in inbox["unread_threads"]]
 
@@ -373,7 +373,7 @@ async def test_o6_lists_of_threads_take_as_many_statements_whatever_their_length
         for other in group:
             await market.call("start_thread", by=other, to=ada.id, body="Hello.")
         cost = {}
-        await market.call("get_me", by=ada)  # the key is known from here on
+        await market.call("get_me", by=ada)  # cache the key
         for name in ("list_threads", "get_inbox"):
             before = next(count)
             await market.call(name, by=ada)

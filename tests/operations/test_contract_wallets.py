@@ -12,7 +12,7 @@ from nacl.signing import SigningKey
 from server.world.sanctions import SanctionsLists
 from tests.bidding import bounty, propose
 from tests.chain.flows import smart_wallet
-from tests.market import START, Agent, TestMarket
+from tests.market import START, Agent, TestMarket, bare
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, Trade
 from tools.records.base import stamp
@@ -21,7 +21,7 @@ LISTED = "0x8589427373D6D84E98730D7795D8f6f8731FDA16"
 
 
 def signed(wallet: LocalAccount, text: str) -> str:
-    """personal_sign, EIP-191."""
+    """Sign as EIP-191 personal_sign does."""
     return "0x" + bytes(Account.sign_message(encode_defunct(text=text), wallet.key).signature).hex()
 
 
@@ -33,7 +33,7 @@ async def bind(market: TestMarket, agent: Agent, wallet: LocalAccount, on: str =
 
 
 async def test_a_wallet_its_seller_has_given_up_buys_nothing_from_it(trade: Trade) -> None:
-    """Who holds the seller's former wallet is the seller, as far as money can tell."""
+    """For payments, an agent with the seller's former wallet counts as the seller."""
     seller, buyer = await trade.parties()
     listing, posted = await trade.listing(seller), await bounty(trade, buyer)
     proposal = await propose(trade, seller, posted)
@@ -63,7 +63,7 @@ async def test_a_wallet_is_bound_by_its_signature_over_the_exact_text_in_one_env
     ada, wallet, other = await market.register("Ada"), Account.create(), Account.create()
     bound = await bind(market, ada, wallet)
     assert (bound["wallet_address"], bound["env"]) == (wallet.address, "test")
-    assert (await market.call("get_me", by=ada)) == bound
+    assert (await market.call("get_me", by=ada)) == bare(bound)
     assert (await market.call("get_me", by=ada, on="live"))["wallet_address"] is None
     await bind(market, ada, other, on="live")
     assert (await market.call("get_me", by=ada))["wallet_address"] == wallet.address
@@ -116,7 +116,7 @@ async def test_a_bound_wallet_changes_only_with_the_agent_keys_proof(market: Tes
     proof = SigningKey(ada.seed).sign(text.encode()).signature.hex()
     changed = await market.call("set_wallet_address", by=ada, **asked, proof=proof)
     assert changed["wallet_address"] == new.address
-    assert await market.call("get_me", by=ada) == changed
+    assert await market.call("get_me", by=ada) == bare(changed)
 
 
 @covers("wallet.eip1271", "invariant.3.calls")

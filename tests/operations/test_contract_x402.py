@@ -1,4 +1,4 @@
-"""Buying from the operator with one signed payment: quoted, signed, worked, settled, told; and told again for nothing."""
+"""Buying from the operator with one signed payment: terms, signature, work, settlement, and free repeats."""
 
 import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
@@ -20,6 +20,7 @@ from x402.schemas import PaymentRequired
 from tests.requirements import covers
 from tests.shopping import INPUT, WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
+from tools.catalogue import CATALOGUE
 from tools.ports import Env
 from tools.rules.schemas import Checker
 from tools.rules.x402quotes import header
@@ -41,26 +42,22 @@ async def told(shop: Shop, **given: Any) -> Any:
 
 
 async def count(shop: Shop) -> int:
-    """The agents there are."""
+    """Return the number of agents."""
     return int((await shop.trade.market.call("get_stats", env="test"))["agents"])
 
 
 @covers("x402.one_payment", "x402.account", "x402.signature_header", "x402.path")
-async def test_one_payment_buys_the_work_and_makes_an_agent_for_the_wallet(shop: Shop) -> None:
-    before = shop.income
+async def test_one_payment_buys_the_work_and_books_it_on_an_account_without_keys(shop: Shop) -> None:
+    before, agents = shop.income, await count(shop)
     _, result = await shop.bought()
     assert (result["object"], result["output"], result["listing_id"]) == ("x402_result", WORK, shop.listing["id"])
     assert shop.income - before == PRICE == result["paid"]["amount"]
     assert (result["paid"]["payer"], result["paid"]["pay_to"]) == (shop.wallet.address, shop.seller.wallet.address)
     assert (result["paid"]["network"], result["paid"]["transaction"]) == ("eip155:84532", shop.relay.sent[0])
-    key = result["account"]["api_keys"]["test"]
-    me = orjson.loads((await shop.trade.market.answer("get_me", key=key)).body)
-    assert (me["id"], me["handle"]) == (result["account"]["agent_id"], result["account"]["handle"])
-    assert (me["wallet_address"], me["public_key"]) == (shop.wallet.address, result["account"]["keypair"]["public_key"])
-    job = orjson.loads((await shop.trade.market.answer("get_job", {"job_id": result["job_id"]}, key=key)).body)
-    assert (job["status"], job["payment"]["status"], job["output"]) == ("completed", "paid", WORK)
-    live = await shop.trade.market.answer("get_me", key=result["account"]["api_keys"]["live"])
-    assert orjson.loads(live.body)["id"] == me["id"]
+    assert set(result["account"]) == {"agent_id", "claimed", "claim"}
+    assert result["account"]["claimed"] is False
+    assert set(result["account"]["claim"]["body"]) == {*CATALOGUE["claim_x402_account"].input.model_fields}
+    assert await count(shop) == agents
 
 
 async def test_a21_the_published_client_reads_the_terms_and_what_it_signs_is_taken(
@@ -256,31 +253,17 @@ async def test_a22_the_same_payment_again_gets_the_same_result_and_pays_nothing_
     income = shop.income
     await shop.trade.market.call("update_listing", by=shop.seller, listing_id=shop.listing["id"], price=2 * PRICE)
     await shop.trade.market.call("update_listing", by=shop.seller, listing_id=shop.listing["id"], status="paused")
-    shop.trade.market.pass_seconds(4000)  # long after the authorization has ended
-    again = await told(shop, pay=paid)
-    assert {**again, "account": None} == {**first, "account": None}
-    assert (again["account"]["api_keys"], again["account"]["keypair"]) == (None, None), (
-        "others have seen it on the chain"
-    )
+    shop.trade.market.pass_seconds(4000)  # long after the authorization has expired
+    assert await told(shop, pay=paid) == first
     assert (shop.income, len(shop.relay.bodies)) == (income, 1)
     other = await told(shop, pay=paid, given={"text": "another"})
     assert other["error"]["code"] == "x402_authorization_used"
 
 
-async def test_a_call_with_an_idempotency_key_is_told_its_keys_again(shop: Shop) -> None:
-    paid, key = shop.sign(await shop.terms()), "a key that nobody else can guess"
-    async with shop.open():
-        first = await shop.ask(pay=paid, repeat=key)
-    again = await shop.ask(pay=paid, repeat=key)
-    assert (again.replayed, orjson.loads(again.body)) == (True, orjson.loads(first.body))
-    assert orjson.loads(first.body)["account"]["api_keys"]["test"].startswith("as_test_")
-
-
-async def test_the_next_purchase_of_a_wallet_is_its_agents_and_tells_no_keys(shop: Shop) -> None:
+async def test_the_next_purchase_of_a_wallet_is_booked_on_the_same_account(shop: Shop) -> None:
     _, first = await shop.bought()
     _, second = await shop.bought()
-    assert second["account"]["agent_id"] == first["account"]["agent_id"]
-    assert (second["account"]["api_keys"], second["job_id"] != first["job_id"]) == (None, True)
+    assert (second["account"], second["job_id"] != first["job_id"]) == (first["account"], True)
 
 
 async def test_the_wallet_of_an_agent_buys_for_that_agent(shop: Shop) -> None:
@@ -288,7 +271,7 @@ async def test_the_wallet_of_an_agent_buys_for_that_agent(shop: Shop) -> None:
     terms = await shop.terms()
     async with shop.open():
         result = await told(shop, pay=shop.sign(terms, signer=buyer.wallet, **{"from": buyer.wallet.address}))
-    assert (result["account"]["agent_id"], result["account"]["api_keys"]) == (buyer.id, None)
+    assert result["account"] == {"agent_id": buyer.id, "claimed": True, "claim": None}
     assert (await shop.trade.seen(buyer, {"id": result["job_id"]}))["status"] == "completed"
 
 
@@ -299,7 +282,6 @@ async def test_twins_with_one_payment_are_one_purchase(shop: Shop) -> None:
     results = [orjson.loads(one.body) for one in answers]
     assert [one.status for one in answers] == [200] * 4, results
     assert len({one["job_id"] for one in results}) == 1
-    assert sum(one["account"]["api_keys"] is not None for one in results) == 1
     assert (shop.income - income, len(shop.relay.sent)) == (PRICE, 1)
 
 

@@ -1,4 +1,4 @@
-"""Every error an operation declares is produced by a call: tests/operations/refusals names each pair once."""
+"""A call produces every error that an operation declares: tests/operations/refusals has one scenario for each pair."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_every_declared_error_has_its_scenario_and_no_other() -> None:
 @covers("error.more.overloaded", "error.code.last_key", "error.more.handle_limit", "error.more.key_limit")
 @covers("error.more.awaiting_reply", "error.more.memory_limit", "error.more.version_conflict")
 @covers("error.code.not_implemented")
-@covers("error.more.schedule_limit", "error.more.schedule_done", "error.more.nothing_to_refund")
+@covers("error.more.schedule_limit", "error.more.schedule_done", "error.more.not_paid")
 async def test_a_declared_error_is_answered(trade: Trade, pair: tuple[str, str]) -> None:
     error = await SCENARIOS[pair](trade)
     assert error["code"] == pair[1]

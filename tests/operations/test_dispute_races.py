@@ -1,6 +1,6 @@
-"""Two steps in one case at once: it ends as if one had come after the other, whoever was first.
+"""Two concurrent steps in one case have the result of some sequential order.
 
-The pairs are those of the lifecycle table: everything a disputed job can go through, against everything else and itself.
+The pairs come from the lifecycle table: every step of a disputed job against every other one and itself.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from tests.trading import Trade
 from tools.answers import Answer
 from tools.rules.jobfacts import JobStatus
 from tools.rules.lifecycle import MOVES
+
+pytestmark = pytest.mark.both_databases
 
 Step = Callable[[Court], Awaitable[Answer]]
 Outcome = tuple[Any, ...]
@@ -47,15 +49,15 @@ def ruling(outcome: str) -> Step:
     return rule
 
 
-# What each row of the table from `disputed` is here, by who makes it, in the two states a case has before it is closed.
+# The steps of each row from `disputed`, by actor, in the two states of an open case.
 ROWS: dict[str, dict[tuple[str, str], tuple[Step, Step]]] = {
     "panel": {
         ("resolve", "panel"): (voting(1, "buyer"), voting(2, "buyer")),
-        ("withdraw", "buyer"): (withdraw, withdraw),
+        ("withdraw_dispute", "buyer"): (withdraw, withdraw),
     },
     "escalated": {
         ("resolve", "operator"): (ruling("buyer"), ruling("split")),
-        ("withdraw", "buyer"): (withdraw, withdraw),
+        ("withdraw_dispute", "buyer"): (withdraw, withdraw),
     },
 }
 PAIRS = [(state, one, other) for state, rows in ROWS.items() for one, other in combinations_with_replacement(rows, 2)]
@@ -67,7 +69,10 @@ def test_every_move_of_a_disputed_job_is_raced() -> None:
 
 
 async def court_at(trade: Trade, state: str, court: Court | None) -> Court:
-    """A case of three seats with one vote for the buyer, or one the operator has to decide; the parties stay the same."""
+    """Return a case of three seats with one vote, or one that the operator has to decide.
+
+    The parties are always the same.
+    """
     if court is None:
         court = await Court.opened(trade, evaluators=3 if state == "panel" else 0)
     else:

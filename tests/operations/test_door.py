@@ -1,4 +1,4 @@
-"""The one door: who may call, how often, with what; and the same answer for the same call."""
+"""`Market.call`: authorization, rate limits, validation, and the same answer to a repeated call."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Dry runs: the answer a call would get, over every wire, and nothing done."""
+"""Dry runs over every protocol: the same answer as a real call, and no effect."""
 
 from dataclasses import replace
 from typing import Any, get_args
@@ -10,11 +10,12 @@ from mcp.client import Client
 
 from protocol.reserved import DRY_RUN_TOLD
 from tests.faults.standing import standing
+from tests.judging import Court
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
 from tests.trading import OFFER, Trade
 from tools.catalogue import CATALOGUE
-from tools.rehearsal import NOT_MADE, secrets_of
+from tools.rehearsal import NOT_MADE, hidden_in
 
 
 async def rehearsed(market: TestMarket, operation: str, by: Agent | None = None, **given: Any) -> Any:
@@ -45,9 +46,30 @@ async def test_a_payment_is_checked_and_can_be_made_afterwards(trade: Trade) -> 
     sent = await trade.send(buyer, job)
     shown = await rehearsed(trade.market, "pay_job", buyer, job_id=job["id"], transaction=sent)
     assert (shown["payment"]["status"], shown["output_sealed"]) == ("paid", False)
+    assert [shown[name] for name in ("output", "output_hash", "output_salt", "output_bytes")] == [None] * 4
+    assert [shown["deliveries"][0][name] for name in ("output_hash", "output_salt", "output_bytes")] == [None] * 3
     assert (await trade.seen(buyer, job))["payment"]["status"] == "due"
     paid = await trade.market.call("pay_job", by=buyer, job_id=job["id"], transaction=sent)
     assert paid["payment"]["status"] == "paid"
+
+
+async def test_a_withdrawal_on_trial_tells_neither_the_seed_nor_the_votes(trade: Trade) -> None:
+    court = await Court.opened(trade)
+    await court.vote((await court.panel())[0], "seller")
+    shown = await rehearsed(trade.market, "withdraw_dispute", court.buyer, dispute_id=court.dispute_id)
+    assert [shown[name] for name in ("panel_seed", "draws", "tally", "verdicts")] == [None] * 4
+    assert (await court.seen(court.buyer))["status"] == "panel"
+
+
+async def test_a_vote_on_trial_does_not_tell_what_it_would_decide(trade: Trade) -> None:
+    court = await Court.opened(trade)
+    first, second, _ = await court.panel()
+    await court.vote(first, "seller")
+    words = {"outcome": "seller", "rationale": "I read it."}
+    before = await court.seen(second)
+    shown = await rehearsed(trade.market, "submit_verdict", second, dispute_id=court.dispute_id, **words)
+    del before["case"], shown["case"]
+    assert shown == before
 
 
 async def test_a_refusal_that_would_leave_a_row_leaves_none(trade: Trade) -> None:
@@ -72,7 +94,7 @@ async def test_no_secret_is_shown(trade: Trade) -> None:
 
 def test_every_operation_that_shows_secrets_marks_them() -> None:
     def marked(kind: Any) -> bool:
-        return bool(secrets_of(kind)) or any(marked(part) for part in parts(kind))
+        return NOT_MADE in hidden_in(kind).values() or any(marked(part) for part in parts(kind))
 
     def parts(kind: Any) -> Any:
         return [one for hint in getattr(kind, "__annotations__", {}).values() for one in records_in(hint)]

@@ -1,4 +1,4 @@
-"""Evaluators: what their seats come to, and who may sit on which panel."""
+"""Evaluators: their figures computed from seats, and their eligibility for a panel."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,9 +12,10 @@ from tools.steps.evaluators import evaluator_record
 
 NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
 SeatOf = tuple[SeatStatus, str | None, str | None, int]
-SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, how the case ended, seconds until its deadline
+SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, the outcome of the case, seconds until its deadline
     (SeatStatus.VOTED, "buyer", "buyer", 60),
     (SeatStatus.VOTED, "split", "split", -60),
+    (SeatStatus.VOTED, "buyer", "buyer", -60),
     (SeatStatus.VOTED, "seller", "buyer", 60),
     (SeatStatus.VOTED, "seller", None, 60),
     (SeatStatus.MISSED, None, "buyer", -60),
@@ -27,14 +28,14 @@ SEATS: tuple[SeatOf, ...] = (  # status of the seat, its vote, how the case ende
 async def test_a_record_is_what_the_seats_say_and_a_deadline_holds_without_a_sweep(market: TestMarket) -> None:
     now = market.clock.at
     await market.store.write(lambda tx: sit(tx, now))
-    seen = EvaluatorRecord(verdicts=4, missed=2, pending=1, agreement_rate=0.6667)
+    seen = EvaluatorRecord(verdicts=5, missed=2, pending=1, agreement_rate=0.75)
     for agent, env, record in (("a", Env.TEST, seen), ("a", Env.LIVE, NOBODY), ("b", Env.TEST, NOBODY)):
         found = await market.store.look(lambda tx, agent=agent, env=env: evaluator_record(tx, agent, env, now))
         assert found == record
 
 
 def sit(tx: Tx, now: datetime, agent_id: str = "a", seats: Sequence[SeatOf] = SEATS) -> None:
-    """One case for each of these, with its seat."""
+    """Insert one case with one seat for each of these."""
     for number, (status, vote, outcome, seconds) in enumerate(seats):
         case = DisputeRow(
             id=f"d{number}", env="test", job_id=f"j{number}", buyer_id="x", seller_id="y", created_at=now,

@@ -1,4 +1,4 @@
-"""Generated queries, through the operations: SQLite and PostgreSQL give the same ids in the same order, page by page."""
+"""Generated queries through the operations: SQLite and PostgreSQL return the same ids in the same order."""
 
 from collections import Counter, defaultdict
 from random import Random  # noqa: TID251 - seeded: the same queries every time
@@ -9,7 +9,9 @@ from tests.databases import Opening
 from tests.market import TestMarket
 from tests.operations.twins import SCRIPTS, SORTS, Json, Twins, filters, query
 
-QUERIES = 230  # each asked of listings, of bounties and of agents; every tenth has filters alone
+pytestmark = pytest.mark.both_databases
+
+QUERIES = 230  # each runs on listings, bounties and agents; every tenth has only filters
 PAGES = 3
 SEARCHES = ("search_listings", "search_bounties", "search_agents")
 FILTERS = {
@@ -25,7 +27,7 @@ async def twins(sqlite_url: str, postgres_url: str, opening: Opening) -> Twins:
 
 
 async def pages(twins: Twins, operation: str, asked: Json) -> list[list[str]]:
-    """The ids of up to three pages; both markets have said the same, cursors too."""
+    """Return the ids of up to three pages; check that both markets agree, cursors included."""
     found, cursor = list[list[str]](), None
     while len(found) < PAGES:
         page = await twins.answer(operation, **asked, **({"cursor": cursor} if cursor else {}))
@@ -37,7 +39,7 @@ async def pages(twins: Twins, operation: str, asked: Json) -> list[list[str]]:
 
 
 async def test_generated_queries_give_the_same_ids_in_the_same_order_on_both_databases(twins: Twins) -> None:
-    """And none of them is idle: every script, filter and sort finds something, and many go on for three pages."""
+    """Every script, filter and sort order finds something, and many queries fill three pages."""
     dice = Random(20261122)
     await twins.fill(dice, listings=120, bounties=90, agents=40)
     found, whole = defaultdict[str, Counter[str]](Counter), Counter[str]()

@@ -1,4 +1,4 @@
-"""Health says what is so: of the database, of every timed step, and of the loop that runs them."""
+"""Health reports the true state of the database, of every timed step, and of the worker loop."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.market import TestMarket
 
 
 async def state(market: TestMarket) -> tuple[int, Any, Any]:
-    """Status of the answer, and what it says of the market and its workers."""
+    """Return the HTTP status, the market's status and the workers' status."""
     answer = await market.answer("get_health")
     said = {} if answer.refused else await market.call("get_health")
     return answer.status, said.get("status"), said.get("workers")

@@ -1,4 +1,4 @@
-"""hire: order, wait for the buyer's turn, the terms of payment; what was ordered stands whatever becomes of the wait."""
+"""hire: it orders, waits for the buyer's turn and returns payment terms; the order remains if the wait ends."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ ORDER: Any = {"input": {"text": "guten Tag"}}
 
 
 async def hired(trade: Trade, **offer: Any) -> tuple[Any, Any, Any]:
-    """Seller, buyer, and the arguments that hire the seller's listing."""
+    """Return the seller, the buyer, and the arguments that hire the seller's listing."""
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, **offer)
     return seller, buyer, ORDER | {"listing_id": listing["id"]}
@@ -25,6 +25,7 @@ async def jobs_of(trade: Trade, seller: Any) -> list[Any]:
 
 async def test_hiring_orders_and_answers_at_once_where_no_wait_is_asked(trade: Trade) -> None:
     seller, buyer, order = await hired(trade)
+    await trade.known(buyer)
     made = await trade.market.call("hire", by=buyer, **order, wait_seconds=0)
     assert (made["object"], made["terms"], made["job"]["status"]) == ("hire", None, "open")
     ordered = await trade.market.call("create_job", by=buyer, **order)

@@ -1,4 +1,4 @@
-"""Of hire, create_job, create_listing and pay_job all that stands in the way is told at once, each with what mends it."""
+"""hire, create_job, create_listing and pay_job report all obstacles at once, each with its remedy."""
 
 from typing import Any
 

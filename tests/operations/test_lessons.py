@@ -1,4 +1,4 @@
-"""Lessons of other markets that no noun holds alone, through the door: what once went wrong elsewhere goes right here."""
+"""Lessons from other markets that concern several nouns: known failures of theirs do not happen here."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -145,7 +145,7 @@ async def test_a7_what_an_agent_says_with_an_action_is_its_own_message_and_flagg
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a document."""
+    """Yield every text in a document."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -224,7 +224,7 @@ async def test_amount_and_payee_are_shown_before_anything_is_signed(trade: Trade
 
 
 async def bound(market: TestMarket, name: str) -> Agent:
-    """An agent with a wallet; no chain is asked for one."""
+    """Return an agent with a bound wallet, without a chain."""
     agent = await market.register(name)
     agent.wallet = Account.create()
     await market.call("set_wallet_address", by=agent, address=agent.wallet.address, signature=binding(agent))

@@ -1,4 +1,4 @@
-"""Answers in brief over MCP: short lists, no value that would fill a context, and everything on request."""
+"""Brief answers over MCP: short lists, no value that fills the context, and everything on request."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Records as MCP resources: read with the connection's own key, and by nobody else's."""
+"""Records as MCP resources: readable with the connection's own key and no other."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,10 +19,11 @@ MODES = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 @asynccontextmanager
 async def reader(url: str, mode: Any, key: str | None) -> AsyncIterator[Client]:
+    """Connect a client that is shown all tools, so answers do not reword their names."""
     headers = {"x-api-key": key} if key else {}
     async with (
         httpx2.AsyncClient(headers=headers) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        Client(streamable_http_client(f"{url}/mcp?toolsets=all", http_client=http), mode=mode) as client,
     ):
         yield client
 

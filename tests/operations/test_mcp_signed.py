@@ -1,4 +1,4 @@
-"""What is signed, as a model reads it over MCP: a receipt or an attestation taken from the text verifies as it was signed."""
+"""Signed documents over MCP: a receipt or attestation taken from the text still verifies."""
 
 import asyncio
 import json
@@ -30,15 +30,15 @@ def write(tmp_path: Path) -> Callable[[Any], Path]:
 
 
 def marked(text: str) -> Any:
-    """The middle of a text that stands between its marks whole."""
-    first, middle, last = json.loads(text)
+    """Return the record between the marks of a text that is marked as a whole."""
+    first, *names, last = (record := json.loads(text))
     assert FIRST.fullmatch(first)
     assert last == first.replace("<", "</")
-    return middle
+    return {name: record[name] for name in names}
 
 
 async def told(mcp: Mcp, era: str, tool: str, arguments: Any, key: str) -> tuple[str, Any, list[str]]:
-    """The text of a result, its record, and what of it is untrusted."""
+    """Return the text of a result, its record, and the names of its untrusted values."""
     result = await mcp.call(era, tool, arguments, headers=[("x-api-key", key)])
     return (
         result["content"][0]["text"],
@@ -69,7 +69,7 @@ async def test_a_receipt_read_out_of_the_text_verifies_and_its_words_are_still_k
     now, did = trade.market.clock.now(), record["signature"]["did"]
     assert [verify(write(one), now, did) for one in (taken, text, content["text"])] == [0, 0, 0]
     assert capsys.readouterr().out.splitlines() == [f"VALID   receipt {job['id']}"] * 3
-    marks = {"title": f"{json.loads(text)[0]}{ATTACK}"}
+    marks = {"title": f"{next(iter(json.loads(text)))}{ATTACK}"}
     inside = taken | {"receipt": taken["receipt"] | {"job": taken["receipt"]["job"] | marks}}
     assert verify(write(inside), now, did) == 1, "what the marks stand outside for"
 

@@ -1,4 +1,4 @@
-"""Hiring as a task over MCP: the job under its own id, for who takes tasks; the same job as everywhere else."""
+"""Hiring as a task over MCP: clients with the tasks extension get the job's id; it is the same job everywhere."""
 
 import json
 
@@ -17,7 +17,7 @@ from tools.catalogue import CATALOGUE
 
 async def test_a_task_is_hired_polled_paid_and_completed_with_the_job_that_get_job_answers(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    async with host_of(trade, buyer) as host:
+    async with host_of(trade, buyer, query="?toolsets=all") as host:
         made = await hired(trade, host, seller)
         assert (made["resultType"], made["status"], made["ttlMs"]) == ("task", "working", None)
         assert not {"result", "error", "inputRequests", "content", "structuredContent"} & made.keys()
@@ -80,7 +80,7 @@ async def test_what_its_buyer_has_read_completes_a_task_for_good(trade: Trade) -
 
 async def test_a_large_output_comes_as_a_link_unless_all_is_asked_for(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    async with host_of(trade, buyer) as host:
+    async with host_of(trade, buyer, query="?toolsets=all") as host:
         job = {"id": (await hired(trade, host, seller, price=0))["taskId"]}
         await trade.market.call("accept_job", by=seller, job_id=job["id"])
         await trade.deliver(seller, job, {"english": "good day " * 3000})
@@ -204,6 +204,7 @@ async def test_a_job_that_comes_to_nothing_completes_its_task_with_an_error_of_t
 
 async def test_hire_is_unchanged_for_who_takes_no_tasks_and_for_a_key_that_came_as_an_argument(trade: Trade) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     order = {"listing_id": listing["id"], "input": INPUT, "wait_seconds": 0}
     async with connected(trade.market.market) as mcp:

@@ -1,4 +1,4 @@
-"""A published client that takes tasks: the SDK's, with the extension a host adds to it."""
+"""A published client with tasks: the SDK's client, with the extension that a host adds to it."""
 
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ class Get(t.Request[GetParams, Literal["tasks/get"]]):
 
 
 class Polling(ClientExtension):
-    """What a host adds to the SDK's client: it polls, and in between the seller works."""
+    """A host's extension of the SDK's client: it polls, and the seller works between polls."""
 
     identifier = TASKS
 

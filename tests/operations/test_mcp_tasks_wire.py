@@ -1,4 +1,4 @@
-"""Tasks over MCP on the wire: whose they are, whose key holds, what is wrong with a request, and who hears of them."""
+"""MCP tasks at the protocol level: ownership, keys, malformed requests, and notifications."""
 
 import json
 from typing import Any

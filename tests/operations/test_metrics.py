@@ -1,4 +1,4 @@
-"""Metrics: the operator's alone, off unless asked for, and what is counted is what was done."""
+"""Metrics: for the operator only, off by default, and the counts match what happened."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,7 @@ Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @pytest.fixture
 async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a market that measures; its test chain is a port where nobody listens."""
+    """A client of a market with metrics; no node listens at its test chain's port."""
     given: dict[str, Any] = {"operator_secret": OPERATOR_SECRET, "test_rpc_url": "http://127.0.0.1:9"}
     async with (
         serving(tmp_path, metrics=True, allow_private_networks=True, **given) as service,
@@ -36,7 +36,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def asked(folder: Path, **given: Any) -> httpx.Response:
-    """What the operator hears of a market with these settings."""
+    """Return the answer to the operator in a market with these settings."""
     async with (
         serving(folder, **given) as service,
         httpx.AsyncClient(base_url=service.settings.url, trust_env=False) as client,
@@ -76,6 +76,7 @@ async def test_only_the_operator_reads_them(http: httpx.AsyncClient, headers: di
     assert "emporion_" not in answer.text
 
 
+@pytest.mark.verify
 async def test_who_guesses_at_the_secret_is_stopped(http: httpx.AsyncClient) -> None:
     statuses = [(await http.get("/metrics", headers={"X-Admin-Token": f"guess {n}"})).status_code for n in range(700)]
     assert statuses[0] == 401
@@ -119,7 +120,7 @@ async def test_streams_deliveries_and_rounds_are_seen(http: httpx.AsyncClient) -
 
 
 async def test_no_label_is_anybodys_own(http: httpx.AsyncClient) -> None:
-    """Every label's value is a name of the registry, the catalogue of errors, or one of the few words of this page."""
+    """Label values are names of operations or errors, or words of a fixed list."""
     made = (await http.post("/v1/agents", json={"name": "Ada", "handle": "ada-labelled"})).json()
     key = {"X-API-Key": made["api_keys"]["test"]}
     for path in ("/v1/agents/ada-labelled", "/v1/jobs/job_secret", "/v1/memory/private", "/v1/nowhere/ada-labelled"):

@@ -1,9 +1,10 @@
-"""What the operator exports: an agent's own document to the byte, and all tables without what is secret or sealed, as of one moment."""
+"""The operator's exports: an agent's own export, and all tables without secrets or sealed outputs, in one snapshot."""
 
 import json
 import re
 import sqlite3
 import stat
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ from tests.market import START, TestMarket
 from tests.trading import Trade
 from tools.dispatch import Market
 from tools.ports import Env
+from tools.rules.canonical import canonical
 
 LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher|body")
-HARMLESS = {  # they look like secrets, and are none
-    ("agents", "auth_epoch"), ("dispute_draws", "eligible_hash"), ("documents", "hash"), ("identities", "token"),
+HARMLESS = {  # they look like secrets and are not
+    ("agents", "auth_epoch"), ("dispute_draws", "eligible_hash"), ("dispute_draws", "related_hash"), ("documents", "hash"), ("identities", "token"),
     ("messages", "body"),    ("settlements", "tx_hash"), ("settlements", "block_hash"),
-    ("purchases", "nonce"), ("purchases", "tx_hash"),
+    ("purchases", "nonce"), ("purchases", "tx_hash"), ("faucet_claims", "tx_hash"),
 }  # fmt: skip
 
 
@@ -110,28 +112,34 @@ async def test_all_tables_are_written_and_nothing_secret(trade: Trade, settings:
     assert [one["amount"] for one in rows["settlements"] if one["job_id"] == job["id"]] == [job["price"]]
 
 
+PUBLIC = "said in the open too"
+
+
 async def test_sealed_words_are_left_out_until_they_are_paid_for(
     trade: Trade, settings: Settings, tmp_path: Path
 ) -> None:
     seller, buyer = await trade.parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     jobs = [await trade.order(buyer, listing) for _ in range(2)]
-    for job, words in zip(jobs, ("nobody has paid for this", "said in the open too"), strict=True):
+    for job, words in zip(jobs, ("nobody has paid for this", PUBLIC), strict=True):
         await trade.market.call("accept_job", by=seller, job_id=job["id"])
         await trade.deliver(seller, job, {"english": words})
-    told = {"budget_max": 1000, "category": "text", "input": {"english": "said in the open too"}}
+    told = {"budget_max": 1000, "category": "text", "input": {"english": PUBLIC}}
     await trade.market.call("create_bounty", by=buyer, title="Correct this", description="It is English.", **told)
     now = trade.market.clock.now()
     await export_market(settings, tmp_path / "sealed", now)
     rows = read(tmp_path / "sealed")
     assert "nobody has paid for this" not in json.dumps(rows)
-    standing = {one["hash"] for one in rows["documents"]}
-    assert [one["output"] in standing for one in rows["jobs"]] == [False, True], (
-        "whoever reads the bounty has the words"
-    )
+    assert {one["part"] for one in rows["job_texts"]} == {"input"}
+    assert PUBLIC in json.dumps(rows["documents"]), "the bounty shows the words to everybody"
+    delivered = [sha256(canonical({"english": words})).hexdigest() for words in ("nobody has paid for this", PUBLIC)]
+    for row in (*rows["jobs"], *rows["job_deliveries"]):
+        assert (row["output"], row["output_salt"], row["output_bytes"]) == (None, None, 1024)
+    assert not any(one in json.dumps([rows["jobs"], rows["job_deliveries"], rows["events"]]) for one in delivered)
     await trade.pay(buyer, jobs[0])
     await export_market(settings, tmp_path / "paid", now)
-    assert "nobody has paid for this" in json.dumps(read(tmp_path / "paid")["documents"])
+    assert "nobody has paid for this" in json.dumps(read(tmp_path / "paid")["job_texts"])
 
 
 async def test_pages_hold_every_row_once(store: Store, settings: Settings, tmp_path: Path) -> None:
@@ -139,7 +147,7 @@ async def test_pages_hold_every_row_once(store: Store, settings: Settings, tmp_p
         for number in range(2 * PAGE + 1):
             tx.say(f"agt_{number % 7}", "test", "x", "{}", START)
             row = MemoryRow(
-                agent_id=f"agt_{number % 7}", key=f"k/{number}", version=1, size=1, expires_at=None,
+                agent_id=f"agt_{number % 7}", env="test", key=f"k/{number}", version=1, size=1, expires_at=None,
                 created_at=START, updated_at=START, value="1",
             )  # fmt: skip
             tx.add(row)

@@ -1,4 +1,4 @@
-"""A database that fails under the running market: 503 and when to come again, nothing lost, and well again by itself."""
+"""A database that fails under a running market: 503 with a retry time, no data lost, automatic recovery."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -44,7 +44,7 @@ def told_to_come_again(answer: httpx.Response) -> None:
 
 @pytest.fixture
 def own_server() -> Iterator[PostgresServer]:
-    """A server that may be killed: no other test is on it."""
+    """A server that the test may kill: no other test uses it."""
     server = PostgresServer()
     yield server
     server.stop()
@@ -58,7 +58,7 @@ async def test_a_killed_postgres_is_a_503_for_a_moment_and_no_acknowledged_write
     async with http(market) as one:
 
         async def write(writer: int) -> tuple[str, httpx.Response]:
-            """Until it is refused: that call, and its answer."""
+            """Write until a call is refused; return that call and its answer."""
             number = 0
             while (answer := await keep(one, ada, name := f"{writer}/{number}")).is_success:
                 number += 1

@@ -1,4 +1,4 @@
-"""The market's own patterns: all of an argument must match, to its last character, however long it is."""
+"""The market's own patterns match the whole argument, to its last character, whatever its length."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +12,11 @@ from tools.catalogue import CATALOGUE
 from tools.errors import InvalidRequest
 from tools.registry import Operation
 
-READ_BY_OPERATIONS = {"transaction", "since"}  # and refused there: tests/rules/test_transfers.py, test_ids.py
+READ_BY_OPERATIONS = {"transaction", "since"}  # these operations check them: tests/rules/test_transfers.py, test_ids.py
 
 
 def whole_patterns() -> Iterator[tuple[Operation, str, Any]]:
-    """Every argument whose pattern says all of it: operation, name, schema."""
+    """Yield the arguments that a pattern checks completely: operation, name, schema."""
     for op in CATALOGUE.values():
         for name, schema in op.input.model_json_schema().get("properties", {}).items():
             for form in schema.get("anyOf", [schema]):
@@ -28,7 +28,7 @@ WHOLE = list(whole_patterns())
 
 
 def refused(op: Operation, given: dict[str, Any]) -> set[str]:
-    """The arguments that are said to be wrong."""
+    """Return the names of the invalid arguments."""
     try:
         read_arguments(op.input, given)
     except InvalidRequest as error:

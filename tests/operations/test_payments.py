@@ -1,4 +1,4 @@
-"""Payment proof through the door, each verdict made by a real transaction."""
+"""Proof of payment by calls, each verdict caused by a real transaction."""
 
 import asyncio
 from collections import Counter
@@ -22,7 +22,7 @@ settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
 
 async def rows(trade: Trade) -> list[tuple[str, int]]:
     found = await trade.market.store.look(lambda tx: tx.all(settlements))
-    return [(row.status.value, row.amount) for row in found]
+    return [(row.status.value, row.amount) for row in sorted(found, key=lambda row: row.block_number)]
 
 
 async def prove(trade: Trade, buyer: Agent, job: Any, sent: str) -> tuple[int, Any]:
@@ -114,8 +114,8 @@ async def test_m5_a_payment_mined_in_the_grace_revives_an_expired_job(trade: Tra
     trade.market.pass_seconds(900 + 1)
     assert await trade.market.workers.sweep() == 1
     expired = await trade.seen(buyer, job)
-    assert (expired["status"], expired["unpaid"], expired["available_actions"]) == ("expired", True, ["pay"])
-    trade.market.pass_seconds(30 * 86_400)  # the hash comes late; the block's time decides
+    assert (expired["status"], expired["unpaid"], expired["available_actions"]) == ("expired", True, ["pay", "message"])
+    trade.market.pass_seconds(30 * 86_400)  # the hash is submitted late, but the block's time decides
     status, body = await prove(trade, buyer, job, sent)
     assert (status, body["status"], body["output"], body["unpaid"]) == (
         200,
@@ -165,7 +165,7 @@ async def test_m1_a_strangers_transfer_pays_nobodys_job(trade: Trade) -> None:
 async def test_a_transfer_made_before_the_order_pays_nothing(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     sent = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)
-    await trade.market.workers.probe()  # the head is known when the order comes
+    await trade.market.workers.probe()  # the head is known before the order
     job = await trade.job_at("delivered", seller, buyer)
     status, body = await prove(trade, buyer, job, sent)
     assert (status, body["error"]["details"]["reason"]) == (402, "too_old")

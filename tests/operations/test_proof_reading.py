@@ -1,4 +1,4 @@
-"""Proofs read from real sockets: a name server over UDP, a web server over TLS, both as hostile as they can be."""
+"""Domain proofs over real sockets: a name server over UDP and a web server over TLS, both hostile."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ async def server() -> AsyncIterator[NameServer]:
 
 
 async def texts(server: NameServer, answer: Answer, seconds: float = 5.0) -> list[bytes] | str:
-    """The records of a name, or the word for why there are none."""
+    """Return the records of a name, or the reason why there are none."""
     server.answer = answer
     try:
         return await NameServers([server.place], timeout_in_seconds=seconds).texts(NAME)
@@ -134,7 +134,7 @@ def file(body: bytes, *headers: str, code: int = 200) -> Any:
 
 
 async def endless(writer: asyncio.StreamWriter) -> None:
-    """Four megabytes without a length."""
+    """Send four megabytes without a content length."""
     writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
     for _ in range(64):
         writer.write(b"x" * 65_536)
@@ -143,7 +143,7 @@ async def endless(writer: asyncio.StreamWriter) -> None:
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
-    """A byte now and then: no read takes long."""
+    """Send one byte at a time: no single read takes long."""
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
     while True:
         writer.write(b"x")
@@ -152,7 +152,7 @@ async def drip(writer: asyncio.StreamWriter) -> None:
 
 
 async def got(one: GuardedWeb, url: str) -> Any:
-    """What was fetched, or the word for why nothing was."""
+    """Return the fetched document, or the reason why there is none."""
     try:
         return await one.get(url)
     except Unreached as none:
@@ -234,7 +234,7 @@ async def test_a_name_that_hangs_takes_one_agent_its_own_places(hanging: Any) ->
 
 
 class Elsewhere(GuardedWeb):
-    """Its servers on 443 stand on another port of this machine."""
+    """Connects to another local port instead of 443."""
 
     def __init__(self, port: int, **given: Any) -> None:
         super().__init__(allow_private=True, **given)

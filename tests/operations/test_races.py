@@ -1,6 +1,6 @@
-"""Two moves at once: what happens is what would happen one after the other, and who came too late is told what is left.
+"""Two concurrent moves have the result of some sequential order; the later one's error names what is possible.
 
-Both callers have read what they read before either writes; who is first is drawn, by a seed that is printed.
+Both callers read before either writes; a printed seed decides which one writes first.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.market import Agent
@@ -18,17 +19,19 @@ from tests.operations.races import RACES, TWICE, Move, Race, prepared, ready, tw
 from tests.trading import Trade
 from tools.answers import Answer
 
-RUNS, SEED = 50, 20261121
-MOST_JOBS = 25  # a buyer holds so many unfinished jobs and no more
+pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 10)]
+
+SEED = 20261121
+MOST_JOBS = 25  # the most unfinished jobs that a buyer may have
 PLACE: ContextVar[int] = ContextVar("place")  # of a call in its race
 Outcome = tuple[
     int, int, str, bool, tuple[str, ...]
-]  # both statuses; the job's status, whether money is owed, its events
+]  # both HTTP statuses; the job's status, whether a refund is owed, its events
 
 
 @contextmanager
 def together(trade: Trade) -> Iterator[None]:
-    """Units of work of two calls wait until both have come; then they go in the order of their places."""
+    """Make two calls wait until both want to write; then they write in order of place."""
     store, barrier = trade.market.store, asyncio.Barrier(2)
     write, came = store.write, set[int]()
 
@@ -56,7 +59,7 @@ async def at_place(place: int, trade: Trade, operation: str, given: dict[str, An
 async def race(
     trade: Trade, parties: dict[str, Agent], job: Any, moves: tuple[Move, Move], first: int
 ) -> tuple[Answer, Answer]:
-    """The answers of both moves, made at once; the one at `first` writes first."""
+    """Make both moves at once and return both answers; the one at `first` writes first."""
     given = await prepared(trade, parties, job, moves)
     keys = [parties[one.by].keys["test"] for one in moves]
     with together(trade):
@@ -88,7 +91,9 @@ async def outcome(trade: Trade, parties: dict[str, Agent], job: Any, answers: tu
 
 
 @pytest.mark.parametrize("pair", RACES, ids=[one.name for one in RACES])
-async def test_m12_two_moves_at_once_end_as_one_after_the_other_would(trade: Trade, pair: Race) -> None:
+async def test_m12_two_moves_at_once_end_as_one_after_the_other_would(
+    trade: Trade, repetitions: int, pair: Race
+) -> None:
     moves, dice, ends = (pair.one, pair.other), random.Random(SEED), Counter[Outcome]()
     parties, listing = await two(trade, pair.offer)
     expected = set()
@@ -96,7 +101,7 @@ async def test_m12_two_moves_at_once_end_as_one_after_the_other_would(trade: Tra
         job = await ready(trade, parties, listing, pair.status)
         answers = await one_after_the_other(trade, parties, job, moves, first)
         expected.add(await outcome(trade, parties, job, answers))
-    for run in range(RUNS):
+    for run in range(repetitions):
         if run % MOST_JOBS == 0:
             parties, listing = await two(trade, pair.offer)
         job = await ready(trade, parties, listing, pair.status)
@@ -128,10 +133,10 @@ def test_the_pairs_that_were_asked_for_are_among_those_the_table_gives() -> None
 
 @pytest.mark.parametrize(("status", "offer", "step"), [one[1:] for one in TWICE], ids=[one[0] for one in TWICE])
 async def test_the_same_move_twice_at_once_is_one_event_and_two_equal_answers(
-    trade: Trade, status: str, offer: dict[str, Any], step: Move
+    trade: Trade, repetitions: int, status: str, offer: dict[str, Any], step: Move
 ) -> None:
     parties, listing = await two(trade, offer)
-    for run in range(RUNS // 5):
+    for run in range(repetitions // 5):
         job = await ready(trade, parties, listing, status)
         before = await happened(trade, parties, job)
         first, second = await race(trade, parties, job, (step, step), run % 2)
@@ -141,10 +146,10 @@ async def test_the_same_move_twice_at_once_is_one_event_and_two_equal_answers(
         assert len(after) == len(set(after)) > 0, after
 
 
-async def test_two_orders_for_the_last_place_are_one_job(trade: Trade) -> None:
+async def test_two_orders_for_the_last_place_are_one_job(trade: Trade, repetitions: int) -> None:
     seller, *buyers = [await trade.agent(name) for name in ("Sela", "Bo", "Cy")]
     won = Counter[str]()
-    for run in range(RUNS):
+    for run in range(repetitions):
         listing = await trade.listing(seller, price=0, max_open_jobs=1)
         order = {"listing_id": listing["id"], "input": {"text": "x"}}
         turn = buyers if run % 2 else buyers[::-1]
@@ -160,11 +165,13 @@ async def test_two_orders_for_the_last_place_are_one_job(trade: Trade) -> None:
     assert len(won) == 2
 
 
-async def test_of_the_last_two_keys_revoked_at_once_one_stays(trade: Trade) -> None:
+async def test_of_the_last_two_keys_revoked_at_once_one_stays(trade: Trade, repetitions: int) -> None:
     dice, kept = random.Random(SEED), Counter[str]()
-    for _ in range(RUNS):
+    for _ in range(repetitions):
         agent = await trade.market.register("Ada")
-        keys = {one["env"]: one["id"] for one in (await trade.market.call("list_api_keys", by=agent))["data"]}
+        live = agent.keys["live"]  # a test key neither sees nor revokes it
+        listed = orjson.loads((await trade.market.answer("list_api_keys", key=live)).body)["data"]
+        keys = {one["env"]: one["id"] for one in listed}
         turn = dice.sample(sorted(keys), 2)
         with together(trade):
             answers = await asyncio.gather(
@@ -180,9 +187,11 @@ async def test_of_the_last_two_keys_revoked_at_once_one_stays(trade: Trade) -> N
     assert len(kept) == 2
 
 
-async def test_m5_a_payment_and_the_sweep_that_expires_the_job_end_in_a_paid_job(trade: Trade) -> None:
+async def test_m5_a_payment_and_the_sweep_that_expires_the_job_end_in_a_paid_job(
+    trade: Trade, repetitions: int
+) -> None:
     parties, listing = await two(trade, {})
-    for run in range(RUNS // 2):
+    for run in range(repetitions // 2):
         job = await ready(trade, parties, listing, "delivered")
         sent = await trade.send(parties["buyer"], job)
         trade.market.pass_seconds(901)

@@ -1,4 +1,4 @@
-"""Ready says what is so: a write that is really made, the workers' rounds, every configured chain, the disk."""
+"""Readiness reports the true state: a real write, the workers' rounds, every configured chain, the disk."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,11 +20,13 @@ from tests.processes.trouble import connected_with
 from tests.serving import serving
 from tools.ports import Env
 
+pytestmark = pytest.mark.both_databases
+
 SCOPE = {"state": {"request_id": "req_12345678"}}
 
 
 class Node:
-    """A chain whose head was read when the test says."""
+    """A chain whose head was read at a time that the test sets."""
 
     chain_id = 84532
     last_head: tuple[int, float] | None = None
@@ -41,7 +43,7 @@ async def node() -> Node:
 @pytest.fixture
 async def market(store: Store, node: Node) -> TestMarket:
     made = TestMarket(store, {Env.TEST: node})  # type: ignore[dict-item]
-    made.workers.steps.clear()  # rounds of nothing
+    made.workers.steps.clear()  # the rounds do nothing
     node.last_head = (7, 0.0)
     await made.workers.turn()
     return made
@@ -200,7 +202,7 @@ async def test_ready_is_served_beside_health_and_a_command_asks_it(tmp_path: Pat
         found = service.settings
         while (answer := await http.get("/ready")).status_code != 200:
             assert answer.json()["checks"]["workers"] != "ok", answer.text
-            await asyncio.sleep(1.05)  # what was found is kept for a second
+            await asyncio.sleep(1.05)  # results are cached for a second
         assert answer.json()["checks"] == dict.fromkeys(("database", "workers", "disk"), "ok")
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["x-request-id"] == answer.json()["request_id"]

@@ -1,4 +1,4 @@
-"""What `emporion doctor --recompute` makes again: nothing differs after a trade, and whatever is spoilt is named."""
+"""`emporion doctor --recompute`: no differences after trades, and every corrupted value is found."""
 
 import os
 import subprocess
@@ -20,21 +20,26 @@ from storage.open import open_database, serve
 from storage.query import Query
 from storage.rows import Row, metadata
 from storage.store import Store
-from storage.tables import DocumentRow, OpenRefundRow
+from storage.tables import JobRow, JobTextRow, OpenRefundRow, SettlementRow, WalletRow
 from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.databases import close
+from tests.judging import Court, evaluator
 from tests.market import TestMarket
 from tests.operations.test_facilitator import answers, facilitator
+from tests.requirements import covers
+from tests.shopping import opened_shop
 from tests.trading import PRICE, Trade
 from tools.ports import Chain, Env
-from tools.steps.recompute import AGGREGATES, Aggregate, recompute
+from tools.steps.recompute import AGGREGATES, PROOFS, Aggregate, recompute
+
+pytestmark = pytest.mark.both_databases
 
 SECRETS = {"signing_seed": "11" * 32, "key_pepper": "22" * 32}
 
 
 async def busy_market(trade: Trade) -> None:
-    """A row in every table that repeats what others say: trades that ended each way, talk, memory."""
+    """Fill every derived table: trades with every end, messages, memory."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("revealed", seller, buyer)
     await trade.market.call("request_revision", by=buyer, job_id=job["id"], message="Good day, please.")
@@ -52,7 +57,10 @@ async def busy_market(trade: Trade) -> None:
     for one in (seller, await trade.agent("Cy")):
         await propose(trade, one, posted)
     await trade.market.call("withdraw_proposal", by=seller, bounty_id=posted["id"])
+    await Court.of(trade, seller, buyer, {one.id: one for one in [await evaluator(trade) for _ in range(2)]})
     await trade.market.call("put_memory", by=buyer, key="notes/u", value={"words": ["ü", 1]})
+    await trade.market.call("create_schedule", by=buyer, in_seconds=60, payload={"ü": 1})
+    await (await opened_shop(trade)).bought()
 
 
 async def differing(store: Store) -> dict[str, list[str]]:
@@ -87,7 +95,7 @@ async def test_a_row_that_is_missing_is_named(trade: Trade) -> None:
         rows = await rows_of(store, aggregate)
         if aggregate.table in ("job_results", "listing_payers", "mailboxes", "open_refunds", "job_deliveries"):
             await store.write(lambda tx, a=aggregate: tx.run(Query(delete(table_of(a)))))  # type: ignore[misc]
-            # a job that shows a delivery no row tells of is the job's own drift
+            # deliveries that jobs show and no row has are reported for the job
             place = "jobs" if aggregate.table == "job_deliveries" else aggregate.table
             if name_of(aggregate, rows[0]) not in (await differing(store)).get(place, []):
                 unnoticed.append(aggregate.table)
@@ -96,17 +104,32 @@ async def test_a_row_that_is_missing_is_named(trade: Trade) -> None:
     assert await differing(store) == {}
 
 
+@covers("second.account.recomputed")
+async def test_an_account_that_acts_before_its_wallet_has_claimed_it_is_named(trade: Trade) -> None:
+    account = (await (await opened_shop(trade)).bought())[1]["account"]["agent_id"]
+    store = trade.market.store
+    assert await differing(store) == {}
+
+    agents = table_of(next(one for one in AGGREGATES if one.table == "agents"))
+    active = Query[None](update(agents).where(agents.c.id == account).values(status="active"))
+    await store.write(lambda tx: tx.run(active))
+    assert await differing(store) == {"x402_accounts": [account]}
+    bound = WalletRow(agent_id=account, env="test", address="0x" + "1" * 40, bound_at=trade.market.clock.now())
+    await store.write(lambda tx: tx.add(bound))
+    assert await differing(store) == {"wallets": [f"{account} test"], "x402_accounts": [account]}
+
+
 async def test_a_second_page_is_read_too(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.steps.recompute.PAGE", 1)
     await busy_market(trade)
     assert await differing(trade.market.store) == {}
-    document = Query[None](update(DocumentRow.__table__).values(text="null"))
+    document = Query[None](update(JobTextRow.__table__).values(text="null"))
     await trade.market.store.write(lambda tx: tx.run(document))
-    assert len((await differing(trade.market.store))["job_deliveries"]) == 1
+    assert len((await differing(trade.market.store))["job_deliveries"]) == 3
 
 
 async def test_a_refund_and_then_another_stray_payment_leave_no_drift(trade: Trade) -> None:
-    """A refund covers stray payments first: one that comes later gives the listing back what it was counted less."""
+    """A refund covers stray payments first; a later stray payment restores the listing's sum."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("completed", seller, buyer)
     for returned_minor in (PRICE + 100_000, None):
@@ -119,7 +142,7 @@ async def test_a_refund_and_then_another_stray_payment_leave_no_drift(trade: Tra
 
 @pytest.fixture
 async def closed_market(database_url: str, chain_process: Evm) -> str:
-    """The URL of a database in which was traded, and which nobody has open."""
+    """The URL of a database with trades, which no process has open."""
     store = serve(open_database(database_url))
     chains: dict[Env, Chain] = {}
     market = TestMarket(store, chains)
@@ -138,7 +161,9 @@ async def test_the_doctor_recomputes_when_asked_and_says_what_differs(
     settings = read_settings(_env_file=None, database_url=closed_market, data_dir=tmp_path / "data", **SECRETS)
     assert await examine(settings, recomputing=True) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "recomputed: " in line]
-    assert lines == [f"ok    recomputed: {one.table} ({', '.join(one.columns)}): 0 differ" for one in AGGREGATES]
+    assert lines == [
+        f"ok    recomputed: {one.table} ({', '.join(one.columns)}): 0 differ" for one in (*AGGREGATES, *PROOFS)
+    ]
     named = await spoil_mailbox(closed_market)
     assert await examine(settings) == 0, "the cheap check looks at listings alone"
     capsys.readouterr()
@@ -165,7 +190,7 @@ def doctor(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 async def spoil_mailbox(url: str) -> str:
-    """Count what an agent has not read wrong; whose mailbox it is, as the doctor names it."""
+    """Corrupt a count of unread messages; return the mailbox's name in the doctor's report."""
     store = serve(open_database(url))
     mailboxes = next(one for one in AGGREGATES if one.table == "mailboxes")
     rows = await rows_of(store, mailboxes)
@@ -179,7 +204,7 @@ def table_of(aggregate: Aggregate) -> Any:
 
 
 async def rows_of(store: Store, aggregate: Aggregate) -> Sequence[Row]:
-    """The rows of an aggregate's table; those that say something come first."""
+    """Return the rows of an aggregate's table, those with the most values first."""
     found: list[Row] = await store.look(lambda tx: tx.all(Query(select(table_of(aggregate)))))
 
     def fullness(row: Row) -> int:
@@ -189,13 +214,13 @@ async def rows_of(store: Store, aggregate: Aggregate) -> Sequence[Row]:
 
 
 def name_of(aggregate: Aggregate, row: Row) -> str:
-    """How the doctor names a row."""
+    """Return a row's name in the doctor's report."""
     values = [str(row.__dict__[column]) for column in row.__key__]
     return values[0] if aggregate.table == "job_deliveries" else " ".join(values)
 
 
 def spoil(tx: Any, aggregate: Aggregate, column: str, row: Row) -> None:
-    """Give one column of one row another value; a row that says all by its key is taken away."""
+    """Change one column of a row; delete the row if it has only its key."""
     table = table_of(aggregate)
     here = [table.c[key] == row.__dict__[key] for key in row.__key__]
     if aggregate.table == OpenRefundRow.__table__.name:
@@ -248,3 +273,33 @@ async def test_the_doctor_asks_the_facilitators_that_are_named(
         await examine(read_settings(_env_file=None, **named, test_facilitator_url="http://127.0.0.1:9", **SECRETS)) == 1
     )
     assert "WRONG facilitator test: does not answer GET /supported (ClientConnectorError)" in capsys.readouterr().out
+
+
+@covers("second.old_transfer.proven")
+async def test_a_transfer_that_is_older_than_what_it_pays_is_named(trade: Trade) -> None:
+    seller, buyer = await trade.parties()
+    paid = await trade.job_at("completed", seller, buyer)
+    given_back = await trade.failed(seller, buyer)
+    await trade.give_back(seller, buyer, given_back)
+    store = trade.market.store
+    rows = {(row.job_id, row.kind.value): row for row in await settlements_in(store)}
+    payment, refund = rows[paid["id"], "payment"], rows[given_back["id"], "refund"]
+    refunded = rows[given_back["id"], "payment"]
+    assert await differing(store) == {}
+    job = await store.look(lambda tx: tx.get(JobRow, paid["id"]))
+    assert job.block_time_at_order is not None
+    early = job.block_time_at_order - timedelta(seconds=3)
+    wrong = (
+        (payment, {"block_time": early}),
+        (payment, {"block_number": job.head_at_order}),
+        (refund, {"block_number": refunded.block_number}),
+    )
+    for row, changes in wrong:
+        await store.write(lambda tx, r=row, c=changes: tx.change(tx.get(SettlementRow, r.id), **c))
+        assert await differing(store) == {"settlements": [row.id]}, changes
+        whole = {name: getattr(row, name) for name in ("block_time", "block_number")}
+        await store.write(lambda tx, r=row, w=whole: tx.change(tx.get(SettlementRow, r.id), **w))
+
+
+async def settlements_in(store: Store) -> Sequence[SettlementRow]:
+    return await store.look(lambda tx: tx.all(Query(select(SettlementRow))))

@@ -1,4 +1,4 @@
-"""Reputation in rows: moved with each job whatever happens at once, kept apart by environment, made again without drift."""
+"""Reputation in rows: updated with each job despite concurrency, separate by environment, recomputed without drift."""
 
 import asyncio
 import random  # noqa: TID251 - seeded: the same jobs can be had again
@@ -85,7 +85,7 @@ async def test_counting_a_job_again_changes_nothing(store: Store) -> None:
 
 
 async def test_what_it_costs_to_count_does_not_grow(store: Store) -> None:
-    """O6: the statements of the thirtieth job between two agents are as many as those of the third."""
+    """O6: the thirtieth job between two agents needs as many statements as the third."""
     costs = []
     for number in range(30):
 
@@ -100,7 +100,7 @@ async def test_what_it_costs_to_count_does_not_grow(store: Store) -> None:
 
 
 async def test_two_jobs_of_the_same_two_agents_that_end_at_once_both_count(store: Store) -> None:
-    """Each is the other's customer, so that whoever locks in the order of the sides would wait for ever."""
+    """Each agent is a buyer of the other, so locking by side would cause a deadlock."""
     market = TestMarket(store)
     ada, bo = await market.register("Ada"), await market.register("Bo")
     jobs = [Ended(f"job_{n}", *((ada.id, bo.id) if n % 2 else (bo.id, ada.id)), USDC, f"0x{n % 3}") for n in range(24)]
@@ -226,6 +226,7 @@ async def test_the_leaderboard_ranks_by_volume_times_counterparties(store: Store
     }  # fmt: skip
     assert [one["agent"]["handle"] for one in board["data"]] == ["wide", "rich", "old", "new"], "ties: the older agent"
     assert board["data"][0] == {
+        "object": "leaderboard_entry",
         "rank": 1,
         "agent": {"id": wide.id, "handle": "wide", "name": "Wide", "trust_tier": 1, "first_party": False},
         "jobs_completed": 5,
@@ -272,7 +273,7 @@ async def test_only_the_ten_largest_categories_are_shown(store: Store) -> None:
     shown = (await figures(market, seller.id))["categories"]
     assert [one["category"] for one in shown] == ["c11", *(f"c{n:02d}" for n in range(9))]
     assert shown[0] == {
-        "category": "c11", "jobs_completed": 2, "jobs_failed": 0, "volume_usdc": 2 * USDC,
+        "object": "category_figures", "category": "c11", "jobs_completed": 2, "jobs_failed": 0, "volume_usdc": 2 * USDC,
         "volume_usdc_display": "2.000000 USDC", "rating_avg": None,
         "rating_weighted": None, "rating_count": 0, "on_time_rate": 1.0,
     }  # fmt: skip
@@ -294,7 +295,7 @@ async def test_r9_what_an_older_market_left_uncounted_is_counted_once_by_a_step(
 
     await store.write(forget)
     assert (await figures(market, seller.id))["jobs_completed"] == 0
-    await store.write(lambda tx: count(tx, "job_001"))  # one of them moves on before the step comes to it
+    await store.write(lambda tx: count(tx, "job_001"))  # one changes before the step reaches it
     await market.workers.mark_jobs()
     after = await market.call("get_reputation", agent_id=seller.id)
     for env in ("live", "test"):
@@ -320,6 +321,6 @@ async def test_m11_a_job_that_cannot_be_counted_holds_up_no_other(store: Store) 
 
     await store.write(leave)
     await market.workers.mark_jobs()
-    assert (await figures(market, seller.id))["jobs_completed"] == 1
+    assert (await figures(market, seller.id))["jobs_completed_unpaid"] == 1
     waiting = [await store.look(lambda tx, n=n: tx.get(UnmarkedRow, f"job_{n}")) for n in range(2)]  # type: ignore[misc]
     assert waiting == [None, None], "it is not tried for ever"

@@ -1,8 +1,9 @@
-"""What came due while nobody ran is done at the next start, once."""
+"""Work that fell due while no process ran is done once at the next start."""
 
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from eth_account import Account
 
 from server.world.web import GuardedWeb
@@ -13,11 +14,13 @@ from tests.market import START, Agent, TestMarket
 from tests.receiver import Receiver
 from tests.trading import OFFER, binding
 
+pytestmark = pytest.mark.both_databases
+
 DAY = 86_400
 
 
 async def free_order(market: TestMarket, seller: Agent, buyer: Agent) -> Any:
-    """An order that waits for the seller."""
+    """Return an order that waits for the seller."""
     seller.wallet = Account.from_key("0x" + "51" * 32)
     bound = {"address": seller.wallet.address, "signature": binding(seller)}
     await market.call("set_wallet_address", by=seller, **bound)
@@ -26,7 +29,7 @@ async def free_order(market: TestMarket, seller: Agent, buyer: Agent) -> Any:
 
 
 def started(store: Store, web: GuardedWeb, dice: str) -> Scene:
-    """Another process on this database, two days later."""
+    """Start another process on this database, two days later."""
     scene = scene_of(store, web, dice=dice)
     scene.market.clock.at = START + timedelta(seconds=2 * DAY)
     return scene

@@ -1,4 +1,4 @@
-"""The platform's key replaced: what the old one signed holds no more, and a process that still has it signs nothing."""
+"""A replaced platform key: its signatures are no longer valid, and a process that still has it signs nothing."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ NEW = Secrets(b"\1" * 32, PEPPER)
 
 
 async def turned(market: TestMarket) -> None:
-    """Another process replaces the key; this one goes on with the old one."""
+    """Replace the key as another process does; this process keeps the old one."""
     await check_secrets(market.store, OLD)
     await market.store.write(lambda tx: turn(tx, OLD, NEW, market.clock.now()))
 
@@ -32,7 +32,7 @@ def begin_again(market: TestMarket) -> None:
 
 
 async def signed_receipt(trade: Trade) -> tuple[Any, Any]:
-    """Who asks, and what it got."""
+    """Get a receipt; return the arguments and the answer."""
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     return {"by": buyer, "job_id": job["id"]}, await trade.market.call("get_receipt", by=buyer, job_id=job["id"])

@@ -1,4 +1,4 @@
-"""Sanctions lists: several files and URLs, read again as they change; what cannot be read leaves the last good one."""
+"""Sanctions lists: several files and URLs, reloaded when they change; an unreadable list keeps the last good one."""
 
 import asyncio
 import threading
@@ -24,13 +24,13 @@ SIX_HOURS = 6 * 3600
 
 @dataclass
 class Mirror:
-    """A place that serves a list, or something else."""
+    """A server of a list, or of something else."""
 
     url: str = ""
     status: int = 200
     body: bytes = b""
     heads: list[str] = field(default_factory=list)
-    promised: int | None = None  # Content-Length, where it lies
+    promised: int | None = None  # a false Content-Length
     asked: int = 0
 
 
@@ -119,7 +119,7 @@ async def test_a_url_is_asked_every_six_hours_and_sooner_after_a_failure(tmp_pat
     async with mirror() as web:
         web.body = ONE.encode()
         lists = SanctionsLists((), (web.url,), tmp_path, clock)
-        assert lists.state() is None  # fail-open until one is loaded
+        assert lists.state() is None  # payments are allowed until a list is loaded
         await lists.refresh()
         await lists.refresh()
         assert (web.asked, lists.names(ONE)) == (1, True)

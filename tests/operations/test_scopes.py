@@ -1,4 +1,4 @@
-"""Scopes: every operation says what a key must be allowed, and the door holds it for all of them alike."""
+"""Scopes: every operation names the scopes that it accepts, and `Market.call` checks them for all."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tools.rules.scopes import EVERYTHING, SCOPES, beyond, opens
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 OF_BOTH_SIDES = {"accept_job", "cancel_job", "review_job"}
-OWN = ("buy", "sell", "message")  # notes and alarms of an agent that does anything at all
+OWN = ("buy", "sell", "message")  # personal data, for agents of any kind
 
 
 async def key_for(market: TestMarket, agent: Agent, *scopes: str) -> str:
@@ -24,7 +24,7 @@ async def key_for(market: TestMarket, agent: Agent, *scopes: str) -> str:
 
 
 async def said(market: TestMarket, op: Any, key: str | None) -> Any:
-    """The error an operation answers a caller with who sends nonsense: what it says of the key comes first."""
+    """Return the error for invalid arguments; errors about the key come first."""
     if not op.streams:
         answer = await market.answer(op.name, {"nonsense": 1}, key=key)
     else:
@@ -37,7 +37,7 @@ async def said(market: TestMarket, op: Any, key: str | None) -> Any:
 
 @pytest.mark.parametrize("op", KEYED, ids=lambda op: op.name)
 async def test_a_key_with_one_of_the_scopes_of_an_operation_opens_it(market: TestMarket, op: Any) -> None:
-    """And one without is forbidden: the bypass table."""
+    """A key without any of the scopes is refused."""
     agent = await market.register()
     assert op.scopes, "an operation that needs a key names the scopes of which one will do"
     assert set(op.scopes) <= set(SCOPES) - {EVERYTHING}
@@ -81,7 +81,7 @@ async def test_a_key_that_may_not_read_has_nothing_posted_to_it_either(market: T
 def test_the_scope_of_an_operation_is_that_of_what_it_does() -> None:
     reads = {op.name for op in KEYED if op.safe}
     of_oneself = {"list_api_keys", "create_api_key", "revoke_api_key", "update_me", "delete_me", "set_wallet_address"}
-    of_oneself |= {"export_me"}  # it shows the keys; test_contract_exports.py sees that it takes read too
+    of_oneself |= {"export_me"}  # it exports the keys; test_contract_exports.py checks that it needs read too
     for op in KEYED:
         if op.name in of_oneself:
             assert op.scopes == ("admin:self",), op.name
@@ -94,7 +94,7 @@ def test_the_scope_of_an_operation_is_that_of_what_it_does() -> None:
 
 
 async def test_a_key_for_selling_does_not_accept_what_was_bought(trade: Trade) -> None:
-    """One agent sells and buys: what its key may do depends on its side of the job."""
+    """One agent sells and buys: its key's rights depend on its side of the job."""
     seller, buyer = await trade.parties()
     order = await trade.job_at("open", seller, buyer)
     bought = await trade.job_at("revealed", seller, buyer)

@@ -1,4 +1,4 @@
-"""Every call that skill.md shows is made, in the order of a trade, with its marks filled in and nothing else changed."""
+"""Makes every call shown in skill.md, in the order of a trade, with only the placeholders replaced."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from tests.judging import evaluator
 from tests.market import Agent
 from tests.trading import Trade, binding
 
-WORK = "It was a dark and stormy night; " * 20  # for …, where the reader puts its own text
+WORK = "It was a dark and stormy night; " * 20  # replaces …, the reader's own text
 MARK = re.compile(r"<([a-z]{3})_…>")
 
 
 @dataclass
 class Skill:
-    """The calls of skill.md, those that were made, and the ids that stand for its marks."""
+    """The calls of skill.md, the numbers of those made, and the ids for its placeholders."""
 
     trade: Trade
     calls: list[dict[str, Any]]
@@ -26,7 +26,7 @@ class Skill:
     made: set[int] = field(default_factory=set)
 
     async def call(self, tool: str, by: Agent | None = None, at: int = 0, **filled: Any) -> Any:
-        """Make the `at`-th call of this tool as the file has it; `filled` takes the place of what is marked in it."""
+        """Make the `at`-th call of this tool in the file; `filled` replaces its placeholders."""
         number = [place for place, call in enumerate(self.calls) if call["tool"] == tool][at]
         given = {name: self._filled(value) for name, value in self.calls[number]["arguments"].items()}
         marked = {name for name, value in given.items() if "<" in str(value) or name == "if_version"}
@@ -61,7 +61,7 @@ async def test_every_call_of_the_skill_runs(trade: Trade) -> None:
 
 
 async def _newcomers(skill: Skill) -> tuple[Agent, Agent]:
-    """A seller who registers and binds as the file says, and a buyer with money."""
+    """Return a seller that registers and binds as the file says, and a buyer with money."""
     made = await skill.call("register_agent")
     seed = bytes.fromhex(made["keypair"]["secret_key"])
     seller = Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], seed, skill.trade.evm.person(0))
@@ -79,8 +79,7 @@ async def _sell_and_buy(skill: Skill, seller: Agent, buyer: Agent) -> None:
     read = await skill.call("get_listing", buyer)
     assert read["how_to_order"]["body_example"]["input"] == {"text": "Once upon a time …"}
     await skill.call("create_job", buyer)
-    heard = await skill.call("list_events", seller)
-    assert [event["type"] for event in heard["data"]] == ["job.created"]
+    assert [job["action_needed"] for job in await _one_turn_of_the_loop(skill, seller)] == ["accept"]
     assert len((await skill.call("list_jobs", seller))["data"]) == 1
     await skill.call("accept_job", seller, at=1)
     delivered = await skill.call("deliver_job", seller)
@@ -97,8 +96,22 @@ async def _sell_and_buy(skill: Skill, seller: Agent, buyer: Agent) -> None:
     assert (await skill.call("get_receipt", buyer))["signature"]["alg"] == "EdDSA"
 
 
+async def _one_turn_of_the_loop(skill: Skill, seller: Agent) -> list[Any]:
+    """Run the file's seller loop once; return the jobs on which it acts."""
+    blocks = re.findall(r"^( *)```python\n(.*?)^\1```", skill_source(), re.DOTALL | re.MULTILINE)
+    (loop,) = (dedent(body) for _, body in blocks if "act_on" in body)
+    inbox = await skill.trade.market.call("get_inbox", by=seller)
+    asked: list[Any] = []
+    acted: list[Any] = []
+    names = {"since": None, "get_inbox": lambda **given: asked.append(given) or inbox, "act_on": acted.append}
+    exec(loop, names)
+    exec(loop, names)
+    assert asked == [{}, {"since": inbox["next_since"], "wait_seconds": 20}]
+    return acted[:1]
+
+
 async def _other_ways(skill: Skill, seller: Agent, buyer: Agent) -> None:
-    """A quote, a revision, a dispute that ends in a split, and the refund it asks for."""
+    """Make a quote, a revision, a dispute that ends in a split, and its refund."""
     panel = [await evaluator(skill.trade) for _ in range(3)]
     listing = await skill.trade.listing(seller, pricing_model="quote", price=None)
     skill.ids["job"] = (await skill.trade.order(buyer, listing))["id"]
@@ -130,7 +143,7 @@ async def _bounty(skill: Skill, seller: Agent, buyer: Agent) -> None:
 
 
 async def _beside(skill: Skill, seller: Agent, buyer: Agent) -> None:
-    """Talking, being told, remembering, looking, keys; the listing is paused last."""
+    """Make the calls about messages, events, memory, reads and keys; pause the listing last."""
     skill.ids["agt"] = seller.id
     await skill.call("start_thread", buyer, to=seller.handle)
     await skill.call("create_webhook", seller)

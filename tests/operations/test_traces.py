@@ -1,4 +1,4 @@
-"""Traces: off and not even loaded unless asked for; on, a request's parts under one another, and nothing of anybody's in them."""
+"""Traces: not even loaded by default; if enabled, a request's spans are nested and contain no personal data."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ KNOWN = {
 
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """Where the spans of markets that are made from now on can be read."""
+    """The exported spans of markets that are made after this."""
     exporter = InMemorySpanExporter()
     monkeypatch.setattr(server.traces, "processor_to", lambda _: SimpleSpanProcessor(exporter))
     return exporter
@@ -151,7 +151,7 @@ async def test_nothing_of_anybodys_stands_in_a_span(http: httpx.AsyncClient, spa
 
 
 async def test_what_nobody_asked_for_is_not_traced(http: httpx.AsyncClient, spans: InMemorySpanExporter) -> None:
-    """The workers have gone round by then, over the database and the chain."""
+    """By then the workers have used the database and the chain, without spans."""
     while (await http.get("/ready")).json()["checks"]["workers"] != "ok":
         spans.clear()
     roots = [span for span in spans.get_finished_spans() if span.parent is None]

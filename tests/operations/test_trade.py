@@ -1,4 +1,4 @@
-"""The whole trade through the door: order, accept, deliver sealed, pay, reveal, accept, review, receipt."""
+"""The whole trade by calls: order, accept, deliver sealed, pay, reveal, accept, review, receipt."""
 
 import json
 import re
@@ -14,6 +14,8 @@ from protocol.skill import skill_source
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
 from tools.rules.canonical import canonical
+
+pytestmark = pytest.mark.both_databases
 
 
 @covers("service.2.sealed", "service.4.proof", "service.6.receipts")
@@ -36,17 +38,20 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
     sealed = await trade.seen(buyer, job)
     work = canonical({"english": "good day"})
     assert (sealed["status"], sealed["output"], sealed["output_sealed"]) == ("delivered", None, True)
-    assert (sealed["output_hash"], sealed["output_bytes"]) == (sha256(work).hexdigest(), len(work))
+    assert (sealed["output_hash"], sealed["output_salt"], sealed["output_bytes"]) == (None, None, 1024)
     assert (sealed["payment"]["status"], sealed["available_actions"]) == ("due", ["pay", "cancel", "message"])
 
     terms = await trade.market.call("pay_job", by=buyer, job_id=job["id"])
     assert (terms["object"], terms["amount"], terms["pay_to"]) == ("payment_terms", PRICE, seller.wallet.address)
     paid = await trade.pay(buyer, job)
     assert (paid["status"], paid["output"], paid["payment"]["status"]) == ("delivered", {"english": "good day"}, "paid")
+    assert (paid["output_hash"], paid["output_bytes"]) == (sha256(work).hexdigest(), len(work))
+    assert skill_function("revealed")(sealed, paid), "checked as skill.md says"
+    assert not skill_function("revealed")(sealed, paid | {"output": {"english": "bad day"}})
     assert trade.evm.balance(seller.wallet) == PRICE
 
     done = await trade.market.call("accept_job", by=buyer, job_id=job["id"])
-    assert (done["status"], done["available_actions"]) == ("completed", ["review"])
+    assert (done["status"], done["available_actions"]) == ("completed", ["review", "message"])
     review = await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=5, comment="Quick.")
     assert (review["role"], review["rating"], review["job_value"]) == ("buyer", 5, PRICE)
 
@@ -72,7 +77,12 @@ async def test_two_strangers_trade_and_the_receipt_verifies_offline(trade: Trade
 @covers("listing.stats.jobs_paid")
 async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    job = await trade.job_at("completed", seller, buyer)
+    job = await trade.job_at("in_progress", seller, buyer)
+    trade.market.pass_seconds(90)
+    await trade.deliver(seller, job)
+    trade.market.pass_seconds(7)  # the buyer's time does not count as turnaround
+    await trade.pay(buyer, job)
+    await trade.market.call("accept_job", by=buyer, job_id=job["id"])
     await trade.market.call("review_job", by=buyer, job_id=job["id"], rating=4)
     listing = await trade.market.call("get_listing", env="test", listing_id=job["listing_id"])
     assert listing["stats"] == {
@@ -81,10 +91,11 @@ async def test_the_listing_shows_what_its_jobs_came_to(trade: Trade) -> None:
         "distinct_buyers": 1,
         "rating_avg": 4.0,
         "rating_count": 1,
-        "median_turnaround_seconds": 0,
+        "median_turnaround_seconds": 90,
         "volume_usdc": PRICE,
         "volume_usdc_display": "0.250000 USDC",
         "jobs_paid": 1,
+        "unpaid_reviews": 0,
     }
 
 
@@ -121,7 +132,7 @@ async def test_a_payment_sent_as_the_skill_says_is_taken(trade: Trade) -> None:
 
 
 def skill_function(name: str) -> Any:
-    """A function that skill.md gives its readers, as they would have it."""
+    """Return a function from skill.md's code, as a reader would copy it."""
     place: dict[str, Any] = {}
     (block,) = [
         text for text in re.findall(r" +```python\n(.*?)```", skill_source(), re.DOTALL) if f"def {name}(" in text

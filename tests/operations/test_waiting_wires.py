@@ -1,4 +1,4 @@
-"""Waiting over every wire; over MCP a client that asks for it hears how long it has waited."""
+"""Waiting over every protocol; over MCP a client can ask for progress notifications."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The guarded web on real sockets: what is dialled, what is believed, and what hostile receivers come to."""
+"""The guarded web client on real sockets: the addresses dialled, the answers accepted, hostile receivers."""
 
 import asyncio
 import gzip
@@ -29,7 +29,7 @@ NAMED = "https://hook.example/in"
 
 
 class Watched(GuardedWeb):
-    """Remembers every address a socket was made for; public ones are not reached from a test."""
+    """Records every address dialled; public addresses are not reached from a test."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -45,7 +45,7 @@ class Watched(GuardedWeb):
 
 
 def answering(*answers: list[str]) -> tuple[Callable[[str, int], Any], list[str]]:
-    """A resolver that gives these answers in turn, and the names it was asked for."""
+    """Return a resolver that gives these answers in turn, and the list of requested names."""
     left, asked = list(answers), list[str]()
 
     async def resolve(host: str, port: int) -> list[str]:
@@ -206,7 +206,7 @@ async def test_a_resolver_that_hangs_is_a_timeout() -> None:
 
 
 async def ended(one: GuardedWeb, url: str, by: str) -> Any:
-    """The status of the answer, or the word for why there was none."""
+    """Return the status of the answer, or the reason why there is none."""
     try:
         return (await one.post(url, b"{}", {}, by)).status
     except Unreached as unreached:
@@ -266,7 +266,7 @@ async def test_tls_is_checked_against_the_name_though_the_address_is_dialled(tmp
 
 
 def certified(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """TLS for a server of that name, and for a client that trusts whoever certified it."""
+    """Make TLS contexts for a server of this name and for a client that trusts its issuer."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)  # noqa: TID251 - a certificate's
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     made = (

@@ -1,4 +1,4 @@
-"""The step that follows up payments: what it waits for, what goes wrong with one, what the operator took away keeps nothing else waiting."""
+"""The worker step that follows up payments: waits, failures, and a facilitator removed from the settings."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from tools.steps.purchases import LEASE
 
 
 class Slow(Relay):
-    """Finds out at the first time, and late, that it is not reached."""
+    """A facilitator whose first settlement fails late, with the payment not sent."""
 
     async def settle(self, body: Mapping[str, Any]) -> Settled:
         if not self.at_it.is_set():
@@ -27,7 +27,7 @@ class Slow(Relay):
 
 
 async def left(shop: Shop, *words: str) -> str:
-    """A payment that the facilitator had and whose answer was lost, its client gone, due to be followed; its header."""
+    """Lose the facilitator's answer and the client; return the payment, due to be followed."""
     paid = shop.sign(await shop.terms())
     shop.relay.told = list(words)
     async with shop.open():
@@ -102,7 +102,7 @@ async def test_where_the_facilitator_was_taken_away_what_it_had_sent_is_found_an
 
 
 async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_another_has_sent(trade: Trade) -> None:
-    """As a process does that stood still for longer than it had the payment to itself."""
+    """Its lease expired while it was slow, so its late result must not undo another's."""
     shop = await opened_shop(trade)
     slow = Slow(trade.evm, shop.relay.gas)
     shop.relay = slow
@@ -137,14 +137,14 @@ async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(tr
     assert refused.error is not None
     assert (refused.error["code"], refused.error["retryable"]) == ("x402_authorization_in_use", True)
     assert refused.error["message"] == "the market is stopping; nothing was charged yet"
-    bell.closed = False  # it serves again
+    bell.closed = False  # the market serves again
     async with shop.open():
         assert (await shop.ask(pay=paid)).status == 200
     assert (shop.income, len(shop.relay.bodies)) == (PRICE, 1)
 
 
 async def test_of_two_payments_taken_in_one_transaction_one_is_recorded_and_the_other_ends(trade: Trade) -> None:
-    """Its payer may send what it signed itself, both at once: then the second would be looked for without end."""
+    """A payer may submit both itself; the second must not be looked for without end."""
     shop = await opened_shop(trade)
     paid = [await left(shop, "forgets") for _ in range(2)]
     sent = shop.trade.evm.receipt(together(trade.evm, shop.relay.bodies))
@@ -167,7 +167,7 @@ async def test_of_two_payments_taken_in_one_transaction_one_is_recorded_and_the_
 
 
 def together(evm: Evm, bodies: list[Any]) -> str:
-    """Payments that somebody sends in one transaction."""
+    """Submit several payments in one transaction; return its hash."""
     calls, sender = [], flows.smart_wallet(evm)
     for body in bodies:
         payload = body["paymentPayload"]["payload"]

@@ -1,4 +1,4 @@
-"""Purchases as HTTP clients see them: the whole body is the input, payments and terms travel in headers."""
+"""Purchases as HTTP clients see them: the whole body is the input; payments and terms are in headers."""
 
 from base64 import b64decode
 from collections.abc import AsyncIterator

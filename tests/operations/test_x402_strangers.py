@@ -1,4 +1,4 @@
-"""Hostile buyers with one signed payment: contracts that lie or burn gas, replays of what the chain shows, many payments of one wallet."""
+"""Hostile buyers with one signed payment: lying or gas-burning contracts, replays from the chain, many payments."""
 
 import asyncio
 from typing import Any
@@ -9,14 +9,15 @@ from eth_utils.address import to_checksum_address
 
 from tests.chain import flows
 from tests.chain.evm import Evm
+from tests.requirements import covers
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
 from tools.answers import Answer
 from tools.rules.x402quotes import header
 
-YES = "7f1626ba7e" + 28 * "00" + "60005260206000f3"  # answers every call with EIP-1271's yes
+YES = "7f1626ba7e" + 28 * "00" + "60005260206000f3"  # returns EIP-1271's success value for every call
 FOR_EVER = "5b600056"
-ECHO = "0x0000000000000000000000000000000000000004"  # precompile: its answer begins with the selector it was asked with
+ECHO = "0x0000000000000000000000000000000000000004"  # precompile: returns its input, which begins with the selector
 SIGNATURE_FAULT = "invalid_exact_evm_payload_signature"
 
 
@@ -59,24 +60,21 @@ async def test_who_does_not_say_yes_as_eip_1271_wants_it_has_not_signed(shop: Sh
 
 
 async def test_a_contract_that_says_yes_to_everything_gets_nothing_for_nothing(shop: Shop) -> None:
-    """The token asks it too, and may hear yes: but it has no money."""
+    """The signature is accepted, but the wallet has no money, so no work begins."""
     income = shop.income
     answer = await bought_by(shop, deployed(shop.trade.evm, YES))
-    assert (answer.status, answer.error is not None and answer.error["code"]) == (409, "x402_settle_failed")
-    (job,) = await shop.orders()
-    assert (job["status"], job["output_sealed"], shop.income) == ("delivered", True, income)
+    assert (answer.status, told(answer)["error"]) == (402, "insufficient_funds")
+    assert (await shop.orders(), shop.income, shop.relay.bodies) == ([], income, [])
 
 
+@covers("second.account.relayed")
 async def test_what_a_stranger_reads_from_the_chain_gets_it_no_keys_and_no_other_order(shop: Shop) -> None:
-    """Whoever guesses the input hears the result again, as the payer would; nothing of the payer's account."""
+    """A stranger that replays the payment with the same input gets only the same result."""
     _, result = await shop.bought()
     seen = shop.relay.bodies[0]["paymentPayload"]["payload"]
     forged = header({"x402Version": 1, "scheme": "exact", "network": "base-sepolia", "payload": seen})
     guessed = await shop.ask(pay=forged, ip="198.51.100.9")
     assert told(guessed)["paid"] == result["paid"]
-    account = told(guessed)["account"]
-    assert (account["api_keys"], account["keypair"]) == (None, None)
-    assert result["account"]["api_keys"]["test"] not in guessed.body.decode()
     missed = await shop.ask({"text": "something else"}, pay=forged)
     assert missed.error is not None
     assert missed.error["code"] == "x402_authorization_used"
@@ -85,7 +83,7 @@ async def test_what_a_stranger_reads_from_the_chain_gets_it_no_keys_and_no_other
 
 @pytest.mark.parametrize("word", ["honest", "lies"])
 async def test_a_payment_that_was_taken_before_it_was_brought_here_buys_nothing(shop: Shop, word: str) -> None:
-    """As of another sale to the same wallet, which its payer or a stranger brings here; the facilitator may name that transfer."""
+    """The transfer paid for another sale; the facilitator may name it as this payment's."""
     one = shop.payload(await shop.terms())
     sent = await asyncio.to_thread(shop.relay.send, {"paymentPayload": one})
     assert sent is not None
@@ -97,16 +95,16 @@ async def test_a_payment_that_was_taken_before_it_was_brought_here_buys_nothing(
     assert (job["output_sealed"], job["payment"]["status"], shop.income) == (True, "due", income)
 
 
-async def test_many_payments_of_one_new_wallet_at_once_are_one_agent_told_its_keys_once(shop: Shop) -> None:
-    """It has money for two of them; what it has no money for is not told."""
-    shop.wallet = shop.trade.evm.person(2 * PRICE, gas=False)
+async def test_many_payments_of_one_new_wallet_at_once_are_booked_on_one_account(shop: Shop) -> None:
+    """The wallet can pay two of them; the others' results are not revealed."""
+    shop.wallet = shop.trade.evm.person(3 * PRICE, gas=False)
+    await shop.bought()  # a wallet holds one place until it has paid once
     paid, income = [shop.sign(await shop.terms()) for _ in range(5)], shop.income
     async with shop.open():
         answers = await asyncio.gather(*(shop.ask(pay=one) for one in paid))
     done = [told(one) for one in answers if one.status == 200]
     assert (len(done), shop.income - income) == (2, 2 * PRICE)
     assert len({one["account"]["agent_id"] for one in done}) == 1
-    assert len([one for one in done if one["account"]["api_keys"]]) == 1
     assert len({one["paid"]["transaction"] for one in done}) == 2
     refused = [one.error["code"] for one in answers if one.error is not None]
     assert set(refused) <= {"x402_settle_failed", "seller_busy"}

@@ -1,4 +1,4 @@
-"""Two markets that live through the same, one on each database; and the words and queries both are asked."""
+"""Two markets with the same history, one on each database, and the words and queries for both."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ SORTS = ("relevance", "newest", "cheapest", "rating")
 
 @dataclass
 class Twins:
-    """Two markets. What is asked of one is asked of the other, and they must say the same, byte for byte."""
+    """Two markets that get the same calls and must give the same answers, byte for byte."""
 
     markets: Sequence[TestMarket]
     agents: list[Agent] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Twins:
             market.pass_seconds(seconds)
 
     async def fill(self, dice: Random, listings: int, bounties: int, agents: int) -> None:
-        """Agents, listings and bounties in every script, on both environments."""
+        """Make agents, listings and bounties in every script, in both environments."""
         for number in range(agents):
             await self._agent(dice, number)
         for number in range(listings):
@@ -152,13 +152,13 @@ def some(dice: Random, values: Sequence[T], most: int) -> list[T]:
 
 
 def said(dice: Random, words: int) -> str:
-    """Plain words of two scripts."""
+    """Return plain words of two scripts."""
     first, second = dice.sample(sorted(SCRIPTS), 2)
     return " ".join(dice.choice(SCRIPTS[dice.choice((first, first, second))]) for _ in range(words))
 
 
 def query(dice: Random, script: str) -> str:
-    """One to five words of a script, some of another, some dressed as operators, some with operators between them."""
+    """Return one to five words, some of another script, some as or between operators."""
     words = list[str]()
     for _ in range(dice.randint(1, 5)):
         word = dice.choice(SCRIPTS[script if dice.random() < 0.8 else dice.choice(sorted(SCRIPTS))])
@@ -168,7 +168,7 @@ def query(dice: Random, script: str) -> str:
 
 
 def filters(dice: Random, operation: str, agents: Sequence[Agent]) -> Json:
-    """None to two filters of a search, and how much of it is shown."""
+    """Return up to two filters of a search, and its detail level."""
     sellers = [*(one.id for one in agents[:6]), *(one.handle for one in agents[:6])]
     both = {"category": CATEGORIES, "tag": TAGS, "env": ("live",)}
     choices: dict[str, dict[str, Sequence[Any]]] = {

@@ -1,4 +1,4 @@
-"""Two processes that fork servers, started once for the tests of this folder, and a chain beside them."""
+"""Fixtures for tests with two server processes: the processes that fork servers, started once, and a chain."""
 
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from tests.trading import Trade
 
 @pytest.fixture(scope="session")
 def forged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Ready to start servers; none runs."""
+    """A pair that can start servers. None runs yet."""
     folder = tmp_path_factory.mktemp("processes")
     with (folder / "log").open("wb") as log, Chain(folder) as chain:
         with ThreadPoolExecutor() as side_by_side:
@@ -25,6 +25,6 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 @pytest.fixture
 async def trade(pair: Pair) -> AsyncIterator[Trade]:
-    """A trade between agents of what the module's own `pair` serves."""
+    """A trade between agents on the servers of the module's own `pair`."""
     async with pair.trading() as made:
         yield made

@@ -1,4 +1,4 @@
-"""Listeners that never end: one polls from `next_since` on, one keeps a stream open and resumes it after Last-Event-ID."""
+"""Clients that listen for events without end: one polls from `next_since`, one resumes a stream after Last-Event-ID."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ EVENTS = "/v1/events"
 
 @dataclass
 class Listener:
-    """An agent's ear at one of the processes: the ids of the events it was told, as they came."""
+    """An agent's listener at one of the processes. It keeps the ids of its events in order."""
 
     http: httpx.AsyncClient
     key: str
@@ -32,13 +32,13 @@ class Listener:
         return self.heard[-1] if self.heard else FIRST
 
     async def until(self, enough: Callable[["Listener"], bool]) -> None:
-        """Wait until it has heard enough."""
+        """Wait until it has received enough."""
         while not enough(self):
             self.came.clear()
             await self.came.wait()
 
     async def poll(self) -> None:
-        """Ask for what came after what was heard, for ever."""
+        """Poll for events after the last one, without end."""
         while True:
             answer = await self.http.get(
                 EVENTS, params={"since": self.last, "limit": 7}, headers={"X-API-Key": self.key}
@@ -50,7 +50,7 @@ class Listener:
                 self._hear(one["id"], one["type"])
 
     async def stream(self) -> None:
-        """Listen, and where the stream ends or is refused, open it again where it ended."""
+        """Listen to the stream; if it ends or is refused, resume it after the last event."""
         while True:
             headers = {"X-API-Key": self.key, "Last-Event-ID": self.last}
             try:
@@ -78,7 +78,7 @@ class Listener:
 
 
 async def frames(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
-    """The frames of a stream as they come."""
+    """Yield the frames of a stream as they arrive."""
     frame: dict[str, str] = {}
     async for line in answer.aiter_lines():
         if not line:
@@ -90,7 +90,10 @@ async def frames(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
 
 
 class Listening:
-    """Listeners at work: `async with Listening(one.poll(), other.stream())`. One that fails fails who waits for it."""
+    """A context in which listeners run: `async with Listening(one.poll(), other.stream())`.
+
+    If a listener fails, the context fails.
+    """
 
     def __init__(self, *work: Awaitable[None]) -> None:
         self.tasks = [asyncio.ensure_future(one) for one in work]
@@ -105,6 +108,6 @@ class Listening:
 
 
 def told(url: str, agent_id: str) -> list[str]:
-    """The ids of every event an agent was told, by the rows."""
+    """Return the ids of all events of an agent, from the rows."""
     with psycopg.connect(url) as connection:
         return [event_id(number) for (number,) in connection.execute(TOLD, [agent_id])]

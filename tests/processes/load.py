@@ -1,4 +1,7 @@
-"""Purchases that go on whatever befalls the database, each call made of the next process in turn and repeated until done."""
+"""Purchases that continue through database faults.
+
+Each call goes to the next process and is repeated until it succeeds.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +19,10 @@ CLIENTS = 4
 
 @dataclass
 class Shared(Load):
-    """Load on all processes, and how often it was refused; a refusal that is not as documented is an assertion's."""
+    """Load on all processes, with a count of refusals.
+
+    An undocumented refusal fails an assertion.
+    """
 
     refusals: int = 0
     moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -42,18 +48,18 @@ class Shared(Load):
             await self.moved.wait()
 
     async def more(self, acknowledged: int = 0, refused: int = 0) -> None:
-        """Until so many more calls were acknowledged, and so many more refused."""
+        """Wait until this many more calls are acknowledged and this many more refused."""
         acknowledged += len(self.acknowledged)
         refused += self.refusals
         await self.until(lambda: len(self.acknowledged) >= acknowledged and self.refusals >= refused)
 
     def sold_by(self, name: str) -> str:
-        """The listing of a client's seller."""
+        """Return the listing of a client's seller."""
         found = next(one for one in self.acknowledged if one.key == f"{name}-listing")
         return str(found_id(found.body))
 
     def party(self, name: str) -> Agent:
-        """An agent that has registered."""
+        """Return a registered agent."""
         found = next(one for one in self.acknowledged if one.key == f"{name}-registers-itself-once")
         made = httpx.Response(200, content=found.body).json()
         return Agent(made["agent"]["id"], made["agent"]["handle"], made["api_keys"], b"")
@@ -64,7 +70,7 @@ def found_id(body: bytes) -> Any:
 
 
 def documented(answer: httpx.Response) -> None:
-    """A refusal as the contract has it: what is wrong, what to do next, and when."""
+    """Check a refusal against the contract: the error, the hint and the time for a retry."""
     assert answer.status_code == 503, answer.text
     refusal(answer.json()["error"])
     assert answer.headers["retry-after"] == str(answer.json()["error"]["details"]["retry_after_seconds"])

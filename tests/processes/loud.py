@@ -1,6 +1,6 @@
-"""`emporion serve` that logs all it can: every logger at debug, the access log too, and one operation whose fault names the caller's key.
+"""`emporion serve` with all loggers at debug, the access log, and an operation whose error contains the caller's key.
 
-Run as a program: python -m tests.processes.loud serve --sandbox
+Run it with: python -m tests.processes.loud serve --sandbox
 """
 
 import logging
@@ -21,12 +21,12 @@ from tools.arguments import NoArguments
 from tools.catalogue import CATALOGUE
 from tools.context import Outside
 
-SPANS = "LOUD_SPANS"  # the file that spans are written to
-FAULTY = "get_changelog"  # answers a fault
+SPANS = "LOUD_SPANS"  # names the file for spans
+FAULTY = "get_changelog"  # the operation that fails
 
 
 async def fault(outside: Outside, _: NoArguments) -> Any:
-    """What a library might put into the words of its errors."""
+    """Fail as a library might, with the key in the error message."""
     raise RuntimeError(f"no luck with {outside.caller.approach.credential}")
 
 

@@ -1,4 +1,4 @@
-"""Two server processes on one PostgreSQL, called over HTTP in the market's words."""
+"""Two server processes on one PostgreSQL, called over HTTP with the calls of TestMarket."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -28,10 +28,10 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE %
 
 
 class Chain(OwnChain):
-    """The chain, with people on it."""
+    """The chain, with accounts on it."""
 
     def person(self, usdc_minor: int = 0) -> LocalAccount:
-        """A new account with that much USDC and coins for gas."""
+        """Create an account with this much USDC and gas."""
         someone: LocalAccount = Account.create()
         self.fund(someone, usdc_minor)
         return someone
@@ -39,7 +39,7 @@ class Chain(OwnChain):
 
 @dataclass(frozen=True)
 class Reply:
-    """What one of the processes answered."""
+    """An answer of one of the processes."""
 
     status: int
     body: bytes
@@ -54,7 +54,10 @@ class Reply:
 
 
 class Wired:
-    """The market behind both processes: who builds something calls them by turns, so what one wrote the other reads."""
+    """The market behind both processes.
+
+    Calls alternate between them, so that each reads what the other wrote.
+    """
 
     def __init__(self, urls: list[str]) -> None:
         self.urls = urls
@@ -68,7 +71,7 @@ class Wired:
     async def answer(
         self, operation: str, given: Mapping[str, Any] | None = None, *, key: str | None = None, at: int | None = None
     ) -> Reply:
-        """Make a call of the process `at`, or of the next in turn."""
+        """Call the process `at`, or the next one in turn."""
         op, rest = CATALOGUE[operation], dict(given or {})
         path = op.path
         for name in op.path_names:
@@ -84,7 +87,10 @@ class Wired:
     async def call(
         self, operation: str, *, by: Agent | None = None, on: str = "test", at: int | None = None, **given: Any
     ) -> Any:
-        """The record an operation answers with, terms of payment too; AssertionError for a refusal."""
+        """Call an operation; return its record, or terms of payment.
+
+        Raises AssertionError for a refusal.
+        """
         answer = await self.answer(operation, given, key=by and by.keys[on], at=at)
         record = answer.record
         assert answer.status in (200, 201, 202) or (answer.status == 402 and "object" in record), answer.body
@@ -97,7 +103,7 @@ class Wired:
 
 @dataclass
 class Pair:
-    """Two processes that fork servers, and the database their servers share."""
+    """Two processes that fork servers, and the database that their servers share."""
 
     forges: tuple[Forge, Forge]
     chain: Chain
@@ -105,11 +111,14 @@ class Pair:
     url: str = ""
 
     def serve(self, url: str, **settings: Any) -> None:
-        """Begin the whole service in each, published under one address; returns when both serve."""
+        """Start the whole service in both, with the same base URL; return when both serve."""
         self.start("whole", url, data_dir=str(self.folder), base_url=BASE_URL, **settings)
 
     def start(self, kind: str, url: str, **given: Any) -> None:
-        """Begin a server in each. Each names its connections, so that they can be told apart."""
+        """Start a server in each process.
+
+        Each names its connections, so that tests can distinguish them.
+        """
         self.url = url
         for number, forge in enumerate(self.forges):
             forge.begin(kind, url=f"{url}&application_name=process-{number}", rpc_url=self.chain.url, **given)
@@ -129,15 +138,16 @@ class Pair:
 
     @asynccontextmanager
     async def trading(self) -> AsyncIterator[Trade]:
-        """The words of tests.trading, spoken to both processes."""
+        """Open the helpers of tests.trading on both processes."""
         async with self.wired() as market:
             yield Trade(market, self.chain)  # type: ignore[arg-type] - it calls and registers as TestMarket does
 
     @asynccontextmanager
     async def held(self, table: str, row: str) -> AsyncIterator[None]:
-        """Nobody else gets this row inside, and at its end both processes stand before it: they have read what they read.
+        """Lock this row inside the context; at its end, wait until both processes wait for it.
 
-        A process waits for a row again and again, for two milliseconds each: who of them gets it is open.
+        By then both have finished their reads. A process requests the lock repeatedly, for two milliseconds each time,
+        so either may get the row first.
         """
         waiting = f"%FROM {table}%FOR UPDATE"
         lock = sql.SQL("SELECT 1 FROM {} WHERE id = %s FOR UPDATE").format(sql.Identifier(table))

@@ -1,6 +1,6 @@
-"""Two moves on one bounty at once, each in a process of its own on one PostgreSQL: an award is one job."""
+"""Two moves on one bounty at once, each in its own process on one PostgreSQL: an award makes exactly one job."""
 
-import random  # noqa: TID251 - seeded: the same order can be had again
+import random  # noqa: TID251 - seeded: the order can be repeated
 from collections import Counter
 from collections.abc import Iterator
 
@@ -16,13 +16,13 @@ from tests.processes.test_races import Contender, race
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-bounty-races")
-RUNS, MOST_RUNS = 15, 60  # more until both have come first
+RUNS, MOST_RUNS = 15, 60  # more than RUNS until each has been first
 AWARDS = [(name, pair) for name, pair in zip(NAMED, PAIRS, strict=True) if "award" in name]
 
 
 @pytest.fixture(scope="module")
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
-    """Both processes, serving one database of their own."""
+    """Both processes, with their own database."""
     forged.serve(postgres.create("bounty_races"))
     yield forged
     forged.kill()

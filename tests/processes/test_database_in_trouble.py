@@ -1,6 +1,6 @@
-"""A database that is full, read only, or killed, under load: a clear refusal, nothing acknowledged lost, and well again.
+"""A full, read-only or killed database under load: clear refusals, no lost acknowledged call, and full recovery.
 
-The service is never started again.
+The service is never restarted.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ MOST_GAPS = 20
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """A server that may come to harm: no other test is on it."""
+    """A PostgreSQL server for these tests only, because they damage it."""
     server = PostgresServer(most_file_bytes=MOST_FILE_BYTES)
     yield server
     server.stop()
@@ -48,7 +48,7 @@ def own_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def pair(forged: Pair, own_server: PostgresServer) -> Iterator[Pair]:
-    """Two processes. Their commits take time, so that what befalls the database befalls them in the middle of one."""
+    """Two processes with slow commits, so that faults of the database occur during a commit."""
     url = own_server.create("market")
     slow_commits(url)
     forged.serve(url)
@@ -75,7 +75,7 @@ async def https(place: Place) -> AsyncIterator[list[httpx.AsyncClient]]:
 
 
 async def endure(load: Shared, *troubles: Trouble, inside: Any) -> None:
-    """Trouble after trouble under load; then everything that was begun comes to its end."""
+    """Cause each fault under load; then let all started purchases finish."""
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
         for number in range(CLIENTS):
             group.create_task(load.client(f"client-{number}"))
@@ -89,9 +89,9 @@ async def endure(load: Shared, *troubles: Trouble, inside: Any) -> None:
 
 
 async def nothing_lost(load: Shared, place: Place) -> None:
-    """What was acknowledged is answered alike once more; what stands is that, and nothing of it by halves.
+    """Check that each acknowledged call is still answered alike, and no write is partial.
 
-    Letters (start_thread) are no part of the load: whoever sends one compares them.
+    Messages (start_thread) are not part of the load: the test that sends one compares them.
     """
     assert await load.losses() == []
     found = standing(place.database_url)
@@ -117,9 +117,10 @@ async def reads_answer(load: Shared, https: list[httpx.AsyncClient]) -> None:
 
 
 async def writes_are_refused(load: Shared, place: Place) -> list[str]:
-    """In each process, over each wire: the same error. Answers the messages that were taken before it.
+    """Check for the same refusal in each process over each protocol.
 
-    A full table has a little room again wherever a refused transaction left a row behind: that takes a small write.
+    Return messages accepted before. A refused transaction leaves a dead row, whose space a full table can use again
+    for a small write.
     """
     by, taken = load.party("client-0-buyer"), []
     for url, name in joined.from_iterable([(url, name) for name in WIRES] for url in place.urls):
@@ -134,7 +135,7 @@ async def writes_are_refused(load: Shared, place: Place) -> list[str]:
 
 
 async def writes_are_taken(load: Shared, place: Place) -> list[str]:
-    """Once it is well, the letter that was refused is taken by each process. Answers the messages."""
+    """Check that each process accepts the refused message after recovery. Return the messages."""
     taken, by = [], load.party("client-0-buyer")
     for url in place.urls:
         async with wire("rest", url) as call:
@@ -201,13 +202,14 @@ async def test_a_killed_postgresql_loses_no_acknowledged_write_and_both_processe
 async def drops_what_the_other_changed(
     load: Shared, https: list[httpx.AsyncClient], seller: Agent, told: Listener
 ) -> None:
-    """What the first process commits the second hears of, in that order: a listing is stale, then an order came."""
+    """Check that commits of one process reach the other: a stale listing, then an order."""
     listing = await load.write("create_listing", OFFER, "quiet-listing", seller)
-    path, buyer = f"/v1/listings/{listing['id']}", load.party("client-0-buyer").keys["test"]
+    path = f"/v1/listings/{listing['id']}"
     order = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
     for number, title in enumerate(("From now on it listens again", "And now it is told"), 1):
-        await https[1].get(path, params={"env": "test"})  # it is in its memory now
+        await https[1].get(path, params={"env": "test"})  # now it is in the cache
         changed = await https[0].patch(path, json={"title": title}, headers={"X-API-Key": seller.keys["test"]})
+        buyer = load.party(f"client-{number}-buyer").keys["test"]  # each holds one place of a new seller's listing
         ordered = await https[0].post("/v1/jobs", json=order, headers={"X-API-Key": buyer})
         assert (changed.status_code, ordered.status_code) == (200, 201)
         await told.until(lambda heard, orders=number: heard.kinds.count("job.created") == orders)

@@ -1,4 +1,4 @@
-"""What `make run` and `make demo` do, as processes: a market on its sandbox, and a paid trade on it over all three protocols."""
+"""`make run` and `make demo` as processes: a market on its sandbox, and a paid trade over all three protocols."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def emporion(*words: str) -> list[str]:
 
 
 def environment(folder: Path, ports: list[int]) -> dict[str, str]:
-    """This environment with settings of its own, and none of somebody else's."""
+    """Return this environment with the test's settings and no other settings of the service."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EMPORION_", "DATABASE_URL"))}
     own = {"DATA_DIR": str(folder), "PORT": str(ports[0]), "SANDBOX_PORT": str(ports[1])}
     return kept | {f"EMPORION_{name}": value for name, value in own.items()}
@@ -50,7 +50,7 @@ def environment(folder: Path, ports: list[int]) -> dict[str, str]:
 
 @contextmanager
 def free_ports(count: int) -> Iterator[list[int]]:
-    """Ports nobody listens on, held until the end."""
+    """Reserve free ports until the end of the context."""
     taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     yield [one.getsockname()[1] for one in taken]
     for one in taken:
@@ -59,7 +59,7 @@ def free_ports(count: int) -> Iterator[list[int]]:
 
 @contextmanager
 def served(environment: dict[str, str], *options: str) -> Iterator[str]:
-    """`emporion serve --sandbox`, once it has said that it serves; what it said."""
+    """Run `emporion serve --sandbox`; return its output after it has started."""
     command = emporion("serve", "--sandbox", *options)
     serving = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""The desk of a sandbox ends with its market, however that ends, and so does every process the two have begun."""
+"""The desk of a sandbox and all child processes end with their market, however it ends."""
 
 import asyncio
 import signal
@@ -24,7 +24,10 @@ GONE_SECONDS = 60.0
 
 @contextmanager
 def spawned(own: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
-    """`serve --sandbox --desk`, and the list for whatever it has begun: what is left of that at the end is killed."""
+    """Run `serve --sandbox --desk`; give an empty list for its child processes.
+
+    Those still running at the end are killed.
+    """
     serving = subprocess.Popen(
         emporion("serve", "--sandbox", "--desk"), cwd=ROOT, env=own, stdout=subprocess.PIPE, start_new_session=True
     )
@@ -43,7 +46,10 @@ def spawned(own: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], list
 
 
 async def work(http: httpx.AsyncClient, site: Receiver, endpoint: Receiver) -> None:
-    """The desk has checked a document and read a page, and waits for a model: all its processes have begun."""
+    """Make the desk check a document, read a page and wait for a model.
+
+    Then all its processes run.
+    """
     buyer = await Buyer.joined(http)
     listings = await buyer.listings(at_least=6)
     for name, given in (("validate-json", {"schema": SCHEMA, "data": {}}), ("extract-web", {"url": site.url})):

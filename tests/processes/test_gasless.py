@@ -1,4 +1,4 @@
-"""On `serve --sandbox` a buyer that has no gas signs what the terms give, and the sandbox's facilitator sends it: over MCP and REST."""
+"""On `serve --sandbox` a buyer without gas signs the terms, and the sandbox's facilitator sends the payment."""
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
@@ -26,7 +26,7 @@ def over_rest(http: httpx.AsyncClient, key: str) -> Call:
 
 
 async def settled(http: httpx.AsyncClient, wallet: Any, gasless: Any) -> str:
-    """What a buyer's client does with the block `gasless`: sign, put the signature in, hand it to the facilitator."""
+    """Use the block `gasless` as a buyer's client does: sign, insert the signature, send it."""
     body = deepcopy(gasless["settle_body"])
     signature = Account.sign_typed_data(wallet.key, full_message=gasless["typed_data"]).signature
     body["paymentPayload"]["payload"]["signature"] = f"0x{signature.hex()}"

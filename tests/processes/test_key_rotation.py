@@ -1,4 +1,4 @@
-"""Two processes on one database while the signing key is replaced: both end by themselves, and begin again with the new one."""
+"""Two processes on one database while the signing key is rotated: both exit, and start again with the new key."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Two processes look at what is due together: each domain is looked at once."""
+"""Two processes run the proof checks together: each domain is checked once."""
 
 import asyncio
 import sys

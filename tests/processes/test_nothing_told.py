@@ -1,7 +1,7 @@
-"""No secret is told to anybody but its owner: not by the logs at their loudest, not by metrics or traces, not by an error.
+"""Secrets are given to their owners only: they are in no log at any level, no metric, no trace and no error.
 
-A market in a process of its own, traded with over all three surfaces; every secret it gave out, or was given, is then looked for in
-all it wrote.
+A market runs in its own process, and agents trade on it over all three surfaces. Then all its output is searched for
+each secret that it gave or received.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ TOKEN = "/v1/oauth/token"
 
 
 class Spoken(NamedTuple):
-    """What was told, what the log and the spans hold after all of it, and what the metrics said."""
+    """The secrets and errors of a run, with its log, spans and metrics."""
 
     told: "Told"
     log: str
@@ -46,13 +46,13 @@ class Spoken(NamedTuple):
 
 @dataclass
 class Told:
-    """What the market gave out or was given and must keep to itself, and every error it answered."""
+    """All secrets that the market gave or received, and every error that it answered."""
 
-    secrets: dict[str, str] = field(default_factory=dict)  # the secret: where it came from
+    secrets: dict[str, str] = field(default_factory=dict)  # the secret: its source
     errors: list[str] = field(default_factory=list)
 
     def note(self, record: Any, path: str = "") -> None:
-        """Every secret in an answer, by the name of its field."""
+        """Collect every secret in an answer, with the path of its field."""
         if isinstance(record, list):
             for one in record:
                 self.note(one, path)
@@ -63,7 +63,7 @@ class Told:
                 self.note(one, f"{path}.{name}")
 
     async def hear(self, answer: httpx.Response) -> Any:
-        """The answer's record, noted; the text of a refusal, headers and all, kept."""
+        """Collect the secrets of a success, or the text and headers of an error; return the record."""
         await answer.aread()
         said = orjson.loads(answer.content) if answer.content else {}
         if answer.status_code >= 400:
@@ -93,7 +93,7 @@ class NotedCaller(Caller):
 
 @dataclass
 class Loud:
-    """The market, and what it told."""
+    """The market, and the secrets of its answers."""
 
     http: httpx.AsyncClient
     base: str
@@ -136,7 +136,7 @@ async def until_ready(http: httpx.AsyncClient, serving: "subprocess.Popen[bytes]
 
 
 async def traded(market: Loud) -> tuple[str, str]:
-    """A whole paid trade: A2A seller, MCP buyer, REST witness; a test key of each."""
+    """Make a whole paid trade: A2A seller, MCP buyer, REST client; return a test key of each."""
     async with Client(f"{market.base}/mcp") as connection:
         seller, buyer = NotedPeer(market.http), NotedCaller(connection)
         seller.told = buyer.told = market.told
@@ -147,7 +147,7 @@ async def traded(market: Loud) -> tuple[str, str]:
 
 
 async def logged_in(market: Loud, agent: str, key: str) -> None:
-    """OAuth as a body and as Basic, with what holds and with what does not; the token used, and sent where it does not belong."""
+    """Log in with OAuth as a body and as Basic, correctly and wrongly; also misuse the token."""
     grant = {"grant_type": "client_credentials"}
     said = await market.ask("POST", TOKEN, data={**grant, "client_id": agent, "client_secret": key})
     bearer = {"Authorization": f"Bearer {said['access_token']}"}
@@ -161,7 +161,7 @@ async def logged_in(market: Loud, agent: str, key: str) -> None:
 
 
 async def hooked(market: Loud, key: str) -> None:
-    """Webhooks with a secret of ours and one of theirs, delivered, refused and rotated."""
+    """Use webhooks with a secret of ours and of the client: delivered, refused and rotated."""
     async with Receiver() as receiver:
         made = await market.ask("POST", "/v1/webhooks", key, json={"url": receiver.url})
         own = {"url": receiver.url + "/own", "secret": OWN_HOOK_SECRET}
@@ -186,7 +186,7 @@ async def administered(market: Loud, agent: str) -> None:
 
 
 async def recovered(market: Loud, agent: str, seed: str) -> None:
-    """New keys by a signature of the root key, which itself is never sent."""
+    """Recover keys with a signature of the root key, which is never sent."""
     now = int(SystemClock().now().timestamp())
     signing = Signing("POST", f"{market.base}/v1/agents/recover", b"{}", keyid=agent, created=now)
     headers = {**signing.headers(bytes.fromhex(seed)), "content-type": "application/json"}
@@ -196,7 +196,7 @@ async def recovered(market: Loud, agent: str, seed: str) -> None:
 
 
 async def mistaken(market: Loud, key: str) -> None:
-    """Refusals of every kind to who holds a key, and one fault of ours."""
+    """Cause errors of every kind with a valid key, and one internal error."""
     for method, path in (("GET", "/v1/nowhere"), ("DELETE", "/health"), ("GET", "/v1/jobs/job_none")):
         await market.ask(method, path, key)
     await market.ask("POST", "/v1/jobs", key, content=b'{"listing_id": "', headers={"content-type": "application/json"})
@@ -213,7 +213,10 @@ async def mistaken(market: Loud, key: str) -> None:
 
 
 async def misplaced(market: Loud, key: str) -> None:
-    """A key where none belongs. Its sender may read it back; the log may not keep it."""
+    """Send a key in wrong places.
+
+    Its sender may read it back, but the log must not contain it.
+    """
     for path in (f"/v1/agents/{key}", f"/v1/agents?q={key}", f"/v1/agents/me?api_key={key}", f"/nowhere/{key}"):
         await market.http.get(path)
     await market.http.post("/v1/agents", json={"name": "x", key: key})
@@ -221,7 +224,7 @@ async def misplaced(market: Loud, key: str) -> None:
 
 
 def installations(folder: Path) -> Iterator[tuple[str, str]]:
-    """The secrets of the installation itself, as they stand beside its database."""
+    """Yield the secrets of the installation, from the files beside its database."""
     for name in ("signing_seed", "key_pepper"):
         yield (folder / "data" / name).read_text().strip(), name
 
@@ -252,7 +255,7 @@ async def lived_through(folder: Path) -> Spoken:
 
 
 def found_in(text: str, told: Told) -> set[str]:
-    """Where the secrets came from that stand in a text, in any spelling a log might give them."""
+    """Return the sources of the secrets in a text, in any spelling that a log might use."""
     spelled = {secret: where for secret, where in told.secrets.items() if secret in text or secret.upper() in text}
     return set(spelled.values())
 
@@ -271,7 +274,7 @@ def test_no_secret_stands_in_the_logs(spoken: Spoken) -> None:
 
 
 def test_the_logs_that_hold_none_hold_all_else(spoken: Spoken) -> None:
-    """The calls of every surface, the fault with its traceback, the access log of the server at its loudest."""
+    """The log contains the calls of all surfaces, the error with its traceback, the access log."""
     log = spoken.log
     calls = [orjson.loads(line) for line in log.splitlines() if line.startswith('{"') and '"event":"call"' in line]
     assert {one["surface"] for one in calls} == {"rest", "mcp", "a2a"}

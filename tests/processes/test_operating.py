@@ -1,4 +1,4 @@
-"""The operator's commands against a market that is served: what they answer, what they refuse, and where the secret never goes."""
+"""The operator's commands on a running market: their output, their errors, and no leak of the operator's secret."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def asked(service: Service, name: str, **given: Any) -> Any:
 
 
 async def command(service: Service, *words: str, secret: str | None = SECRET) -> tuple[int, str, str]:
-    """`emporion …` as a process of its own: exit code, what it printed, what it complained."""
+    """Run `emporion …` as a process; return exit code, output and errors."""
     own = environment(service.settings.data_dir, [service.settings.port, 0])
     own |= {} if secret is None else {"EMPORION_OPERATOR_SECRET": secret}
     run = await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""Panels with two processes that both sweep: each seat is drawn once, each miss drawn again once, each verdict counted once."""
+"""Panels with two sweeping processes: each seat is drawn once, each miss replaced once, each verdict counted once."""
 
 import asyncio
 from collections import Counter
@@ -20,7 +20,7 @@ WINDOW_SECONDS, CASES, RUNS = 2, 6, 8
 
 @pytest.fixture(scope="module")
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
-    """Both processes, serving one database of their own, whose evaluators have two seconds."""
+    """Both processes, with their own database and a verdict window of two seconds."""
     forged.serve(postgres.create("panels"), verdict_window_seconds_test=WINDOW_SECONDS)
     yield forged
     forged.kill()
@@ -28,7 +28,7 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
 
 @pytest.fixture
 def patient(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
-    """The same with time enough to vote."""
+    """The same with enough time to vote."""
     forged.serve(postgres.create("verdicts"))
     yield forged
     forged.kill()
@@ -95,7 +95,10 @@ async def test_two_last_votes_in_two_processes_are_each_counted_once(patient: Pa
 
 
 async def raced(trade: Trade, pair: Pair, judges: dict[str, Agent], job: Any, outcome: str) -> tuple[int, ...]:
-    """One has voted; the two others vote alike, each in a process of its own: the first of them decides."""
+    """Let the two others vote alike at once after one vote; the first of them decides.
+
+    Each of them calls its own process. Returns the statuses.
+    """
 
     async def vote(agent: Agent, at: int) -> Reply:
         given = {"dispute_id": job["dispute_id"], "outcome": outcome, "rationale": "I read it."}

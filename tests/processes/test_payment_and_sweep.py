@@ -1,7 +1,7 @@
-"""A payment in one process while the sweep of another expires the job: whoever is first, it ends as a paid job.
+"""A payment in one process while the other's sweep expires the job: in each order, the job ends as paid.
 
-The test holds the lock every commit with events takes, so the first of the two has written and not committed when the
-second comes.
+The test holds the lock that every commit with events takes. So the first of the two has written but not committed when
+the second starts.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ def transfer(forged: Pair) -> Transfer:
 
 @pytest.fixture
 def sides(forged: Pair, postgres: PostgresServer, transfer: Transfer) -> Iterator[tuple[Purchase, Purchase]]:
-    """One purchase, delivered and not yet paid, as it goes on through each process."""
+    """One purchase, delivered and not yet paid, continued through each process."""
     forged.start("stepped", postgres.create("late"))
     one, other = (
         Purchase(httpx.Client(base_url=f"http://127.0.0.1:{forge.port}", trust_env=False, timeout=30), transfer)
         for forge in forged.forges
     )
     for call in SCRIPT[: SCRIPT.index(CALLS["pay"])]:
-        if call.name != "order_in_vain":  # the sweep is to find one job
+        if call.name != "order_in_vain":  # the sweep must find one job only
             one.make(call)
     other.answers = one.answers
     yield one, other
@@ -60,7 +60,7 @@ def sides(forged: Pair, postgres: PostgresServer, transfer: Transfer) -> Iterato
 
 @asynccontextmanager
 async def no_commits(url: str) -> AsyncIterator[psycopg.AsyncConnection]:
-    """Nothing that tells anybody anything is committed inside."""
+    """Block every commit with events inside the context."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as holder:
         await holder.execute("SELECT pg_advisory_lock(%s)", [EVENT_LOCK])
         yield holder
@@ -68,7 +68,7 @@ async def no_commits(url: str) -> AsyncIterator[psycopg.AsyncConnection]:
 
 
 async def waits(holder: psycopg.AsyncConnection, processes: int) -> None:
-    """Until so many processes wait for a lock."""
+    """Wait until this many processes wait for a lock."""
     async with asyncio.timeout(20):
         while await (await holder.execute(WAITING)).fetchone() != (processes,):
             pass
@@ -79,7 +79,7 @@ def at_once(side: Purchase, call: Call) -> "asyncio.Task[list[str]]":
 
 
 def ended(side: Purchase) -> tuple[str, str, list[str]]:
-    """The job's status, its payment's, and what happened to it."""
+    """Return the job's status, its payment's status and its events."""
     side.control(SWEEP)
     job_id = side.answers["order"].record["id"]
     job = side.ask("get_job", "buyer", {"job_id": job_id}, {}).record
@@ -110,7 +110,7 @@ async def test_m5_a_sweep_behind_another_processes_payment_leaves_the_job_alone(
     async with no_commits(forged.url) as holder:
         paid = at_once(payer, replace(PAY, at_seconds=IN_TIME_SECONDS))
         await waits(holder, 1)
-        await at_once(sweeper, SWEEP)  # passes by what is held, and waits for nobody
+        await at_once(sweeper, SWEEP)  # skips locked rows without waiting
         assert not paid.done()
     await paid
     assert ended(payer) == ended(sweeper) == ("delivered", "paid", [*BEFORE, "paid"])

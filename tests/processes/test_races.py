@@ -1,11 +1,11 @@
-"""Two moves at once, each in a process of its own on one PostgreSQL: one wins, the other is told so.
+"""Two moves at once, each in its own process on one PostgreSQL: one wins, and the other gets an error.
 
-Both processes stand before the row when the test lets go of it. Who is asked first, and in which process, is drawn by a
-seed that is printed; who gets the row is the database's.
+Both processes wait for the row when the test unlocks it. A printed seed selects the order of the calls and their
+processes. The database decides which gets the row.
 """
 
 import asyncio
-import random  # noqa: TID251 - seeded: the same order can be had again
+import random  # noqa: TID251 - seeded: the order can be repeated
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ from tests.operations.test_races import SEED, Outcome, happened, one_after_the_o
 from tests.processes.pair import Pair, Reply
 from tests.trading import Trade
 
-pytestmark = pytest.mark.xdist_group("processes-races")
-RUNS, MOST_RUNS = 50, 90  # a round more until both have won: of two equal ones, one wins 90 times running never
+pytestmark = [pytest.mark.xdist_group("processes-races"), pytest.mark.repeated(50, 10)]
+MOST_RUNS = 90  # repeated until both have won; if chances are equal, 90 wins in a row are impossible in practice
 TWICE_RUNS = 5
-PAIRS = [one for one in RACES if one.status != "overdue"]  # these processes' clock is the machine's
+PAIRS = [one for one in RACES if one.status != "overdue"]  # these processes use the real clock
 
 
 class Contender(NamedTuple):
-    """A call that is made while another is, and with which key."""
+    """One of two simultaneous calls, with its key."""
 
     operation: str
     given: dict[str, Any]
@@ -35,7 +35,7 @@ class Contender(NamedTuple):
 
 @pytest.fixture(scope="module")
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
-    """Both processes, serving one database of their own."""
+    """Both processes, with their own database."""
     forged.serve(postgres.create("races"))
     yield forged
     forged.kill()
@@ -44,7 +44,10 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
 async def race(
     trade: Trade, pair: Pair, row: tuple[str, str], contenders: list[Contender], dice: random.Random
 ) -> list[Reply]:
-    """The answers in the contenders' order: each in another process, both past their reads before either writes."""
+    """Make the calls at once, each in its own process; return the answers in the calls' order.
+
+    Both have finished their reads before either writes.
+    """
     answers: dict[int, asyncio.Task[Reply]] = {}
     at = dice.sample(range(2), 2)
     async with pair.held(*row):
@@ -62,13 +65,13 @@ async def contending(trade: Trade, parties: dict[str, Agent], job: Any, moves: t
     ]
 
 
-def enough(won: Counter[str]) -> bool:
-    return won.total() >= MOST_RUNS or (won.total() >= RUNS and len(won) == 2)
+def enough(won: Counter[str], repetitions: int) -> bool:
+    return won.total() >= MOST_RUNS or (won.total() >= repetitions and len(won) == 2)
 
 
 @pytest.mark.parametrize("asked", PAIRS, ids=[one.name for one in PAIRS])
 async def test_m12_two_moves_in_two_processes_end_as_one_after_the_other_would(
-    trade: Trade, pair: Pair, asked: Race
+    trade: Trade, pair: Pair, repetitions: int, asked: Race
 ) -> None:
     dice, ends, moves = random.Random(SEED), Counter[Outcome](), (asked.one, asked.other)
     parties, listing = await two(trade, asked.offer)
@@ -76,7 +79,7 @@ async def test_m12_two_moves_in_two_processes_end_as_one_after_the_other_would(
     for first in range(2):
         job = await ready(trade, parties, listing, asked.status)
         expected.add(await outcome(trade, parties, job, await one_after_the_other(trade, parties, job, moves, first)))
-    while ends.total() < RUNS or (set(ends) != expected and ends.total() < MOST_RUNS):
+    while ends.total() < repetitions or (set(ends) != expected and ends.total() < MOST_RUNS):
         job = await ready(trade, parties, listing, asked.status)
         one, other = await race(trade, pair, ("jobs", job["id"]), await contending(trade, parties, job, moves), dice)
         for lost in (answer for answer in (one, other) if answer.status != 200):
@@ -105,10 +108,12 @@ async def test_the_same_move_in_two_processes_at_once_is_one_event_and_two_equal
         assert len(after) == len(set(after)) > 0, after
 
 
-async def test_two_orders_in_two_processes_for_the_last_place_are_one_job(trade: Trade, pair: Pair) -> None:
+async def test_two_orders_in_two_processes_for_the_last_place_are_one_job(
+    trade: Trade, pair: Pair, repetitions: int
+) -> None:
     seller, *buyers = [await trade.agent(name) for name in ("Sela", "Bo", "Cy")]
     dice, won = random.Random(SEED), Counter[str]()
-    while not enough(won):
+    while not enough(won, repetitions):
         listing = await trade.listing(seller, price=0, max_open_jobs=1)
         order = {"listing_id": listing["id"], "input": {"text": "x"}}
         calls = [Contender("create_job", order, one.keys["test"]) for one in buyers]
@@ -123,24 +128,30 @@ async def test_two_orders_in_two_processes_for_the_last_place_are_one_job(trade:
 
 
 async def me(trade: Trade, key: str, at: int) -> int:
-    """How a process answers to this key."""
+    """Return the status of get_me in a process with this key."""
     return int((await trade.market.answer("get_me", key=key, at=at)).status)  # type: ignore[call-arg]
 
 
-async def test_of_the_last_two_keys_each_revoked_in_a_process_of_its_own_one_stays(trade: Trade, pair: Pair) -> None:
+async def test_of_the_last_two_keys_each_revoked_in_a_process_of_its_own_one_stays(
+    trade: Trade, pair: Pair, repetitions: int
+) -> None:
+    """The keys are live, because a test key revokes test keys only."""
     dice, won = random.Random(SEED), Counter[str]()
-    while not enough(won):
+    while not enough(won, repetitions):
         agent = await trade.market.register("Ada")
-        keys = {one["env"]: one["id"] for one in (await trade.market.call("list_api_keys", by=agent))["data"]}
-        calls = [Contender("revoke_api_key", {"key_id": keys[env]}, agent.keys[env]) for env in ("live", "test")]
+        ids = {one["env"]: one["id"] for one in (await trade.market.call("list_api_keys", by=agent, on="live"))["data"]}
+        made = await trade.market.call("create_api_key", by=agent, on="live", env="live")
+        await trade.market.call("revoke_api_key", by=agent, on="live", key_id=ids["test"])
+        keys = {"first": (ids["live"], agent.keys["live"]), "second": (made["id"], made["key"])}
+        calls = [Contender("revoke_api_key", {"key_id": known}, key) for known, key in keys.values()]
         answers = await race(trade, pair, ("agents", agent.id), calls, dice)
         assert sorted(answer.status for answer in answers) == [200, 409]
-        gone, kept, lost = ("live", "test", 1) if answers[0].status == 200 else ("test", "live", 0)
+        gone, kept, lost = ("first", "second", 1) if answers[0].status == 200 else ("second", "first", 0)
         assert answers[lost].error["code"] == "last_key"
         won[gone] += 1
-        for at in range(2):  # what one process ended soon opens nothing in the other either
+        for at in range(2):  # a key revoked in one process soon becomes invalid in the other
             async with asyncio.timeout(20):
-                while await me(trade, agent.keys[gone], at) != 401:
+                while await me(trade, keys[gone][1], at) != 401:
                     pass
-            assert await me(trade, agent.keys[kept], at) == 200
+            assert await me(trade, keys[kept][1], at) == 200
     assert len(won) == 2

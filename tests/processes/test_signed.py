@@ -1,4 +1,4 @@
-"""Signed requests over two processes: what one has taken the other refuses, also after both have ended and begun again."""
+"""Signed requests over two processes: each refuses a request that the other has accepted, also after both restart."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tasks through all their states with two processes: what is done in one is heard in both, and asked in either."""
+"""Tasks through all their states with two processes: changes in one are visible in both."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +13,12 @@ from tests.processes.pair import Pair
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-tasks")
-AT_ONCE = [name for name, journey in JOURNEYS.items() if not journey.waits]  # nobody can make these servers wait
+AT_ONCE = [name for name, journey in JOURNEYS.items() if not journey.waits]  # these servers cannot be made to wait
 
 
 @pytest.fixture(scope="module")
 def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
-    """Both processes, serving one database of their own."""
+    """Both processes, with their own database."""
     forged.serve(postgres.create("task_states"), operator_secret=OPERATOR_SECRET)
     yield forged
     forged.kill()

@@ -1,4 +1,4 @@
-"""A task that is started in one process is followed through the other: the table of events is all a stream reads."""
+"""A task started in one process is followed through the other, because a stream reads only the table of events."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ async def streamed(http: httpx.AsyncClient, key: str, method: str, params: Any, 
     async with http.stream("POST", "/a2a", json=body, headers=headers, timeout=60) as answer:
         async for line in answer.aiter_lines():
             if line.startswith("data:"):
-                heard.append(event_in(RPC_1, json.loads(line[5:])))  # noqa: PERF401 - it is read while it grows
+                heard.append(event_in(RPC_1, json.loads(line[5:])))  # noqa: PERF401 - the list is read while it grows
 
 
 async def test_a_task_started_in_one_process_is_followed_through_the_other(trade: Trade) -> None:
@@ -43,7 +43,7 @@ async def test_a_task_started_in_one_process_is_followed_through_the_other(trade
     asked, followed = list[Any](), list[Any]()
     async with asyncio.timeout(60):
         sent = asyncio.create_task(streamed(one, key, "SendStreamingMessage", {"message": message}, asked))
-        while not asked:  # noqa: ASYNC110 - what comes over the wire rings nothing
+        while not asked:  # noqa: ASYNC110 - no event for received messages
             await asyncio.sleep(0.01)
         task = asked[0]["task"]["id"]
         following = asyncio.create_task(streamed(other, key, "SubscribeToTask", {"id": task}, followed))

@@ -1,7 +1,6 @@
-"""Two processes on one PostgreSQL with eight writers: what the clock does is done once, and who listens misses nothing.
+"""Two processes on one PostgreSQL with eight writers: timed work is done once, and no listener misses an event.
 
-The windows to pay and to review are a second long, so every job of the run ends by the clock, in whichever process looks
-first.
+The windows to pay and to review are one second long. So every job ends by timeout, in either process.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ LATE = """
 CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_sleep(random() * 0.01); RETURN NULL; END $$;
 CREATE TRIGGER lingers AFTER INSERT ON events EXECUTE FUNCTION linger();
-"""  # an event has its number some while before it is committed: another might be committed first
+"""  # events are numbered before their commit, so a later number may be committed first
 BY_CLOCK = {"free": "completed", "priced": "expired"}
 
 
@@ -49,7 +48,7 @@ def pair(forged: Pair, postgres: PostgresServer) -> Iterator[Pair]:
 
 @dataclass
 class Writer:
-    """A buyer whose every event is posted to it, and what it began."""
+    """A buyer with a webhook for every event, and its jobs and schedules."""
 
     agent: Agent
     receiver: Receiver
@@ -65,7 +64,10 @@ async def writer(trade: Trade, number: int, receiver: Receiver) -> Writer:
 
 
 async def write(trade: Trade, one: Writer, seller: Agent, offers: dict[str, Any]) -> None:
-    """Order, have it delivered, and leave the rest to the clock; call after call in the other process."""
+    """Order, have the job delivered, and leave it to the timeouts.
+
+    Calls alternate between the processes.
+    """
     for number in range(ROUNDS):
         made = await trade.market.call("create_schedule", by=one.agent, in_seconds=number)
         one.schedules.append(made["id"])
@@ -94,7 +96,8 @@ async def test_a9_o5_in_two_processes_the_clock_acts_once_and_listeners_hear_eve
                 await listener.until(all_ended)
             for one in writers:
                 await fired(trade, one)
-                await one.receiver.has(len(told(pair.url, one.agent.id)) - 1)  # the binding of its wallet came before
+                # The first event is older than the webhook.
+                await one.receiver.has(len(told(pair.url, one.agent.id)) - 1)
             events = told(pair.url, seller.id)
             for listener in (poller, streamer):
                 await listener.until(lambda heard: heard.last == events[-1])
@@ -110,7 +113,7 @@ def all_ended(heard: Listener) -> bool:
 
 
 async def fired(trade: Trade, one: Writer) -> None:
-    """Until its schedules have all run out."""
+    """Wait until none of its schedules is active."""
     while True:
         page = await trade.market.call("list_schedules", by=one.agent, status="active")
         if not page["data"]:
@@ -118,7 +121,7 @@ async def fired(trade: Trade, one: Writer) -> None:
 
 
 async def check(trade: Trade, pair: Pair, one: Writer) -> None:
-    """Each schedule, each expiry and each attempt of this writer's happened once; its events were posted in order."""
+    """Check that each schedule, expiry and delivery happened once, and the order of posts."""
     page = await trade.market.call("list_events", by=one.agent, types=["schedule.fired"], limit=100)
     assert sorted(event["data"]["schedule_id"] for event in page["data"]) == sorted(one.schedules)
     for job_id, offer in one.jobs.items():
@@ -134,7 +137,7 @@ async def check(trade: Trade, pair: Pair, one: Writer) -> None:
 
 
 async def attempts(trade: Trade, one: Writer) -> Any:
-    """The deliveries of its webhook, once the end of each is written down."""
+    """Return the deliveries of its webhook when each has ended."""
     (hook,) = (await trade.market.call("list_webhooks", by=one.agent))["data"]
     async with asyncio.timeout(20):
         while True:

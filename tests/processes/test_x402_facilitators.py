@@ -1,4 +1,7 @@
-"""Facilitators that are down, slow, broken or lying, over real HTTP: nobody pays twice, nothing paid is lost, each answer says what to do."""
+"""Facilitators that are down, slow, broken or dishonest, over real HTTP.
+
+A buyer never pays twice, no payment is lost, and each answer gives the next step.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("processes-x402-facilitators")
 
 @pytest.fixture
 async def node(forged: Pair) -> AsyncIterator[FaultyNode]:
-    """The node the market reads; the facilitator has the chain itself."""
+    """The faulty node that the market reads. The facilitator uses the chain itself."""
     async with FaultyNode(forged.chain.url) as made:
         yield made
 
@@ -38,7 +41,7 @@ async def till(forged: Pair, node: FaultyNode, sqlite_url: str, tmp_path: Path) 
 
 
 def check_says_same_again(answer: httpx.Response, code: str, *said: str) -> None:
-    """It is refused for now, and the same payment is to be sent again."""
+    """Check for a temporary refusal that requests the same payment again."""
     told = answer.json()["error"]
     assert (told["code"], told["retryable"], told["details"]["retry_after_seconds"]) == (code, True, 5)
     assert all(one in told["message"] for one in said), told["message"]
@@ -46,7 +49,7 @@ def check_says_same_again(answer: httpx.Response, code: str, *said: str) -> None
 
 
 async def check_paid(till: Till, one: Bought, posts: int) -> None:
-    """The same header gets the result, the facilitator was asked so often, and the wallet paid once."""
+    """Check the result of a repeat, the number of posts to the facilitator, and one payment."""
     for _ in range(2):
         answer = await till.buy(one)
         assert (outcome(answer), answer.json().get("output")) == ((200, None), WORK)
@@ -58,7 +61,17 @@ async def check_paid(till: Till, one: Bought, posts: int) -> None:
 async def test_a_facilitator_that_is_down_charges_nothing_and_is_asked_when_it_is_up(till: Till) -> None:
     one = await till.signed()
     await till.between.close()
-    refused = await till.done(one)
+    unchecked = await till.buy(one)
+    told = unchecked.json()["error"]
+    assert (outcome(unchecked), told["retryable"]) == ((502, "chain_unavailable"), True)
+    assert "nothing was begun and nothing was charged" in told["message"]
+    assert till.rows("jobs") == [], "before any work the facilitator looks at the payment"
+    await till.between.open()
+    call = till.begin(one)
+    await till.job_of(one, "open")
+    await till.between.close()
+    await till.work(one)
+    refused = await call
     check_says_same_again(refused, "x402_settle_failed", "nothing was charged, and the payment was not handed over")
     assert outcome(await till.buy(one)) == (409, "x402_settle_failed")
     assert till.held(one.wallet) == PRICE
@@ -66,13 +79,14 @@ async def test_a_facilitator_that_is_down_charges_nothing_and_is_asked_when_it_i
     await check_paid(till, one, posts=1)
 
 
+@pytest.mark.verify
 async def test_a_facilitator_that_takes_longer_than_a_lease_is_asked_once(till: Till) -> None:
     one = await till.signed("late")
     first = till.begin(one)
     await till.work(one)
     await till.row_of(one, "settling")
     second = till.begin(one)
-    await asyncio.sleep(LEASE.total_seconds() + 3)  # for real: another process has no other way to know
+    await asyncio.sleep(LEASE.total_seconds() + 3)  # real time, until the lease expires
     assert len(till.between.bodies[one.wallet.address]) == 1
     till.between.go_on.set()
     assert (await first).json()["paid"] == (await second).json()["paid"]
@@ -92,12 +106,12 @@ async def test_what_was_neither_sent_nor_said_is_handed_over_again(till: Till) -
     refused, _ = await till.done(one), await till.done(alone)
     check_says_same_again(refused, "x402_settle_failed", "may still be taken until Unix second", "sign no other before")
     await check_paid(till, one, posts=2)
-    await till.job_of(alone, "completed")  # nobody asked again
+    await till.job_of(alone, "completed")  # without another request
     await check_paid(till, alone, posts=2)
 
 
 async def test_the_hash_of_another_transfer_pays_nothing(till: Till) -> None:
-    """Of a stranger to the seller, of as much; and of another purchase that is paid."""
+    """A stranger's transfer of the same amount, and another purchase's transfer."""
     stranger, honest = till.chain.person(PRICE), await till.signed()
     theirs = (await till.done(honest)).json()["paid"]["transaction"]
     for lie in (till.chain.transfer(stranger, till.seller.wallet.address, PRICE), theirs):
@@ -110,17 +124,21 @@ async def test_the_hash_of_another_transfer_pays_nothing(till: Till) -> None:
     till.check_paid_once(honest)
 
 
+@pytest.mark.verify
 async def test_a_hash_of_nothing_is_doubted_in_a_while_and_the_payment_handed_over_again(till: Till) -> None:
     till.between.lie = "0x" + "5" * 64
     one = await till.signed("lies")
     answer = await till.done(one)
-    if answer.status_code != 200:  # the step, which doubts it too, has not been faster
+    if answer.status_code != 200:  # unless the worker, which also distrusts the hash, was faster
         check_says_same_again(answer, "x402_settle_failed", "the chain shows no such payment", "sign no other before")
     await check_paid(till, one, posts=2)
 
 
 async def test_a_facilitator_that_says_it_sent_what_it_sent_before_pays_nothing_more(till: Till) -> None:
-    """The first answer is lost and the market does not see the chain; to the second post it names the same transfer."""
+    """The first answer is lost and the market cannot read the chain.
+
+    To the second post, the facilitator names the same transfer.
+    """
     one = await till.signed("held", usdc_minor=3 * PRICE)
     call = till.begin(one)
     await till.work(one)

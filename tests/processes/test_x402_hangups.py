@@ -1,4 +1,4 @@
-"""Clients that hang up before the work is there: nothing is settled behind their back, and who comes back gets what it ordered."""
+"""Clients that disconnect before delivery: nothing is settled without them, and a repeat gets the ordered work."""
 
 import asyncio
 import socket
@@ -15,20 +15,22 @@ from tests.trading import PRICE
 
 __all__ = ["node", "till"]
 pytestmark = pytest.mark.xdist_group("processes-x402-facilitators")
-AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: closed with a reset instead of a goodbye
-LONGER_SECONDS = 3.0  # than anything takes that would still be done
+AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset instead of a FIN
+LONGER_SECONDS = 3.0  # longer than any remaining work takes
 
 Leaves = Callable[[Till, Bought], Awaitable[None]]
 
 
 async def after_a_second(till: Till, one: Bought) -> None:
-    """As a client does whose timeout is short."""
-    with pytest.raises(httpx.ReadTimeout):
-        await till.buy(one, timeout=1.0)
+    """Disconnect after a second, like a client with a short timeout, when the order is open."""
+    call = till.begin(one)
+    await till.job_of(one, "open")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(call, timeout=1.0)
 
 
 async def sent(till: Till, one: Bought) -> socket.socket:
-    """A connection with the request on its way, once the order stands."""
+    """Return a connection that has sent the request, when the order is open."""
     body, path = orjson.dumps(one.given), f"/v1/x402/{till.listing['id']}"
     host = httpx.URL(till.market.urls[0]).netloc
     head = [b"POST %s HTTP/1.1" % path.encode(), b"Host: " + host, b"PAYMENT-SIGNATURE: " + one.pay.encode()]
@@ -79,5 +81,5 @@ async def test_a_client_that_leaves_while_the_facilitator_has_it_is_told_when_it
     wire.close()
     await asyncio.sleep(0.5)
     till.between.go_on.set()
-    await till.job_of(one, "completed")  # by itself
+    await till.job_of(one, "completed")  # without another request
     await check_paid(till, one, posts=1)

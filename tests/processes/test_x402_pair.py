@@ -1,4 +1,4 @@
-"""Two processes on one PostgreSQL sell for one payment: whoever of them is asked, and if one of them dies, it is one job and one transfer."""
+"""Two processes on one PostgreSQL sell for one payment: always one job and one transfer, even if one process dies."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,8 @@ async def till(forged: Pair, postgres: PostgresServer, tmp_path: Path) -> AsyncI
     url = await asyncio.to_thread(postgres.create, "x402_pair")
     async with Between(forged.chain.sandbox.facilitator_url) as between:
         await asyncio.to_thread(forged.serve, url, test_facilitator_url=between.url, operator_secret=OPERATOR_SECRET)
-        async with forged.wired() as market, opened(market, forged.chain, between, url) as made:
+        newcomers = {"max_open_jobs": 2 * TWINS}  # new buyers together may hold half of the places
+        async with forged.wired() as market, opened(market, forged.chain, between, url, **newcomers) as made:
             yield made
     await asyncio.to_thread(forged.kill)
 
@@ -36,7 +37,6 @@ async def test_the_same_payment_to_both_processes_at_once_is_one_job_one_transfe
         told = [answer.json() for answer in await asyncio.gather(*given)]
         assert [each.get("output") for each in told] == [WORK] * 4, told
         assert len({(each["job_id"], each["paid"]["transaction"]) for each in told}) == 1
-        assert len([each for each in told if each["account"]["api_keys"]]) == 1, "the keys are told once"
         assert len(till.between.bodies[one.wallet.address]) == 1
     till.check_paid_once(*bought)
     assert till.held(till.seller.wallet) == TWINS * PRICE
@@ -44,7 +44,10 @@ async def test_the_same_payment_to_both_processes_at_once_is_one_job_one_transfe
 
 
 async def test_what_a_killed_process_had_in_hand_the_other_brings_to_its_end(forged: Pair, till: Till) -> None:
-    """The facilitator has settled, and only the killed process was about to hear it; nobody asks again."""
+    """The facilitator has settled, but the process that waits for its answer is killed.
+
+    No request follows.
+    """
     one, asked = await till.signed("held"), await till.signed("held")
     for each in (one, asked):
         till.begin(each, at=0).add_done_callback(lambda done: done.exception())

@@ -1,4 +1,4 @@
-"""Purchases with one signed payment over real HTTP: a till before served markets, and a facilitator that stands between and errs as told."""
+"""Purchases with one signed payment over real HTTP, through a faulty facilitator in front of the sandbox's own."""
 
 import asyncio
 import secrets  # noqa: TID251 - an authorization's nonce, made by the payer's own software
@@ -27,15 +27,16 @@ from tools.rules.x402quotes import header
 
 INPUT = {"text": "guten Tag"}
 WORK = {"english": "good day"}
-PATIENCE_SECONDS = 150.0  # what all of it takes on a machine with other work
+PATIENCE_SECONDS = 150.0  # for one step on a busy machine
 BALANCE = "0x70a08231"
 
 
 class Between:
-    """A facilitator before the sandbox's own. Each /settle of a wallet takes the next word told of it, then it is honest.
+    """A facilitator in front of the sandbox's own.
 
-    "lost": sends it and hangs up. "held": sends it and says nothing. "late": waits for `go_on`, then is honest. "drops":
-    hangs up and sends nothing. "fails": sends it and answers 500. "lies": sends nothing and names another transfer.
+    Each /settle of a wallet takes its next fault. Without a fault it is honest. "lost": sends the transfer and hangs
+    up. "held": sends it and never answers. "late": waits for `go_on`, then is honest. "drops": hangs up and sends
+    nothing. "fails": sends it and answers 500. "lies": sends nothing and names another transfer.
     """
 
     def __init__(self, real_url: str) -> None:
@@ -55,9 +56,10 @@ class Between:
         await self.real.close()
 
     async def open(self) -> None:
-        """Listen, on the port it had before."""
+        """Listen, on the same port as before."""
         app = web.Application()
         app.router.add_post("/settle", self._settle)
+        app.router.add_post("/verify", self._verify)
         self.runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self.runner.setup()
         self.ends = asyncio.Event()
@@ -66,9 +68,14 @@ class Between:
         self.url = f"http://127.0.0.1:{self.port}"
 
     async def close(self) -> None:
-        """Be down."""
+        """Stop listening."""
         self.ends.set()
         await self.runner.cleanup()
+
+    async def _verify(self, request: web.Request) -> web.Response:
+        """Forward to the real facilitator, which is honest."""
+        async with self.real.post(f"{self.real_url}/verify", json=await request.json()) as real:
+            return web.json_response(await real.json(), status=real.status)
 
     async def _settle(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -100,7 +107,7 @@ def _hung_up(request: web.Request) -> web.Response:
 
 @dataclass
 class Bought:
-    """A wallet with USDC and no gas, the order it pays for, and the header that does."""
+    """A wallet with USDC and no gas, its order, and the header that pays for it."""
 
     wallet: LocalAccount
     pay: str
@@ -109,7 +116,10 @@ class Bought:
 
 @dataclass
 class Till:
-    """One listing of the operator's, bought at one market or at one of two processes, and what stands behind it."""
+    """A listing of the operator on one market or two processes.
+
+    It includes the facilitator and the database.
+    """
 
     market: Wired
     chain: Chain
@@ -124,7 +134,7 @@ class Till:
         return someone
 
     async def signed(self, *words: str, usdc_minor: int = PRICE, **changed: Any) -> Bought:
-        """A new wallet's header for the listing; `words` are what the facilitator does to it."""
+        """Return a new wallet's header for the listing; `words` are the facilitator's faults for it."""
         wallet = self.wallet(usdc_minor)
         self.between.told[wallet.address] += words
         terms = await self.post(INPUT)
@@ -143,7 +153,7 @@ class Till:
         return asyncio.create_task(self.buy(one, at))
 
     async def job_of(self, one: Bought, status: str = "") -> Any:
-        """The job that a payment ordered, once it is in that state."""
+        """Wait until the job of a payment has this status; return it."""
         row = await self.row_of(one)
         return await until(lambda: self._job(row["job_id"], status))
 
@@ -152,37 +162,39 @@ class Till:
         return job if status in ("", job["status"]) else None
 
     async def row_of(self, one: Bought, status: str = "") -> Any:
-        """What stands of a purchase, read from beside, once it is in that state."""
+        """Wait until the purchase has this status; return its row, read directly."""
 
         async def found() -> Any:
-            mine = [row for row in self.rows("purchases") if row["payer"] == one.wallet.address.lower()]
+            mine = [
+                row for row in self.rows("purchases") if row["payer"] == one.wallet.address.lower() and row["job_id"]
+            ]
             return next((row for row in mine if status in ("", row["status"])), None)
 
         return await until(found)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """All of a table, read from beside the servers."""
+        """Return all rows of a table, read directly from the database."""
         return rows_of(self.database_url, table)
 
     async def work(self, one: Bought) -> None:
-        """The desk accepts the order and delivers."""
+        """Accept the order at the desk and deliver."""
         job = await self.job_of(one, "open")
         await self.market.call("accept_job", by=self.seller, job_id=job["id"])
         await self.market.call("deliver_job", by=self.seller, job_id=job["id"], output=WORK)
 
     async def done(self, one: Bought, at: int = 0) -> httpx.Response:
-        """The whole of a purchase, with the work."""
+        """Make a whole purchase, with the work; return the answer."""
         answer = self.begin(one, at)
         await self.work(one)
         return await answer
 
     def held(self, wallet: LocalAccount) -> int:
-        """The USDC in a wallet."""
+        """Return the USDC in a wallet."""
         asked = {"to": self.listing["pays_in"], "data": BALANCE + wallet.address[2:].lower().rjust(64, "0")}
         return int(self.chain.rpc("eth_call", asked, "latest"), 16)
 
     def check_paid_once(self, *bought: Bought) -> None:
-        """Each of these wallets paid the price, and each transfer is recorded for its job."""
+        """Check that each wallet paid the price once, and each transfer is recorded for its job."""
         recorded, jobs = self.rows("settlements"), {one["id"]: one for one in self.rows("jobs")}
         purchases = {one["payer"]: one for one in self.rows("purchases")}
         for one in bought:
@@ -203,7 +215,7 @@ def rows_of(url: str, table: str) -> list[dict[str, Any]]:
 
 
 async def until(look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
-    """What `look` finds, once it finds something."""
+    """Repeat `look` until it returns a value; return the value."""
     ends = time.monotonic() + seconds
     while (found := await look()) is None:
         assert time.monotonic() < ends, "it did not come about"
@@ -212,7 +224,7 @@ async def until(look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> A
 
 
 async def comes(met: Callable[[], bool]) -> None:
-    """Wait until this is so."""
+    """Wait until this is true."""
 
     async def look() -> bool | None:
         return met() or None
@@ -221,7 +233,10 @@ async def comes(met: Callable[[], bool]) -> None:
 
 
 def payload(required: Any, wallet: LocalAccount, signer: LocalAccount | None = None, **changed: Any) -> Any:
-    """What a client of version 2 sends for these terms; what is said of the authorization goes before the terms."""
+    """Return the payload of a client of version 2 for these terms.
+
+    `changed` replaces fields of the authorization.
+    """
     (accepted,) = required["accepts"]
     message = {
         "from": wallet.address,
@@ -249,7 +264,7 @@ def payload(required: Any, wallet: LocalAccount, signer: LocalAccount | None = N
 
 
 def outcome(answer: httpx.Response) -> tuple[int, str | None]:
-    """The status, and the code of an error."""
+    """Return the status, and the code of an error."""
     told = orjson.loads(answer.content)
     error = told.get("error")
     return answer.status_code, error["code"] if isinstance(error, dict) else None
@@ -257,7 +272,7 @@ def outcome(answer: httpx.Response) -> tuple[int, str | None]:
 
 @asynccontextmanager
 async def opened(market: Wired, chain: Chain, between: Between, database_url: str, **offer: Any) -> AsyncIterator[Till]:
-    """The operator's seller and its listing, on a market that is served with the tests' operator secret."""
+    """Open the operator's seller with its listing, on a market with the tests' operator secret."""
     trade = Trade(market, chain)  # type: ignore[arg-type] - it calls and registers as TestMarket does
     seller = await trade.agent("Desk")
     operator, at = {"X-Admin-Token": OPERATOR_SECRET}, f"/v1/admin/agents/{seller.id}/first-party"

@@ -1,4 +1,4 @@
-"""Databases in trouble, with a market served before them: full, read only, killed. Nothing of it needs root or a mount."""
+"""Database faults under a running market: full, read-only or killed, without root or a mount."""
 
 import asyncio
 import socket
@@ -22,19 +22,22 @@ from tests.databases import PostgresServer
 from tests.processes.pair import Chain, Pair
 
 Trouble = Callable[[], AbstractAsyncContextManager[None]]
-MOST_FILE_BYTES = 17 * 1024 * 1024  # a piece of PostgreSQL's own log has 16, and is not to be what is full
+MOST_FILE_BYTES = 17 * 1024 * 1024  # a segment of PostgreSQL's own log has 16 MiB and must not be limited
 FILL = """
 INSERT INTO events (agent_id, env, kind, data, created_at)
 SELECT 'nobody', 'test', 'long', repeat('x', %s), created_at FROM (SELECT created_at FROM events LIMIT 1) AS one,
 generate_series(1, %s)
 """
-SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, before anybody is told
-NOT_PAGES, ALL_PAGES = "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 4294967294"  # 1: as many as there are
+SLOW_COMMITS = ("commit_delay = 5000", "commit_siblings = 0")  # microseconds, before the commit is confirmed
+NOT_PAGES, ALL_PAGES = "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 4294967294"  # 1 means the current number
 
 
 @dataclass(frozen=True)
 class Place:
-    """A market that is served by one process or two, and what can befall its database: lasting while inside."""
+    """A market of one or two processes, and faults of its database.
+
+    A fault lasts while its context is open.
+    """
 
     database_url: str
     urls: list[str]
@@ -44,7 +47,7 @@ class Place:
 
 @asynccontextmanager
 async def before_sqlite(url: str, chain: Chain, folder: Path) -> AsyncIterator[Place]:
-    """The whole service, in this process: there its connections can be troubled."""
+    """Serve the whole service in this process, where its connections can be changed."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)
     port = listening.getsockname()[1]
     settings = read_settings(
@@ -71,7 +74,7 @@ async def before_sqlite(url: str, chain: Chain, folder: Path) -> AsyncIterator[P
 
 @asynccontextmanager
 async def connected_with(service: Service, words: str, after: str) -> AsyncIterator[None]:
-    """The connection that writes, and every one that is opened in its place, is under these words."""
+    """Run this SQL on the writing connection, and on each that replaces it."""
     assert service.served is not None
     store = service.served.market.store
     with patch("storage.sqlite.WRITER", f"{WRITER} {words};"):
@@ -81,20 +84,26 @@ async def connected_with(service: Service, words: str, after: str) -> AsyncItera
 
 
 async def said_to_writer(store: Store, words: str) -> None:
-    """What else was to be committed with them may fail and take them along: then the next connection is a new one."""
+    """Run SQL on the writer's connection.
+
+    If it fails together with another write, the next connection is new.
+    """
     with suppress(Unavailable):
         await store.write(lambda tx: tx.cursor.execute(words))
 
 
 def before_postgres(pair: Pair, server: PostgresServer) -> Place:
-    """Two processes, which serve."""
+    """Return the place of both serving processes."""
     urls = [f"http://127.0.0.1:{forge.port}" for forge in pair.forges]
     return Place(pair.url, urls, partial(full, pair.url), partial(read_only, server.url()))
 
 
 @asynccontextmanager
 async def full(url: str) -> AsyncIterator[None]:
-    """The file of events is as large as a file of this server may be. What fills it nobody ever sees: it is not committed."""
+    """Fill the file of events to the maximum size of a file of this server.
+
+    The filling rows are never visible, because they are not committed.
+    """
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE events SET (autovacuum_enabled = off)")
     with psycopg.connect(url) as filler:
@@ -106,9 +115,9 @@ async def full(url: str) -> AsyncIterator[None]:
 
 
 def fill(filler: psycopg.Connection) -> None:
-    """As many rows as there is room for, large ones and small ones, in a transaction that stays open.
+    """Insert as many large and small rows as fit, in a transaction that stays open.
 
-    Rows that were rolled back would give their room to whoever comes, as soon as somebody reads the page.
+    Rows that were rolled back would give up their space as soon as the page is read.
     """
     filler.execute("SELECT 1")
     for rows, characters in ((1000, 1500), (50, 60), (1, 60)):
@@ -120,7 +129,7 @@ def fill(filler: psycopg.Connection) -> None:
 
 @asynccontextmanager
 async def read_only(url: str) -> AsyncIterator[None]:
-    """What an operator, a provider or a failover does to a server."""
+    """Make the server read-only, as an operator, a provider or a failover does."""
     alter = "ALTER SYSTEM SET default_transaction_read_only = {}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET default_transaction_read_only = off")
@@ -133,14 +142,14 @@ async def read_only(url: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def killed(server: PostgresServer) -> AsyncIterator[None]:
-    """SIGKILL to every process of the server; at the end it is started again, and recovers."""
+    """Kill all processes of the server; start it again at the end, so that it recovers."""
     await asyncio.to_thread(server.kill)
     yield
     await asyncio.to_thread(server.start)
 
 
 def slow_commits(url: str) -> None:
-    """Whoever connects to this database from now on takes its time at each COMMIT."""
+    """Slow down each COMMIT of later connections to this database."""
     with psycopg.connect(url, autocommit=True) as connection:
         name = sql.Identifier(connection.info.dbname)
         for setting in SLOW_COMMITS:

@@ -1,9 +1,22 @@
-"""The contract as a list: every field, row, code, limit and promise, and how a test says which of them it proves."""
+"""The contract as a list of clauses (fields, rows, codes, limits, promises), and the decorator that claims a clause."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from tests.requirements import access, endpoints, errors, market, overview, payments, records, resources, states, trade
+from tests.requirements import (
+    access,
+    endpoints,
+    errors,
+    market,
+    newcomers,
+    overview,
+    payments,
+    records,
+    resources,
+    second_round,
+    states,
+    trade,
+)
 from tests.requirements.model import Requirement
 
 Test = TypeVar("Test")
@@ -19,19 +32,25 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     *market.REQUIREMENTS,
     *access.REQUIREMENTS,
     *errors.REQUIREMENTS,
+    *second_round.REQUIREMENTS,
+    *newcomers.REQUIREMENTS,
 )
 
 
 def covers(*ids: str) -> Callable[[Test], Test]:
-    """The test fails when one of these clauses is broken. `family.*` names every clause directly under `family` at once.
+    """Claim that the test fails if one of these clauses is broken.
 
-    It is read from the source (tests.requirements.coverage), so it does nothing when the test runs.
+    `family.*` names every clause directly under `family`. The claims are read from the source
+    (tests.requirements.coverage), so the decorator does nothing when the test runs.
     """
     return lambda test: test
 
 
 def named(prefix: str) -> frozenset[str]:
-    """The names directly under a prefix whose clauses stand: `named("agent.field")` holds `handle`."""
+    """Return the names directly under a prefix that are in force.
+
+    `named("agent.field")` contains `handle`.
+    """
     begin = prefix + "."
     under = (one.id.removeprefix(begin) for one in REQUIREMENTS if one.id.startswith(begin) and one.deferred is None)
     return frozenset(name for name in under if "." not in name)

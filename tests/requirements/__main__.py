@@ -1,4 +1,4 @@
-"""`python -m tests.requirements`: heading by heading, what the contract asks, what is tested, what is deferred to where."""
+"""`python -m tests.requirements`: the number of clauses, tested clauses and deferred clauses under each heading."""
 
 import sys
 from collections import Counter
@@ -10,7 +10,7 @@ from tests.requirements.model import NAMED, Requirement
 
 
 def main() -> int:
-    """Print the table and everything that is wrong; 0 only when every clause is tested or deferred, and none both."""
+    """Print the table and all faults; return 0 only if each clause is either tested or deferred."""
     report = compare(claims())
     print(printed(report))
     for fault in faults(report):
@@ -19,7 +19,7 @@ def main() -> int:
 
 
 def printed(report: Report, wanted: Iterable[Requirement] = REQUIREMENTS) -> str:
-    """The table: a line per heading of the contract, in its order, and the sum."""
+    """Return the table: one line for each heading of the contract, in its order, and the sum."""
     listed = list(wanted)
     headings = list(dict.fromkeys(one.heading for one in listed))
     issues = sorted({one.deferred for one in listed if one.deferred is not None})
@@ -35,7 +35,7 @@ def printed(report: Report, wanted: Iterable[Requirement] = REQUIREMENTS) -> str
 
 
 def faults(report: Report) -> list[str]:
-    """One sentence for each thing that is wrong."""
+    """Return one sentence for each fault."""
     return [
         *(f"missing: {one.id} ({one.heading}, {one.source}): {one.sentence}" for one in report.missing),
         *(f"unknown: {claim.test} covers {claim.id}, which is no clause" for claim in report.unknown),

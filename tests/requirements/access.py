@@ -1,4 +1,4 @@
-"""Authentication, events, versioning."""
+"""Clauses: authentication, events, versioning."""
 
 from tests.requirements.model import Requirement, table
 
@@ -108,6 +108,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "agent.wallet_address_changed": "The listener's wallet changed.",
             "agent.keys_recovered": "The listener's keys were recovered.",
             "agent.key_rotated": "The listener's root key changed.",
+            "agent.key_unproven": "The listener's root key was never proven.",
             "agent.domain_verified": "A domain was proven.",
             "agent.domain_revoked": "A domain was lost.",
             "agent.erc8004_linked": "An identity on chain was linked.",

@@ -1,4 +1,4 @@
-"""Which test says it proves which clause, read from the source of the tests without running them."""
+"""Finds the tests that claim each clause; it reads their source without running them."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A test's word that it fails when the clause is broken; `id` is an id or a family of ids, `agent.field.*`."""
+    """A test's claim of a clause; `id` is a clause's id or a family such as `agent.field.*`."""
 
     test: str
     id: str
@@ -21,11 +21,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The claims held against the list."""
+    """The claims compared with the list of clauses."""
 
-    tested: frozenset[str]  # ids of clauses
-    unknown: tuple[Claim, ...]  # no such clause
-    too_early: tuple[Claim, ...]  # the clause is deferred: if it is tested it stands
+    tested: frozenset[str]  # ids of tested clauses
+    unknown: tuple[Claim, ...]  # claims of clauses that do not exist
+    too_early: tuple[Claim, ...]  # claims of deferred clauses, which should no longer be deferred
     missing: tuple[Requirement, ...]  # neither tested nor deferred
 
     @property
@@ -34,16 +34,19 @@ class Report:
 
 
 class UnreadableClaim(ValueError):
-    """A covers(...) that cannot be read from the source, or does not stand on a test."""
+    """A covers(...) that cannot be read from the source, or that is not on a test."""
 
 
 def claims(folder: Path = TESTS) -> list[Claim]:
-    """Every `@covers(...)` on a test function or a test class under the folder. UnreadableClaim for a useless one."""
+    """Return every `@covers(...)` on a test function or class under the folder.
+
+    Raises UnreadableClaim if one cannot be read.
+    """
     return [claim for path in sorted(folder.rglob("*.py")) for claim in _of_file(path, path.relative_to(folder))]
 
 
 def compare(found: Iterable[Claim], wanted: Iterable[Requirement] = REQUIREMENTS) -> Report:
-    """What the claims leave open, and which of them are wrong."""
+    """Compare the claims with the clauses: tested, missing and wrong ones."""
     claimed, listed = list(found), list(wanted)
     said = {claim.id for claim in claimed}
     tested = frozenset(one.id for one in listed if said & _names_of(one))
@@ -58,7 +61,7 @@ def compare(found: Iterable[Claim], wanted: Iterable[Requirement] = REQUIREMENTS
 
 
 def _names_of(requirement: Requirement) -> set[str]:
-    """What a claim may call a clause: by its id, or by the family it stands directly under."""
+    """Return the names by which a test can claim a clause: its id and its family."""
     return {requirement.id, requirement.id.rpartition(".")[0] + ".*"}
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: about the market, agents and identity, listings."""
+"""Clauses: the endpoints about the market, agents and identity, listings."""
 
 from tests.requirements.model import Requirement, table
 

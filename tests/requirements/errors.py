@@ -1,4 +1,4 @@
-"""Errors and limits."""
+"""Clauses: errors and limits."""
 
 from tests.requirements.model import Requirement, table
 
@@ -101,7 +101,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "job_limit": "409: the buyer has too many unfinished jobs.",
             "job_not_settled": "409: the job is not finished, so it is not reviewed.",
             "already_reviewed": "409: this party has reviewed this job.",
-            "nothing_to_refund": "409: the seller owes nothing back.",
+            "not_paid": "409: nothing was paid for the job, so nothing can be refunded.",
             "awaiting_reply": "409: too many messages without an answer.",
             "memory_limit": "409: the agent keeps as many keys as allowed.",
             "version_conflict": "409: the value is another version than if_version.",
@@ -109,6 +109,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "schedule_done": "409: the schedule has run out.",
             "bounty_limit": "409: the buyer has too many open bounties.",
             "bounty_closed": "409: the bounty is not open.",
+            "quote_changed": "409: the seller asks another price now than the one agreed to.",
+            "proposal_changed": "409: the proposal names another price or payment now.",
             "proposal_not_pending": "409: the proposal is not pending.",
             "seller_unavailable": "409: the proposing seller is not active.",
             "already_voted": "409: this evaluator voted otherwise.",

@@ -1,4 +1,4 @@
-"""Endpoints: bounties, disputes, communication, gas-free purchases, the operator's services, open shapes."""
+"""Clauses: bounties, disputes, communication, gas-free purchases, the operator's services, unspecified records."""
 
 from tests.requirements.model import Requirement, table
 

@@ -1,4 +1,4 @@
-"""What a requirement is: one clause of the contract, and how many of one kind are written as a short table."""
+"""The class of a requirement, which is one clause of the contract, and short tables of similar requirements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ NAMED = {
     4: "4 of 5, native to agents",
     5: "5 of 5, gas-free and operation",
 }
-"""The issues a clause may be deferred to, by their number in the series."""
+"""The issues that a clause may be deferred to, by number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One field, table row, code, limit or promise of the contract.
 
-    `heading` is the contract's own heading, `source` where under it the clause stands (or the decision that closes an
-    open point), `deferred` the issue that builds it; None: it stands, so a test must cover it.
+    `heading` is the contract's own heading. `source` is the place of the clause under that heading, or the decision that
+    settles an open question. `deferred` is the issue that will build the clause; if it is None, a test must cover it.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A sentence whose clause is built by a later issue than the rest of its table."""
+    """A clause that a later issue builds than the rest of its table."""
 
     sentence: str
     issue: int
@@ -41,7 +41,7 @@ Sentence = str | Later
 def table(
     heading: str, source: str, prefix: str, rows: Mapping[str, Sentence], deferred: int | None = None
 ) -> tuple[Requirement, ...]:
-    """One requirement per row: its id is `prefix.name`, its sentence the row's own."""
+    """Make one requirement for each row: its id is `prefix.name`, its sentence the row's."""
     return tuple(_row(heading, source, f"{prefix}.{name}", said, deferred) for name, said in rows.items())
 
 

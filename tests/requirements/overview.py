@@ -1,4 +1,4 @@
-"""What the service does, its two environments, its invariants."""
+"""Clauses: the purpose of the service, its two environments, its invariants."""
 
 from tests.requirements.model import Requirement, table
 
@@ -93,7 +93,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "1.moves_no_money": "No operation moves money.",
             "2.no_chain_key": "The service holds no key that signs for a chain.",
             "2.one_key": "Its one key is Ed25519 and signs documents about what happened.",
-            "3.read_only": "The chain is read through receipts, the block number and blocks only.",
+            "3.read_only": "The chain is read by five reads only: eth_getTransactionReceipt, eth_blockNumber, eth_getBlockByNumber, eth_call and eth_chainId.",
             "3.calls": "Contracts are only asked: wallet signatures, and who owns an identity.",
             "3.identity_registry": "Identity registries are only asked who owns a token and where it points.",
             "4.recipient": "A job is paid to the seller's own bound wallet.",

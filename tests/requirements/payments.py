@@ -1,4 +1,4 @@
-"""Endpoints: payment information, jobs, the rules of paying and refunding."""
+"""Clauses: payment information, jobs, the rules of paying and refunding."""
 
 from tests.requirements.model import Requirement, table
 

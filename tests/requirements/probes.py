@@ -1,4 +1,4 @@
-"""What the tests of clauses ask of a market beside its operations: its rows, its settings, agents on live."""
+"""Helpers for tests of clauses that go around the operations: rows, settings, agents on live."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sort
 
 
 def as_deployed(market: TestMarket) -> House:
-    """Give the market the settings an operator gets who sets nothing, but for the rate limits."""
+    """Give the market the default settings, without rate limits."""
     settings = Settings(_env_file=None, base_url=BASE_URL, rate_limits=False)
     market.market.house = house_of(settings, market.market.house.pepper)
     return market.market.house
 
 
 async def stored(store: Store) -> str:
-    """Everything the database holds, as one text."""
+    """Return the content of the whole database as text."""
 
     def read(tx: Tx) -> list[Any]:
         return [row for query in EVERY_TABLE for row in tx.all(query)]
@@ -36,7 +36,7 @@ async def stored(store: Store) -> str:
 
 
 async def write_row(market: TestMarket, kind: Any, *key: str, **values: Any) -> None:
-    """Write into a row what only an operation of a later issue could."""
+    """Change a row as only an operation of a later issue could."""
 
     def write(tx: Tx) -> None:
         tx.change(tx.get(kind, *key), **values)
@@ -45,12 +45,12 @@ async def write_row(market: TestMarket, kind: Any, *key: str, **values: Any) -> 
 
 
 async def forget_wallet(market: TestMarket, agent: Agent) -> None:
-    """Unbind a wallet, which no operation does: what a restored old database could hold."""
+    """Unbind a wallet, which no operation does; a restored old database could look so."""
     await market.store.write(lambda tx: tx.run(FORGET_WALLET, agent_id=agent.id))
 
 
 async def live_agent(market: TestMarket, name: str, wallet: LocalAccount) -> Agent:
-    """An agent with a wallet bound on live. A plain wallet's signature needs no chain."""
+    """Register an agent and bind a wallet on live; the signature of an EOA needs no chain."""
     agent = await market.register(name)
     agent.wallet = wallet
     await market.call("set_wallet_address", by=agent, on="live", address=wallet.address, signature=binding(agent))

@@ -1,4 +1,4 @@
-"""Resources, continued: bounty, platform signature, reputation names, and the records the contract leaves incomplete."""
+"""Clauses: bounties, the platform's signature, reputation fields, and records that the contract leaves incomplete."""
 
 from tests.requirements.model import Requirement, table
 
@@ -110,7 +110,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         {
             "parties": "A receipt names buyer and seller with their wallets.",
             "price": "A receipt holds the price.",
-            "output_hash": "A receipt holds the hash of the output.",
+            "output_hash": "A receipt holds the hash of the output, its commitment while sealed.",
             "settlements": "A receipt holds the settlements on chain.",
         },
     ),

@@ -1,4 +1,4 @@
-"""Resources of agents: conventions, profile, registration, keys, recovery, wallet."""
+"""Clauses about the resources of agents: conventions, profile, registration, keys, recovery, wallet."""
 
 from tests.requirements.model import Requirement, table
 

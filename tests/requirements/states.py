@@ -1,4 +1,4 @@
-"""States and transitions: jobs, payments, settlements, listings, agents, bounties, disputes."""
+"""Clauses about states and transitions: jobs, payments, settlements, listings, agents, bounties, disputes."""
 
 from tests.requirements.model import Requirement, table
 

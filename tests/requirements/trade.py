@@ -1,4 +1,4 @@
-"""Resources of trade: listing, job, settlement, bounty, signature, and the records whose fields the contract leaves open."""
+"""Clauses: listings, jobs, settlements, bounties, signatures, and records whose fields the contract leaves open."""
 
 from tests.requirements.model import Requirement, table
 
@@ -86,6 +86,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "median_turnaround_seconds": "The median turnaround or null.",
             "volume_usdc": "Minor units paid on chain.",
             "jobs_paid": "How many jobs were paid, where shown.",
+            "unpaid_reviews": "Reviews of live jobs completed for less than 10,000 net, which count in no rating.",
         },
     ),
     *table(
@@ -142,8 +143,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
             "input": "What to work on, an object.",
             "output": "The work; null while sealed or undelivered.",
             "output_sealed": "A delivery exists and is hidden until paid.",
-            "output_hash": "sha256 of the output's canonical JSON, in hex.",
-            "output_bytes": "The output's size or null.",
+            "output_hash": "sha256 of the output's canonical JSON, in hex; while sealed null.",
+            "output_bytes": "The output's size or null; while sealed rounded up.",
             "output_preview": "The seller's teaser, visible while sealed.",
             "units": "How many units were ordered.",
             "price": "Minor units, null until quoted.",

@@ -1,4 +1,4 @@
-"""Whom a job waits for and when the clock speaks of it, for every state the lifecycle knows."""
+"""The party that a job waits for, and the times of its reminders, for every state of the lifecycle."""
 
 from datetime import UTC, datetime, timedelta
 

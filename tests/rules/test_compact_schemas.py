@@ -1,4 +1,4 @@
-"""Schemas in few words: shorter, and satisfied by the same values."""
+"""Compacted schemas: they are shorter and accept the same values."""
 
 from typing import Any
 

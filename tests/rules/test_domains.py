@@ -1,4 +1,4 @@
-"""Domains an agent may prove: which texts name one, in which spelling it is kept, and what a proof is."""
+"""Domains that an agent can prove: which texts name a domain, its normalised spelling, and what counts as a proof."""
 
 import json
 from pathlib import Path

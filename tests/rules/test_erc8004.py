@@ -1,4 +1,4 @@
-"""Answers of an identity registry: what is asked, what is believed, and what nonsense comes to."""
+"""ERC-8004 identity registries: the calls made, the answers accepted, and the handling of malformed answers."""
 
 import pytest
 from eth_abi.abi import encode

@@ -1,4 +1,4 @@
-"""Ids sort by creation, event ids by number, and nothing else passes for an id."""
+"""Ids sort by creation time and event ids by number; any other text is rejected."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -14,7 +14,7 @@ MOMENTS = st.integers(0, 2**48 // 1000).map(lambda milliseconds: EPOCH + timedel
 
 
 def test_an_id_is_its_prefix_and_a_ulid() -> None:
-    published = EPOCH + timedelta(milliseconds=1469918176385)  # the example of the ULID specification's first library
+    published = EPOCH + timedelta(milliseconds=1469918176385)  # the example of the first library that implemented ULIDs
     assert new_id(Prefix.AGENT, published, bytes.fromhex("d6764c61efb99302bd5b")) == "agt_01ARYZ6S41TSV4RRFFQ69G5FAV"
     assert new_id(Prefix.JOB, EPOCH, b"\xff" * 10) == "job_0000000000ZZZZZZZZZZZZZZZZ"
     assert new_id(Prefix.JOB, NOW.astimezone(timezone(timedelta(hours=5))), bytes(10)) == new_id("job_", NOW, bytes(10))

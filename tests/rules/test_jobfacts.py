@@ -1,4 +1,4 @@
-"""The facts of a job: what is sealed, what can be paid, what is owed back."""
+"""The facts of a job: what is sealed, what can be paid, what has to be refunded."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,16 +10,25 @@ from hypothesis import strategies as st
 from tests.requirements import covers
 from tools.rules import lifecycle
 from tools.rules.jobfacts import (
+    DELIVERY_GRACE,
     FINAL,
+    KEPT_UNPAID,
+    PAYMENT_GRACE,
     ClosedAs,
     JobFacts,
     JobStatus,
     Outcome,
     PricingModel,
     Timing,
+    forgets,
+    how_it_ended,
+    kept_minor,
     payment_status,
     refund_expected,
+    refund_held_against,
+    refund_left,
     revivable,
+    was_paid,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -58,8 +67,9 @@ def test_a_priced_delivery_is_hidden_until_it_is_paid_and_a_free_one_never(facts
         (replace(PAID, status=JobStatus.CANCELLED, refunded_minor=101), 0, "paid"),
         (JobFacts(status=JobStatus.OPEN, price_minor=100), 0, "not_due"),
         (JobFacts(status=JobStatus.IN_PROGRESS, price_minor=100), 0, "not_due"),
+        (replace(WAITING, price_minor=None), 0, "not_due"),
         (WAITING, 0, "due"),
-        (WAITING, 7200, "due"),  # past pay_by, not yet swept: revivable for one more hour
+        (WAITING, 7200, "due"),  # past pay_by and not yet expired: a payment can revive it for one more hour
         (WAITING, 7201, "not_due"),
         (replace(WAITING, pay_by=None), 7201, "due"),
         (SEALED, 0, "due"),
@@ -90,7 +100,7 @@ def test_m5_a_payment_mined_up_to_one_hour_after_pay_by_revives_an_unpaid_job() 
     ],
 )
 def test_no_other_end_of_a_job_is_revived(facts: JobFacts) -> None:
-    assert not revivable(facts, NOW)
+    assert revivable(facts, NOW) is False
 
 
 def ended(closed_as: ClosedAs, status: JobStatus = JobStatus.CANCELLED) -> JobFacts:
@@ -113,6 +123,9 @@ def verdict(outcome: Outcome) -> JobFacts:
         (ended(ClosedAs.DISPUTE_WITHDRAWN, JobStatus.COMPLETED), 0),
         (verdict(Outcome.BUYER), 101),
         (verdict(Outcome.SPLIT), 51),  # half of 101, rounded up
+        (replace(verdict(Outcome.SPLIT), paid_minor=100), 50),
+        (replace(verdict(Outcome.SPLIT), paid_minor=1), 1),
+        (replace(verdict(Outcome.SPLIT), paid_minor=0), 0),
         (verdict(Outcome.SELLER), 0),
         (replace(PAID, orphaned_minor=7), 7),
         (replace(verdict(Outcome.SPLIT), orphaned_minor=7), 58),
@@ -136,6 +149,110 @@ def test_m9_a_second_obligation_is_owed_after_the_first_was_refunded() -> None:
 def test_partial_payments_are_owed_back_exactly_when_the_job_has_ended_without_them(status: JobStatus) -> None:
     ends = {"declined", "cancelled", "expired", "completed", "resolved"}
     assert refund_expected(JobFacts(status=status, price_minor=100, partial_minor=40)) == (40 if status in ends else 0)
+
+
+@pytest.mark.parametrize(
+    "facts, held",
+    [
+        (PAID, 0),
+        (replace(PAID, orphaned_minor=9_999), 0),  # any stranger can send dust
+        (replace(PAID, orphaned_minor=10_000), 10_000),
+        (replace(PAID, orphaned_minor=10_001, refunded_minor=1), 10_000),
+        (replace(PAID, orphaned_minor=10_000, refunded_minor=10_001), 0),
+        (replace(ended(ClosedAs.SELLER_FAILED), orphaned_minor=9_999), 101),
+        (replace(ended(ClosedAs.SELLER_FAILED), orphaned_minor=9_999, refunded_minor=100), 1),
+        (replace(ended(ClosedAs.SELLER_FAILED), orphaned_minor=10_000, refunded_minor=100), 10_001),
+        (replace(verdict(Outcome.SPLIT), orphaned_minor=6_000, partial_minor=4_000), 10_051),
+        (replace(UNPAID, orphaned_minor=6_000, partial_minor=3_999), 0),
+    ],
+)
+def test_stray_dust_is_owed_and_not_held_against_the_seller(facts: JobFacts, held: int) -> None:
+    assert refund_held_against(facts) == held
+
+
+@pytest.mark.parametrize(
+    "facts, had, left",
+    [
+        (SEALED, False, 0),
+        (PAID, True, 101),
+        (replace(PAID, paid_minor=1), True, 1),
+        (replace(PAID, refunded_minor=100), True, 1),
+        (replace(PAID, refunded_minor=200), True, 0),
+        (replace(PAID, orphaned_minor=9), True, 110),
+        (replace(SEALED, orphaned_minor=1), True, 1),
+        (replace(SEALED, partial_minor=40), False, 0),  # the payment can still be completed
+        (replace(UNPAID, partial_minor=40, refunded_minor=10), True, 30),
+    ],
+)
+def test_what_can_be_given_back_is_what_came_and_did_not_go(facts: JobFacts, had: bool, left: int) -> None:
+    assert (was_paid(facts), refund_left(facts)) == (had, left)
+    assert facts.voluntary_minor == 0
+
+
+@pytest.mark.parametrize(
+    "facts, kept",
+    [
+        (SEALED, 0),
+        (PAID, 101),
+        (replace(PAID, refunded_minor=100), 1),
+        (replace(PAID, refunded_minor=101), 0),
+        (replace(PAID, orphaned_minor=9, refunded_minor=9), 101),
+        (replace(PAID, orphaned_minor=9, refunded_minor=10), 100),
+        (replace(PAID, orphaned_minor=9), 101),
+        (replace(UNPAID, partial_minor=40), 0),
+    ],
+)
+def test_what_the_seller_keeps_of_payments_is_less_by_refunds_beyond_stray_transfers(
+    facts: JobFacts, kept: int
+) -> None:
+    assert kept_minor(facts) == kept
+
+
+def test_a_job_of_which_nothing_is_known_has_cost_and_done_nothing() -> None:
+    new = JobFacts(status=JobStatus.OPEN)
+    money = (new.paid_minor, new.partial_minor, new.orphaned_minor, new.refunded_minor, new.price_minor)
+    assert (money, new.revision_count, new.max_revisions) == ((0, 0, 0, 0, None), 0, 2)
+    said = (new.delivered, new.escalated, new.overdue_told, new.reviewed_by_buyer, new.reviewed_by_seller)
+    assert (said, new.timing, new.model) == ((False,) * 5, "on_delivery", "fixed")
+
+
+@pytest.mark.parametrize(
+    "facts, gone",
+    [
+        (SEALED, None),
+        (UNPAID, "outputs"),
+        (replace(SEALED, status=JobStatus.CANCELLED, closed_as=ClosedAs.BUYER_WALKED_AWAY), "outputs"),
+        (replace(UNPAID, paid_at=NOW), None),
+        (replace(UNPAID, price_minor=0), None),  # free work was never sealed
+        (ended(ClosedAs.BUYER_ACCEPTED, JobStatus.COMPLETED), None),
+        (JobFacts(status=JobStatus.OPEN), None),
+        (JobFacts(status=JobStatus.DECLINED, price_minor=100), "input"),
+        (JobFacts(status=JobStatus.EXPIRED, price_minor=100), "input"),
+        (JobFacts(status=JobStatus.CANCELLED, price_minor=100, deliver_by=NOW), None),  # work had already begun
+        (JobFacts(status=JobStatus.CANCELLED, price_minor=100, paid_at=NOW), None),
+    ],
+)
+def test_what_nobody_paid_for_is_forgotten_after_the_end(facts: JobFacts, gone: str | None) -> None:
+    assert forgets(facts) == gone
+
+
+def test_it_is_kept_for_thirty_days_and_a_job_that_lost_it_is_not_revived() -> None:
+    assert timedelta(days=30) == KEPT_UNPAID
+    assert JobFacts(status=JobStatus.OPEN).forgotten is False
+    assert revivable(replace(UNPAID, forgotten=True), NOW) is False
+
+
+def test_an_end_tells_who_left_and_who_owed() -> None:
+    left = replace(SEALED, status=JobStatus.CANCELLED, closed_as=ClosedAs.BUYER_WALKED_AWAY)
+    assert how_it_ended("job.expired", UNPAID) == {"unpaid": True}
+    assert how_it_ended("job.expired", replace(UNPAID, closed_as=ClosedAs.ACCEPT_TIMEOUT)) == {"unpaid": False}
+    assert how_it_ended("job.cancelled", left) == {"walk_away": True}
+    assert how_it_ended("job.cancelled", ended(ClosedAs.SELLER_FAILED)) == {"walk_away": False}
+    assert how_it_ended("job.completed", left) == {}
+
+
+def test_graces_are_an_hour() -> None:
+    assert (PAYMENT_GRACE, DELIVERY_GRACE) == (HOUR, HOUR)
 
 
 amounts = st.integers(0, 10**12)
@@ -166,7 +283,7 @@ def test_the_price_agreed_on_is_the_latest_quote_while_quoted_and_the_price_othe
     assert (quoted.agreed_minor, replace(quoted, status=JobStatus.IN_PROGRESS).agreed_minor) == (2, 1)
 
 
-# Whatever the facts.
+# Properties for any facts.
 
 times = st.none() | st.sampled_from([NOW - HOUR - TICK, NOW - HOUR, NOW - HOUR + TICK, NOW, NOW + TICK, NOW + HOUR])
 any_facts = st.builds(
@@ -209,7 +326,7 @@ def test_m15_the_sweeps_queries_select_exactly_the_jobs_whose_move_is_due(facts:
 
 
 def selects(query: lifecycle.Sweep, facts: JobFacts) -> bool:
-    """What the database would answer."""
+    """Check whether the database query would select this job."""
     deadline: datetime | None = getattr(facts, query.deadline)
     return (
         facts.status is query.status
@@ -219,11 +336,11 @@ def selects(query: lifecycle.Sweep, facts: JobFacts) -> bool:
     )
 
 
-# The facts of a job that lives through any order of calls.
+# The facts of a job through any sequence of moves.
 
 
 def effects(facts: JobFacts, move: lifecycle.JobMove, now: datetime) -> JobFacts:
-    """What the operations write beside the status: windows of two hours, payments in full."""
+    """Apply what the operations write beside the status: windows of 2 hours, full payments."""
     until = now + 2 * HOUR
     done = lifecycle.after(facts, move)
     if move.action == "accept_quote":
@@ -268,7 +385,7 @@ def test_no_order_of_moves_leaves_the_table_reveals_unpaid_work_or_owes_less_tha
         facts = facts if overdue is None else effects(facts, overdue, now)
         options = [move for actor in lifecycle.Actor for move in lifecycle.moves_for(facts, actor, now)]
         lively = [move for move in options if move.target not in FINAL]
-        pool = lively if lively and pick < 8 else options  # else most lives would end at their first step
+        pool = lively if lively and pick < 8 else options  # otherwise most jobs would end at their first step
         if pool:
             move = pool[pick % len(pool)]
             assert (move in lifecycle.MOVES, move.source) == (True, facts.status)

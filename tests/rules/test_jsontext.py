@@ -1,4 +1,4 @@
-"""Strict reading: the official parsing cases, every refusal with its path, and agreement with Python's own reader."""
+"""Strict JSON reading: the official cases, every error with its path, and agreement with Python's own parser."""
 
 import base64
 import json
@@ -18,14 +18,14 @@ GENERATED = {
     "n_structure_100000_opening_arrays.json": b"[" * 100_000,
     "n_structure_open_array_object.json": b'[{"":' * 50_000 + b"\n",
 }
-# Cases the suite calls valid that our stricter rules refuse, each with the rule.
+# Cases that the suite calls valid and our stricter rules refuse, each with the rule.
 STRICTER = {
     "y_object_duplicated_key.json": "The key 'a' stands twice in one object.",
     "y_object_duplicated_key_and_value.json": "The key 'a' stands twice in one object.",
     "y_object_escaped_null_in_key.json": "Key 1 of an object is refused. The character U+0000 is not admitted in text.",
     "y_string_null_escape.json": "The character U+0000 is not admitted in text.",
 }
-# Cases left open by the suite that we take: numbers too small for a double read as 0.
+# Cases that the suite leaves open and we accept: numbers too small for a double are read as 0.
 TAKEN = {"i_number_double_huge_neg_exp.json", "i_number_real_underflow.json"}
 TOO_LARGE = "An integer beyond ±(2^53-1) is not admitted; send it as a string."
 TWICE = "The key 'a' stands twice in one object."
@@ -216,7 +216,7 @@ def test_every_admitted_value_is_read_back_equal(tree: Any, ascii_only: bool, in
 
 
 def slow_verdict(raw: bytes) -> bool:
-    """Whether a text is admitted, judged the plain way."""
+    """Check a text against the rules with a simple, slow implementation."""
 
     def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in members}) < len(members):

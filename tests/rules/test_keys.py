@@ -1,4 +1,4 @@
-"""Identities and API keys: the official did:key and JWK vectors, forged and weak keys, the shape of a secret."""
+"""Identities and API keys: the official did:key and JWK vectors, forged and weak keys, the format of a secret."""
 
 import json
 from collections import Counter
@@ -128,7 +128,7 @@ def test_every_letter_of_an_api_key_is_equally_likely() -> None:
     print(f"chi squared {chi_squared:.1f} at 61 degrees of freedom; {len(first)} different first letters")
     assert len(set(keys)) == 3000
     assert (len(counted), len(first)) == (62, 62)
-    assert chi_squared < 110  # p < 0.0001 for a fair draw; the draw is fixed
+    assert chi_squared < 110  # p < 0.0001 if the draw is fair; the seed is fixed
 
 
 def test_an_api_key_is_a_function_of_its_entropy_alone() -> None:

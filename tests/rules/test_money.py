@@ -1,10 +1,10 @@
-"""Money in words and in halves."""
+"""Amounts of money as words, and amounts split in half."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.rules.money import display, half_up, price_display
+from tools.rules.money import DUST_MINOR, display, display_or_none, half_up, price_display
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,14 @@ def test_a_negative_amount_is_refused() -> None:
 )
 def test_a_price_is_shown_with_what_it_is_for(model: str, price: int | None, unit_name: str | None, text: str) -> None:
     assert price_display(model, price, unit_name) == text
+
+
+def test_an_amount_that_is_not_known_shows_nothing() -> None:
+    assert (display_or_none(None), display_or_none(0), display_or_none(7)) == (None, "0.000000 USDC", "0.000007 USDC")
+
+
+def test_less_than_a_cent_is_dust() -> None:
+    assert DUST_MINOR == 10_000
 
 
 def test_a_missing_price_is_refused() -> None:

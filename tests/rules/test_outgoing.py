@@ -1,4 +1,4 @@
-"""Where outgoing requests may go: the published vectors, and what the two settings change."""
+"""Allowed targets of outgoing requests: the published vectors, and the effect of the two settings."""
 
 import ipaddress
 import json

@@ -1,18 +1,132 @@
-"""When a payment that was handed over is looked for again."""
+"""The states of a purchase, the reasons for which it ends unpaid, and when a submitted payment is looked for again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from tools.rules.purchases import AFTERMATH, has_ended, is_over, look_for_it_at
+import pytest
+
+from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus
+from tools.rules.purchases import (
+    UNDER_WAY,
+    End,
+    Next,
+    Stage,
+    Standing,
+    end_of,
+    ends_at,
+    gone_at,
+    has_ended,
+    is_over,
+    is_to_be_noted,
+    last_moment,
+    look_again_at,
+    look_for_it_at,
+    needs_its_client,
+    next_of,
+)
 
 BEGAN = datetime(2026, 11, 23, tzinfo=UTC)
+UNIX = 1_795_392_000  # the same time as a Unix timestamp
+AFTERMATH = timedelta(seconds=60)
+TICK = timedelta(microseconds=1)
+
+
+def after(seconds: float) -> datetime:
+    return BEGAN + timedelta(seconds=seconds)
+
+
+WORKING = JobFacts(status=JobStatus.IN_PROGRESS, price_minor=10_000)
+DELIVERED = replace(WORKING, status=JobStatus.DELIVERED, delivered=True)
+FAILED = replace(WORKING, status=JobStatus.CANCELLED, closed_as=ClosedAs.SELLER_FAILED)
+PAID = replace(DELIVERED, paid_at=BEGAN, paid_minor=10_000)
+ONE = Standing(Stage.WORKING, WORKING, BEGAN, UNIX + 300, held=False)
+
+
+def test_the_moment_is_the_one_its_seconds_name() -> None:
+    assert int(BEGAN.timestamp()) == UNIX
+    assert {"settling", "refused", "sent"} == UNDER_WAY
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds", "end"),
+    [
+        (WORKING, 0, None),
+        (WORKING, 89.999999, None),
+        (WORKING, 90, End.TIMEOUT),  # the work was not delivered in time
+        (DELIVERED, 90, None),
+        (DELIVERED, 289.999999, None),
+        (DELIVERED, 290, End.TIMEOUT),  # ten seconds before the authorization expires, it is no longer submitted
+        (FAILED, 0, End.NOT_DELIVERED),
+        (FAILED, 300, End.NOT_DELIVERED),
+        (PAID, 0, End.ELSEWHERE),
+        (PAID, 300, End.ELSEWHERE),
+        (replace(FAILED, paid_at=BEGAN), 0, End.ELSEWHERE),
+    ],
+)
+def test_a_purchase_nobody_handed_over_comes_to_nothing_for_one_reason(
+    job: JobFacts, seconds: float, end: End | None
+) -> None:
+    assert end_of(replace(ONE, job=job), after(seconds)) is end
+
+
+def test_a_short_authorization_ends_the_wait_for_the_work() -> None:
+    short = replace(ONE, valid_before=UNIX + 60)
+    assert [end_of(short, after(seconds)) for seconds in (49.999999, 50)] == [None, End.TIMEOUT]
+
+
+@pytest.mark.parametrize(
+    ("stage", "job", "held", "seconds", "wanted"),
+    [
+        (Stage.WORKING, WORKING, False, 0, Next.WAIT),
+        (Stage.WORKING, WORKING, True, 0, Next.WAIT),
+        (Stage.WORKING, DELIVERED, False, 0, Next.SETTLE),
+        (Stage.WORKING, WORKING, False, 90, Next.CLOSE),
+        (Stage.WORKING, FAILED, False, 0, Next.CLOSE),
+        (Stage.WORKING, DELIVERED, False, 290, Next.CLOSE),
+        (Stage.SETTLING, DELIVERED, True, 0, Next.WAIT),
+        (Stage.SETTLING, DELIVERED, False, 0, Next.FOLLOW),
+        (Stage.REFUSED, DELIVERED, False, 0, Next.FOLLOW),
+        (Stage.SENT, DELIVERED, False, 900, Next.FOLLOW),
+        (Stage.SENT, DELIVERED, True, 900, Next.WAIT),
+        (Stage.PAID, PAID, False, 0, Next.TELL),
+        (Stage.CLOSED, FAILED, True, 0, Next.TELL),
+    ],
+)
+def test_what_is_to_be_done_with_a_purchase_now(
+    stage: Stage, job: JobFacts, held: bool, seconds: float, wanted: Next
+) -> None:
+    assert next_of(Standing(stage, job, BEGAN, UNIX + 300, held), after(seconds)) is wanted
+
+
+def test_one_that_is_worked_on_is_looked_at_when_patience_ends_and_then_at_its_last_moment() -> None:
+    assert look_again_at(ONE, BEGAN) == look_again_at(ONE, after(90) - TICK) == after(90)
+    assert look_again_at(ONE, after(90)) == last_moment(UNIX + 300) == after(290)
+
+
+def test_the_ends_of_an_authorization() -> None:
+    assert ends_at(UNIX) == after(3660)
+    assert [has_ended(UNIX, after(seconds)) for seconds in (0, 59.999999, 60, 61)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("age", "pause"), [(0, 10), (79, 10), (80, 10), (160, 20), (479, 59.875), (480, 60), (481, 60), (3000, 60)]
+)
+def test_a_pause_is_an_eighth_of_the_age_from_ten_seconds_to_sixty(age: float, pause: float) -> None:
+    assert look_for_it_at(BEGAN, UNIX + 3600, after(age)) == after(age + pause)
+
+
+def test_the_last_look_is_when_it_is_over_and_then_they_go_on() -> None:
+    assert look_for_it_at(BEGAN, UNIX + 300, after(330)) == after(360), "60 seconds past its end"
+    assert look_for_it_at(BEGAN, UNIX + 300, after(360)) == after(405)
+    assert look_for_it_at(BEGAN, UNIX + 300, after(360) - TICK) == after(360)
 
 
 def looks(seconds: int) -> list[datetime]:
-    """Every look for a payment of an authorization that holds so long and that nobody takes."""
-    valid_before, found = int(BEGAN.timestamp()) + seconds, [BEGAN + timedelta(seconds=1)]
-    while not has_ended(valid_before, found[-1]):
-        found.append(look_for_it_at(BEGAN, valid_before, found[-1]))
+    """Return the times of the looks for a payment that is never taken, until it has expired."""
+    found = [after(1)]
+    while not has_ended(UNIX + seconds, found[-1]):
+        found.append(look_for_it_at(BEGAN, UNIX + seconds, found[-1]))
     return found
 
 
@@ -25,15 +139,56 @@ def test_a_payment_is_looked_for_soon_at_first_and_then_ever_less_often() -> Non
 
 def test_it_is_looked_for_the_moment_it_is_over_and_then_until_it_is_closed() -> None:
     for seconds in (60, 300, 900, 3600):
-        over = BEGAN + timedelta(seconds=seconds) + AFTERMATH
-        assert looks(seconds)[-1] == over
-        assert look_for_it_at(BEGAN, int(BEGAN.timestamp()) + seconds, over) > over
+        assert looks(seconds)[-1] == after(seconds) + AFTERMATH
+        assert look_for_it_at(BEGAN, UNIX + seconds, after(seconds + 60)) > after(seconds + 60)
 
 
 def test_it_is_over_once_the_chain_is_past_it_or_has_stood_still_for_an_hour() -> None:
-    until = int(BEGAN.timestamp())
     late = BEGAN + AFTERMATH
-    assert not is_over(until, until, late - timedelta(seconds=1))
-    assert is_over(until, until, late)
-    assert not is_over(until, until - 1, late)
-    assert is_over(until, 0, late + timedelta(minutes=59))
+    assert is_over(UNIX, UNIX, late - TICK) is False
+    assert is_over(UNIX, UNIX, late)
+    assert is_over(UNIX, UNIX + 1, late)
+    assert not is_over(UNIX, UNIX - 1, late)
+    assert not is_over(UNIX, 0, after(3600) - TICK)
+    assert is_over(UNIX, 0, after(3600))
+
+
+# An order that no seller has accepted, and whose client has disconnected.
+
+OPEN = JobFacts(status=JobStatus.OPEN, price_minor=10_000)
+LEFT = replace(ONE, job=OPEN, asked_at=BEGAN)
+
+
+@pytest.mark.parametrize(
+    ("one", "seconds", "end"),
+    [
+        (LEFT, 0, None),
+        (LEFT, 59.999999, None),
+        (LEFT, 60, End.LEFT),
+        (replace(LEFT, asked_at=after(20)), 79.999999, None),
+        (replace(LEFT, asked_at=after(20)), 80, End.LEFT),
+        (replace(LEFT, asked_at=None), 60, None),
+        (replace(LEFT, asked_at=None), 90, End.TIMEOUT),
+        (replace(LEFT, job=WORKING), 60, None),  # it was accepted, so the work continues
+        (replace(LEFT, asked_at=after(80)), 90, End.TIMEOUT),
+    ],
+)
+def test_an_order_nobody_accepted_ends_a_minute_after_its_client_was_there_last(
+    one: Standing, seconds: float, end: End | None
+) -> None:
+    assert end_of(one, after(seconds)) is end
+    assert Standing(Stage.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None
+
+
+def test_it_is_looked_at_again_when_its_client_counts_as_gone() -> None:
+    assert gone_at(LEFT) == look_again_at(LEFT, BEGAN) == after(60)
+    assert gone_at(replace(LEFT, job=WORKING)) == gone_at(replace(LEFT, asked_at=None)) == after(290)
+    assert look_again_at(replace(LEFT, asked_at=after(50)), BEGAN) == after(90)
+
+
+def test_a_call_is_noted_every_fifteen_seconds_while_it_matters() -> None:
+    assert [is_to_be_noted(LEFT, after(seconds)) for seconds in (14.999999, 15, 16)] == [False, True, True]
+    assert is_to_be_noted(replace(LEFT, asked_at=None), BEGAN) is True
+    for other in (replace(LEFT, job=WORKING, asked_at=None), replace(LEFT, stage=Stage.SENT, asked_at=None)):
+        assert (needs_its_client(other), is_to_be_noted(other, after(99))) == (False, False)
+    assert needs_its_client(LEFT) is True

@@ -1,4 +1,4 @@
-"""Reputation: each formula by hand, the sums against a naive count, and what a job comes to for its two parties."""
+"""Reputation: each formula computed by hand, the sums against a naive count, and a job's effect on both parties."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.requirements import covers
 from tools.rules.counterparty import check
 from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus, Outcome
 from tools.rules.lifecycle import Actor
@@ -31,6 +32,7 @@ from tools.rules.reputation import (
     rating_weighted,
     score,
     standing,
+    unpaid_rating,
     weight_of,
 )
 from tools.rules.trust import earns_tier_one, trust_tier
@@ -40,7 +42,7 @@ USDC = 1_000_000
 
 
 def side(*jobs: tuple[str, Mark], role: Actor = Actor.SELLER, first_party: bool = False) -> Tally:
-    """The figures of one side after these jobs, each with another agent."""
+    """Return the figures of one side after these jobs, each with a different agent."""
     total, dealings = EMPTY, dict[str, Dealings]()
     for other, mark in jobs:
         total = plus(total, part_of(mark, role, first_party=first_party))
@@ -86,6 +88,7 @@ def test_agents_that_share_a_wallet_are_one_counterparty() -> None:
     assert (figures.wallets, figures.rating_count, round(figures.weight_micro / 1e6, 5)) == (1, 2, 1.47712)
 
 
+@covers("score.formula.rating", "score.formula.volume", "score.formula.done", "score.formula.on_time")
 def test_the_score_by_hand() -> None:
     assert score(EMPTY, EMPTY) == 20  # 40 · 0.5
     free = side(("b", sold(0, None)))
@@ -104,11 +107,12 @@ def test_the_score_by_hand() -> None:
     ("bad", "seen"),
     [
         (replace(EMPTY, jobs_failed=1), True),
-        (replace(EMPTY, jobs_failed=1, jobs_cancelled=1), True),  # one job: given up by the seller
+        (replace(EMPTY, jobs_failed=1, jobs_cancelled=1), True),  # one job, which the seller cancelled
         (replace(EMPTY, refunds_due=1), True),
         (replace(EMPTY, deliveries_unpaid=3, jobs_disputed=2, refunds_made=1), False),
     ],
 )
+@covers("score.formula.bad")
 def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
     done = replace(EMPTY, jobs_completed=1, timed=1, on_time=1)
     assert score(plus(done, bad), EMPTY) == (40 if seen else 50)  # 20 · 1/2 or 20 · 1/1
@@ -122,6 +126,7 @@ def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
         (replace(EMPTY, jobs_failed=1, jobs_disputed=1), False),
     ],
 )
+@covers("score.formula.bad")
 def test_what_counts_against_a_buyer(bad: Tally, seen: bool) -> None:
     assert score(EMPTY, plus(replace(EMPTY, jobs_completed=1), bad)) == (40 if seen else 50)
 
@@ -152,7 +157,7 @@ ENDS: list[tuple[JobFacts, Beside, Mark]] = [
     (
         replace(DONE, refunded_minor=250_000),
         Beside(payer="0xa"),
-        Mark(completed=True, paid=True, on_time=True, refund_made=True, payer="0xa"),
+        Mark(completed=True, paid=True, on_time=True, refund_made=True, gross_minor=250_000, payer="0xa"),
     ),
     (facts(JobStatus.DISPUTED, **PAID), Beside(), Mark()),
     (
@@ -290,18 +295,18 @@ def test_the_tier_follows_the_domain_and_three_is_never_granted(reached: bool, d
 def test_a_counterparty_is_judged_by_what_is_known_of_it(
     seller: dict[str, int], buyer: dict[str, int], active: bool, verdict: str, reasons: int
 ) -> None:
-    found = check(replace(EMPTY, **seller), replace(EMPTY, **buyer), active=active)
+    found = check(replace(EMPTY, **seller), replace(EMPTY, **buyer), active=active, live=False)
     assert (found.verdict, len(found.reasons)) == (verdict, reasons)
 
 
 def test_what_is_known_of_a_counterparty_is_told_in_the_singular_where_it_is_one() -> None:
     one = {"jobs_failed": 1, "jobs_disputed": 1, "refunds_due": 1, "orders_ignored": 1}
-    few = check(replace(EMPTY, **one), replace(EMPTY, jobs_unpaid=1), active=True).reasons
+    few = check(replace(EMPTY, **one), replace(EMPTY, jobs_unpaid=1), active=True, live=False).reasons
     assert few == (
         "2 jobs came to an end, too few to judge by", "it owes refunds for 1 job", "it never paid 1 job, and paid 0",
         "of its 2 jobs, 1 disputed up to a verdict", "it let 1 order expire unanswered", "of 1 job it sold, 1 failed",
     )  # fmt: skip
-    assert check(replace(EMPTY, jobs_completed=1), EMPTY, active=True).reasons == (
+    assert check(replace(EMPTY, jobs_completed=1), EMPTY, active=True, live=False).reasons == (
         "1 job came to an end, too few to judge by",
     )
 
@@ -322,7 +327,7 @@ counted = st.tuples(st.sampled_from(["agt_1", "agt_2", "agt_3"]), st.booleans(),
 def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
     first: list[tuple[str, bool, Mark]], then: list[tuple[str, bool, Mark]], role: Actor
 ) -> None:
-    """Each job is counted, and counted again as what it became; one that is missing from `then` came to nothing."""
+    """Each job is counted, then counted again with its new facts (nothing if not in `then`)."""
     total, dealings = EMPTY, dict[str, Dealings]()
     for number, (other, first_party, old) in enumerate(first):
         new = then[number][2] if number < len(then) else Mark()
@@ -342,7 +347,7 @@ def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
 
 
 def naively(jobs: list[tuple[str, bool, Mark]], role: Actor) -> dict[str, Any]:
-    """The same from the words of the contract, over all jobs at once."""
+    """Compute the same sums over all jobs at once, directly from the words of the contract."""
     selling = role is Actor.SELLER
     wallets, third, votes, free = dict[str, int](), dict[str, int](), dict[str, list[int]](), set[str]()
     for other, first_party, mark in jobs:
@@ -384,3 +389,101 @@ def naively(jobs: list[tuple[str, bool, Mark]], role: Actor) -> dict[str, Any]:
         "avg": round((sum(ratings) + 17.5) / (len(ratings) + 5), 2) if ratings else None,
         "weighted": round((heads + 17.5) / (sum(weights.values()) + 5), 2) if ratings else None,
     }
+
+
+LIVE = Beside(answered=True, payer="0xa", payee="0xs", seller_rating=5, buyer_rating=5, live=True)
+
+
+@covers("second.nothing.completed", "second.nothing.reviews")
+@pytest.mark.parametrize("outcome", [None, Outcome.SELLER, Outcome.SPLIT])
+@pytest.mark.parametrize("paid", [0, 9_999])
+def test_a_live_job_completed_for_nothing_adds_nothing_favourable(paid: int, outcome: Outcome | None) -> None:
+    status = JobStatus.RESOLVED if outcome else JobStatus.COMPLETED
+    done = replace(DONE, status=status, outcome=outcome, paid_minor=paid, price_minor=paid)
+    mark = mark_of(done, LIVE)
+    assert mark.for_nothing
+    for role in Actor.SELLER, Actor.BUYER:
+        part, (_, dealings) = (
+            part_of(mark, role, first_party=False),
+            dealings_of(mark, role, "agt_o", first_party=False),
+        )
+        disputed = int(outcome is not None)
+        apart = Tally(
+            jobs_disputed=disputed,
+            unpaid_completed=1,
+            unpaid_disputed=disputed,
+            unpaid_reviews=1,
+            unpaid_rating_sum=5,
+        )
+        assert part == replace(apart, refunds_due=part.refunds_due)
+        assert standing(dealings) == EMPTY
+        assert score(part, EMPTY) == score(EMPTY, part) == 20, "as an agent that has done nothing"
+    assert unpaid_rating(plus(part, replace(part, unpaid_rating_sum=2))) == 3.5
+
+
+@covers("second.nothing.against")
+def test_a_live_job_for_nothing_counts_where_it_speaks_against_a_side() -> None:
+    late = part_of(mark_of(replace(DONE, paid_minor=0), replace(LIVE, late=True)), Actor.SELLER, first_party=False)
+    assert (late.timed, late.on_time, on_time_rate(late)) == (1, 0, 0.0)
+    for failed in ENDS:
+        if not failed[2].completed:
+            assert mark_of(failed[0], replace(failed[1], live=True)) == failed[2], (
+                "what is not completed counts as before"
+            )
+
+
+@pytest.mark.parametrize(
+    ("rating", "gross", "net", "counts"),
+    [(1, 10_000, 0, True), (3, 10_000, 9_999, True), (4, 10_000, 0, False), (1, 9_999, 0, False), (1, 9_999, 9_999, False)],
+)  # fmt: skip
+def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, net: int, counts: bool) -> None:
+    done = replace(DONE, paid_minor=gross, price_minor=gross, refunded_minor=gross - net, voluntary_minor=gross - net)
+    rated = replace(LIVE, seller_rating=rating, buyer_rating=rating)
+    before, after = mark_of(replace(done, refunded_minor=0, voluntary_minor=0), rated), mark_of(done, rated)
+    assert after.for_nothing
+    for role in Actor.SELLER, Actor.BUYER:
+        part, paid = part_of(after, role, first_party=False), part_of(before, role, first_party=False)
+        kept = (paid.rating_sum, paid.rating_count, 0) if counts else (0, 0, 1)
+        assert (part.rating_sum, part.rating_count, part.unpaid_reviews) == kept
+        assert part.unpaid_rating_sum == (0 if counts else rating)
+        assert (part.jobs_completed, part.volume_minor) == (0, 0)
+        heads = [standing(dealings_of(one, role, "agt_o", first_party=False)[1]) for one in (before, after)]
+        assert heads[1].wallets == 0
+        if counts:
+            assert (heads[1].weight_micro, heads[1].vote_micro) == (heads[0].weight_micro, heads[0].vote_micro)
+        else:
+            assert (heads[1].weight_micro, heads[1].vote_micro) == (0, 0)
+
+
+def test_a_refund_lowers_the_weight_of_a_good_rating_alone() -> None:
+    done = replace(DONE, paid_minor=990_000, price_minor=990_000, refunded_minor=900_000, voluntary_minor=900_000)
+    heads = {
+        rating: standing(dealings_of(mark_of(done, replace(LIVE, seller_rating=rating)), Actor.SELLER, "o", first_party=False)[1])
+        for rating in (3, 4)
+    }  # fmt: skip
+    assert {rating: head.weight_micro for rating, head in heads.items()} == {3: 3_000_000, 4: 2_000_000}
+
+
+def test_ten_thousand_on_live_and_anything_on_test_count() -> None:
+    for beside, paid in ((LIVE, 10_000), (replace(LIVE, live=False), 9_999), (replace(LIVE, live=False), 0)):
+        mark = mark_of(replace(DONE, paid_minor=paid), beside)
+        part = part_of(mark, Actor.SELLER, first_party=False)
+        assert (part.jobs_completed, part.rating_count, part.unpaid_reviews) == (1, 1, 0)
+        assert (part.on_time, part.orders_answered, part.volume_minor) == (1, 1, paid)
+
+
+@covers("second.nothing.check")
+@pytest.mark.parametrize("role", [Actor.SELLER, Actor.BUYER])
+def test_a_counterparty_that_no_wallet_has_paid_is_unknown_on_live(role: Actor) -> None:
+    def judged(live: bool, **figures: int) -> str:
+        tally = replace(EMPTY, **figures)
+        sides = (tally, EMPTY) if role is Actor.SELLER else (EMPTY, tally)
+        return check(*sides, active=True, live=live).verdict
+
+    assert judged(True, jobs_completed=3) == "unknown"
+    assert judged(False, jobs_completed=3) == judged(True, jobs_completed=3, wallets=1) == "ok"
+    assert judged(True, jobs_completed=3, jobs_disputed=3) == "caution", "caution stays"
+    assert judged(True, unpaid_completed=9) == "unknown"
+    assert judged(True, unpaid_completed=9, unpaid_disputed=3, jobs_disputed=3) == "caution"
+    disputed = replace(EMPTY, jobs_disputed=3, unpaid_disputed=3)
+    assert check(disputed, EMPTY, active=True, live=True).dispute_rate == 1.0

@@ -1,4 +1,4 @@
-"""Schemas from strangers: the official suite, every refusal, what a hostile schema or document costs, and the list of faults."""
+"""Schemas given by agents: the official suite, every error, the cost of hostile schemas, and lists of faults."""
 
 import json
 import time
@@ -25,7 +25,7 @@ from tools.rules.schemas import (
 )
 
 SUITE = sorted((Path(__file__).parents[1] / "vectors" / "jsonschema").glob("*.json"))
-# Tests of admitted schemas whose verdict differs from the suite's, each with its reason. There is none.
+# Tests whose verdict differs from the suite's although the schema is admitted, each with its reason. There are none.
 DIFFERING: dict[tuple[str, str, str], str] = {}
 
 
@@ -42,7 +42,7 @@ def refusal(schema: Any) -> tuple[str, str] | None:
 
 
 def wrapped(schema: Any) -> dict[str, Any]:
-    """A schema of the suite as the schema of one property, its definitions moved to the top."""
+    """Wrap a schema of the suite as the schema of one property; move its definitions to the top."""
     inner = dict(schema) if isinstance(schema, dict) else schema
     if not isinstance(inner, dict):
         return with_a(inner)
@@ -90,7 +90,7 @@ def bomb(depth: int, keyword: str) -> dict[str, Any]:
 
 
 def doubling(depth: int, keyword: str) -> dict[str, Any]:
-    """Each level makes the engine evaluate the level below twice."""
+    """Build a schema in which each level makes the engine evaluate the level below twice."""
 
     def layer(inner: Any, _: int) -> Any:
         if keyword == "contains":
@@ -286,7 +286,7 @@ def test_the_engine_and_the_reference_implementation_agree(schema: Any, shared: 
 
 
 def at(document: Any, path: str) -> list[Any] | None:
-    """The value at a JSON Pointer, in a list; None when there is none."""
+    """Return the value at a JSON Pointer, in a list; None if there is none."""
     for step in path.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and name in document:
@@ -404,7 +404,7 @@ SLOWLY_READ = {"properties": {f"p{n}": {"pattern": r"\d" * 25 + "a" * n} for n i
 
 
 def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_beside_others() -> None:
-    """A pattern's classes are each respelled, and the whole is read again for each."""
+    """Compiling rewrites each character class of a pattern and rereads the pattern each time."""
     text = orjson.dumps(with_a(SLOWLY_READ)).decode()
     assert 0.8 * MAX_READING < rules.reading(text) <= MAX_READING
     assert refusal(with_a(SLOWLY_READ)) is None

@@ -1,4 +1,4 @@
-"""Screening held against the labelled corpus: what it must find, what it must let pass, whatever disguise it wears."""
+"""Screening measured on the labelled corpus: minimum recall, maximum false alarms, and disguised attacks."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tools.rules.content import REFUSED, Code, warnings
 from tools.rules.phrases import RULES, VOCABULARIES
 
 LANGUAGES = {"en", "es", "de", "fr", "pt", "ru", "zh", "ja", "ko", "ar", "hi", "tr", "fa", "he", "el", "vi"}
-ASKED = {"held_out": (0.90, 0.03), "known": (0.97, 0.01)}  # recall at least, false alarms at most
+ASKED = {"held_out": (0.90, 0.03), "known": (0.97, 0.01)}  # minimum recall, maximum rate of false alarms
 
 
 @pytest.mark.parametrize("half", HALVES)

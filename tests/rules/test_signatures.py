@@ -1,4 +1,4 @@
-"""RFC 9421 by its own vectors and by the form of the contract: the base to the byte, and each way a signature does not stand."""
+"""RFC 9421: the official vectors, the contract's profile, the exact signature base, and every invalid signature."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -86,7 +86,7 @@ def test_the_form_of_the_contract_stands_byte_for_byte(vector: dict[str, Any]) -
 
 
 def test_the_official_vector_of_the_standard_verifies() -> None:
-    """It covers no body and no query, so the market would not take it: what it proves is how the base is made."""
+    """Prove how the base is built; the market itself refuses it, as no body or query is covered."""
     told = OFFICIAL["request"]
     signature = {"Signature-Input": OFFICIAL["signature_input"], "Signature": OFFICIAL["signature"]}
     sent = request(told["method"], told["target_uri"], told["headers"] | signature, told["body"].encode())
@@ -310,7 +310,7 @@ def test_what_counts_once_is_the_nonce_or_else_the_signature() -> None:
 
 @pytest.mark.parametrize("weak", WEAK)
 def test_no_weak_key_signs_anything(weak: str) -> None:
-    """OpenSSL takes this forgery for the point of order one."""
+    """OpenSSL accepts this forgery for the point of order one."""
     assert not signed_by(bytes.fromhex(weak), b"any", bytes.fromhex(weak) + bytes(32))
     assert not signed_by(b"short", b"any", bytes(64))
 
@@ -330,7 +330,10 @@ def test_a_shown_base_hides_credentials_and_ends_somewhere() -> None:
 
 @pytest.mark.parametrize("filler", [" ", "\t", "(", '"', "\\", ",", ";", "a=", '("x" ', ";a;a"])
 def test_a15_headers_of_any_length_are_judged_in_time_that_grows_with_their_length(filler: str) -> None:
-    """Only up to a bound at all: what is longer is not read. Processor time, so that a busy machine does not matter."""
+    """Headers beyond the bound are not read.
+
+    The test measures processor time, so a busy machine does not matter.
+    """
     headers = {
         "signature-input": "sig1=" + filler * 65_000,
         "signature": filler * 65_000,

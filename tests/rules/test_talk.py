@@ -1,4 +1,4 @@
-"""How often one side may write while the other is silent."""
+"""Limits on messages from one party while the other does not answer."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The task a job is over MCP, in every situation of the lifecycle."""
+"""The MCP task that shows a job, in every situation of the lifecycle."""
 
 import pytest
 
@@ -20,7 +20,7 @@ SHOWN = {"delivered": True, "paid_at": NOW, "paid_minor": 100}
         ("quoted", {"price_minor": None, "quoted_price_minor": 100}, "input_required"),
         ("awaiting_payment", {}, "input_required"),
         ("in_progress", {}, "working"),
-        ("in_progress", SHOWN, "completed"),  # under revision: its buyer has an output
+        ("in_progress", SHOWN, "completed"),  # under revision: the buyer already has an output
         ("delivered", SEALED, "input_required"),
         ("delivered", SHOWN, "completed"),
         ("delivered", {"delivered": True, "price_minor": 0}, "completed"),
@@ -62,7 +62,7 @@ def test_a_task_that_has_ended_stays_as_it_is_and_a_job_that_has_ended_ends_its_
     if status in ENDED:
         assert {task_status(one, NOW) for one in _next(case.facts)} <= {status}
     elif clocked(case.facts, NOW).status in FINAL:
-        assert status is TaskStatus.INPUT_REQUIRED  # the payment that comes late
+        assert status is TaskStatus.INPUT_REQUIRED  # a late payment is possible
     else:
         assert status in (TaskStatus.WORKING, TaskStatus.INPUT_REQUIRED)
 

@@ -1,4 +1,4 @@
-"""Robustness of the payment verdict: no answer of a node is a crash, and no malformed one is a pass."""
+"""Robustness of the payment verdict: no answer of a node causes a crash; no malformed answer counts as a payment."""
 
 import copy
 from typing import Any
@@ -54,7 +54,7 @@ def log(index: int, payer: str, payee: str, amount: int) -> dict[str, Any]:
 
 
 def answers(*moves: tuple[str, str, int]) -> dict[str, Any]:
-    """What an honest node says of a transaction that made these transfers: {receipt, head, block}."""
+    """Return an honest node's {receipt, head, block} of a transaction with these transfers."""
     receipt = {
         "transactionHash": TRANSACTION,
         "blockHash": BLOCK,
@@ -80,7 +80,7 @@ LEAVES = [
     ("block",),
     *(("block", name) for name in ("number", "hash", "timestamp")),
 ]
-# Not every node writes `removed`.
+# Not every node includes `removed`.
 NAMED = [path for path in LEAVES if len(path) > 1 and isinstance(path[-1], str) and path[-1] != "removed"]
 HEX = st.from_regex(r"0x[0-9a-fA-F]{0,70}", fullmatch=True)
 JSON = st.recursive(
@@ -272,7 +272,7 @@ def test_the_wallets_of_one_side_count_together_and_the_pair_that_moved_most_is_
 
 @pytest.mark.parametrize("move", [(BUYER, BUYER, 5), (BUYERS_OTHER, BUYER, 5), (BUYER, SELLER, 5)])
 def test_a_wallet_that_both_sides_call_theirs_proves_no_payment(move: tuple[str, str, int]) -> None:
-    """The seller took on the buyer's wallet: what went there, or came from there, is a self payment."""
+    """A transfer to or from a wallet that both sides registered is a self payment."""
     terms = Terms(ASSET, (BUYER, BUYERS_OTHER), (SELLER, BUYER.upper().replace("X", "x")), TIME, None, 3)
     verdict = judge(TRANSACTION, Seen(**answers(move)), terms)
     assert (verdict.kind, verdict.reason) == (Kind.INVALID, Reason.SELF_PAYMENT)
@@ -282,6 +282,9 @@ def test_a_wallet_that_both_sides_call_theirs_proves_no_payment(move: tuple[str,
     ("moves", "reason", "strangers"),
     [
         ([(STRANGER, SELLER, 5)], Reason.WRONG_SENDER, (STRANGER,)),
+        ([(SELLER, SELLERS_OTHER, 5)], Reason.WRONG_SENDER, (SELLER,)),
+        ([(SELLER, SELLER, 5), (LENDER, STRANGER, 5)], Reason.WRONG_SENDER, (SELLER,)),
+        ([(BUYER, STRANGER, 5), (SELLER, SELLERS_OTHER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
         ([(BUYER, STRANGER, 5), (LENDER, BUYERS_OTHER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
         ([(LENDER, STRANGER, 5), (LENDER, STRANGER, 5)], Reason.WRONG_RECIPIENT, (STRANGER,)),
         (
@@ -295,7 +298,7 @@ def test_a_wallet_that_both_sides_call_theirs_proves_no_payment(move: tuple[str,
 def test_who_stood_in_a_partys_place_is_named(
     moves: list[tuple[str, str, int]], reason: Reason, strangers: tuple[str, ...]
 ) -> None:
-    verdict = judge(TRANSACTION, Seen(**answers(*moves)), TERMS)
+    verdict = judge(TRANSACTION, Seen(**answers(*moves)), BOTH)
     assert (verdict.reason, verdict.strangers) == (reason, strangers)
 
 

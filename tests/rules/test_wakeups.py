@@ -1,4 +1,4 @@
-"""When a schedule fires, and what it skips."""
+"""The times at which a schedule fires, and those that it skips."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Wallet proofs: EIP-55 vectors, signatures made by another library, malleable and malformed ones, hostile contract answers."""
+"""Wallet proofs: EIP-55 vectors, another library's signatures, malformed ones, hostile contract answers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Signatures are those of the published vectors; waits are those promised."""
+"""Webhook signatures match the published vectors, and the delays between retries are as documented."""
 
 import json
 from base64 import b64decode, b64encode
@@ -12,6 +12,8 @@ from nacl.signing import SigningKey
 
 from tools.rules.webhooks import (
     MOST_ATTEMPTS,
+    MOST_FAILURES,
+    SECRET_ENTROPY_BYTES,
     WAITS_IN_SECONDS,
     Attempted,
     new_secret,
@@ -46,7 +48,8 @@ def test_v1a_is_the_published_vector() -> None:
         ("whsec_" + "c2VjcmV0c2VjcmV0", b"secretsecret"),
         ("c2VjcmV0c2VjcmV0", b"secretsecret"),
         ("whsec_not base64 at all!", b"not base64 at all!"),
-        ("whsec_c2VjcmV0c2VjcmV", b"c2VjcmV0c2VjcmV"),  # without its padding
+        ("whsec_c2Vj cmV0", b"c2Vj cmV0"),  # some decoders skip the space, but it is not valid base64
+        ("whsec_c2VjcmV0c2VjcmV", b"c2VjcmV0c2VjcmV"),  # without padding
         ("a secret of my own", b"a secret of my own"),
     ],
 )
@@ -58,7 +61,7 @@ def test_the_key_is_what_stands_behind_whsec_as_base64_or_as_it_is(secret: str, 
 
 def test_a_new_secret_is_192_bits_in_letters_every_library_takes() -> None:
     secret = new_secret(bytes(range(24)))
-    assert (secret[:6], len(secret)) == ("whsec_", 54)
+    assert (SECRET_ENTROPY_BYTES, secret[:6], len(secret)) == (24, "whsec_", 54)
     assert bytes.fromhex(secret[6:]) == bytes(range(24))
     assert signing_key(secret) == b64decode(secret[6:])
     assert 24 <= len(signing_key(secret)) <= 64
@@ -72,6 +75,8 @@ def test_ten_attempts_wait_as_promised_give_or_take_a_fifth() -> None:
         assert (least, middle) == (pytest.approx(0.8 * wait), pytest.approx(wait))
         assert 1.19 * wait < (most or 0) < 1.2 * wait
     assert next_wait_seconds(MOST_ATTEMPTS, failed, 0) is None
+    assert failed.retry_after_seconds == 0
+    assert MOST_FAILURES == 20, "deliveries given up in a row"
     assert MOST_ATTEMPTS == 10
 
 
@@ -89,6 +94,7 @@ def test_410_is_final_and_a_longer_retry_after_is_kept_to() -> None:
         ("", 0),
         ("120", 120),
         ("9" * 60, 86_400),
+        ("9" * 64, 86_400),
         ("9" * 65, 0),
         ("-5", 0),
         ("soon", 0),
@@ -108,7 +114,9 @@ def test_only_2xx_is_taken_and_the_rest_says_what_it_was() -> None:
         False, True, True, True, False, False, False,
     ]  # fmt: skip
     assert Attempted(200).error is None
-    assert Attempted(302).error == "status 302: redirects are not followed"
+    for code, said in ((299, None), (300, ": redirects"), (302, ": redirects"), (399, ": redirects"), (400, "")):
+        words = None if said is None else f"status {code}{said}{' are not followed' if said else ''}"
+        assert Attempted(code).error == words
     assert Attempted(500).error == "status 500"
     assert Attempted(None, "timeout").error == "timeout"
     assert NOW + timedelta(seconds=next_wait_seconds(1, Attempted(None, "timeout"), 0) or 0) > NOW

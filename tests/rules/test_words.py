@@ -1,4 +1,4 @@
-"""Words in every script, cut the same way for what is indexed and what is asked; and the fair page."""
+"""Words in every script are split in the same way for indexing and for searching; pages of results are fair."""
 
 import time
 import unicodedata

@@ -1,8 +1,9 @@
-"""Payments in headers: what the published client makes is read to the letter, and what nobody may send is refused with a word."""
+"""Payments in headers: those of the published client are read exactly, and invalid ones are refused with a reason."""
 
 import json
 from base64 import b64encode
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,21 @@ from hypothesis import strategies as st
 
 from tools.rules.wallet import signer_of
 from tools.rules.x402 import Authorization, Token
-from tools.rules.x402payments import LEAST_LEFT, MOST_HEADER, Asked, BadPayment, Fault, fault_of, read_payment
+from tools.rules.x402payments import (
+    IN_WORDS,
+    LEAST_LEFT,
+    LEAST_TO_SETTLE,
+    MOST_HEADER,
+    Asked,
+    BadPayment,
+    Fault,
+    fault_of,
+    holding,
+    is_for,
+    misplaced,
+    read_payment,
+    uses,
+)
 
 TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2")
 PAYER, PAYEE = Account.from_key("0x" + "11" * 32), Account.from_key("0x" + "22" * 32)
@@ -37,7 +52,7 @@ def header(value: Any) -> str:
 
 
 def placed(path: str, value: Any) -> dict[str, Any]:
-    """The usual payment with one member changed, or taken out by ...."""
+    """Return the usual payment with one member changed, or removed if the value is `...`."""
     made: Any = deepcopy(sent())
     *steps, last = path.split(".")
     inner = made
@@ -137,3 +152,240 @@ def test_the_bounds_of_time_themselves_are_good() -> None:
     edge = placed("payload.authorization.validBefore", str(NOW + LEAST_LEFT))
     edge["payload"]["authorization"]["validAfter"] = str(NOW)
     assert fault_of(read_payment(header(edge)), ASKED, NOW) is None
+    assert fault_of(read_payment(header(valid_until(NOW + 3600))), ASKED, NOW) is None
+    assert fault_of(read_payment(header(valid_until(NOW + 3601))), ASKED, NOW) is Fault.EXPIRED
+    assert fault_of(read_payment(header(valid_until(NOW + 60))), ASKED, NOW) is None
+    assert fault_of(read_payment(header(valid_until(NOW + 59))), ASKED, NOW) is Fault.EXPIRED
+
+
+def valid_until(moment: int) -> dict[str, Any]:
+    return placed("payload.authorization.validBefore", str(moment))
+
+
+def test_what_is_for_another_scheme_or_chain_is_named_before_all_else() -> None:
+    payment = read_payment(header(sent()))
+    assert misplaced(payment, "eip155:84532") is None
+    assert misplaced(payment, "eip155:8453") is Fault.NETWORK
+    assert misplaced(replace(payment, scheme="upto"), "eip155:8453") is Fault.SCHEME
+
+
+def padded(characters: int) -> str:
+    """Return a payment header of this length, padded with a JSON member that is never read."""
+    bare = json.dumps(sent(x="")).encode()
+    text = bare.replace(b'"x": ""', b'"x": "' + b"y" * (characters // 4 * 3 - len(bare)) + b'"')
+    return b64encode(text).decode()
+
+
+def test_a_header_of_16384_characters_is_read_and_one_more_is_not() -> None:
+    assert len(padded(16_384)) == 16_384
+    assert read_payment(padded(16_384)).scheme == "exact"
+    with pytest.raises(BadPayment, match=r"^is longer than 16384 characters$"):
+        read_payment(padded(16_384) + "=")
+
+
+def test_a_signature_of_4096_digits_is_read_and_a_longer_one_is_not() -> None:
+    assert read_payment(header(placed("payload.signature", "0x" + "AB" * 2047))).signature == "0x" + "ab" * 2047
+    with pytest.raises(BadPayment, match=r"^signature: must be 0x and whole bytes of hex$"):
+        read_payment(header(placed("payload.signature", "0x" + "ab" * 2048)))
+
+
+def test_the_nonce_is_read_in_lower_case() -> None:
+    assert read_payment(header(placed("payload.authorization.nonce", "0x" + "AB" * 32))).authorization == GIVEN
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [("0", 0), (0, 0), (10_000, 10_000), (2**53 - 1, 2**53 - 1), (str(2**256 - 1), 2**256 - 1), ("10000", 10_000)],
+)
+def test_a_number_is_text_or_a_whole_number(value: Any, read: int) -> None:
+    assert read_payment(header(placed("payload.authorization.value", value))).authorization.value == read
+
+
+@pytest.mark.parametrize("value", ["9" * 78, str(2**256), "1" * 79, -1, True, False, None, "", " 1", "1\n", "0x1", "٣"])
+def test_anything_else_is_no_number(value: Any) -> None:
+    with pytest.raises(BadPayment, match=r"^value: must be "):
+        read_payment(header(placed("payload.authorization.value", value)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("x402Version", ..., "x402Version: required"),
+        ("x402Version", 0, "x402Version: must be 1 or 2"),
+        ("accepted", "exact", "accepted: must be a JSON object"),
+        ("accepted.scheme", None, "scheme: must be a string"),
+        ("payload.authorization.nonce", "0x" + "ab" * 33, "nonce: must be 0x and 64 hex"),
+        ("payload.authorization.to", "0x12", "to: An address is 0x and 40 hex digits."),
+    ],
+)
+def test_a_refusal_says_in_words_what_is_wrong(path: str, value: Any, words: str) -> None:
+    with pytest.raises(BadPayment) as refused:
+        read_payment(header(placed(path, value)))
+    assert str(refused.value) == words
+
+
+def test_what_is_no_base64_and_what_is_no_json_are_told_apart() -> None:
+    with pytest.raises(BadPayment, match="must be base64 of JSON: it is not standard base64"):
+        read_payment("not base64")
+    with pytest.raises(BadPayment, match="must be base64 of JSON: ") as refused:
+        read_payment(b64encode(b"{").decode())
+    assert "standard base64" not in str(refused.value)
+    with pytest.raises(BadPayment, match="it is not standard base64"):
+        read_payment(header(sent())[:40] + "\n" + header(sent())[40:])
+
+
+# The state of an authorization on the chain.
+
+ASSET = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5"
+USE = {
+    "address": ASSET.lower(),
+    "topics": [USED, "0x" + "0" * 24 + PAYER.address[2:].lower(), "0x" + "ab" * 32],
+}
+
+
+def test_a_receipt_shows_the_use_of_this_authorization_by_the_token_alone() -> None:
+    assert uses({"logs": [{"address": "0x1", "topics": []}, USE]}, ASSET, GIVEN)
+    assert uses({"logs": [USE | {"address": ASSET}]}, ASSET.lower(), GIVEN)
+    assert uses({"logs": [USE | {"topics": [one.upper().replace("X", "x") for one in USE["topics"]]}]}, ASSET, GIVEN)
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        None,
+        [],
+        {},
+        {"logs": None},
+        {"logs": {"0": USE}},
+        {"logs": []},
+        {"logs": [None, "x", []]},
+        {"logs": [{"topics": USE["topics"]}]},
+        {"logs": [{"address": ASSET}]},
+        {"logs": [USE | {"address": 7}]},
+        {"logs": [USE | {"topics": {"0": USED}}]},
+        {"logs": [USE | {"address": "0x" + "11" * 20}]},
+        {"logs": [USE | {"topics": USE["topics"][:2]}]},
+        {"logs": [USE | {"topics": [*USE["topics"], USED]}]},
+        {"logs": [USE | {"topics": [USED, USE["topics"][1], "0x" + "ac" * 32]}]},
+        {"logs": [USE | {"topics": [USED, "0x" + "0" * 24 + PAYEE.address[2:].lower(), "0x" + "ab" * 32]}]},
+        {"logs": [USE | {"topics": ["0x" + "00" * 32, *USE["topics"][1:]]}]},
+    ],
+)
+def test_no_other_receipt_shows_a_use(receipt: object) -> None:
+    assert uses(receipt, ASSET, GIVEN) is False
+
+
+HASH = "0x" + "CD" * 32
+
+
+def test_a_block_holds_the_transactions_whose_input_has_the_nonce() -> None:
+    holds, other = {"hash": HASH, "input": "0xe3ee160e" + "AB" * 32}, {"hash": "0x" + "11" * 32, "input": "0x"}
+    assert holding({"transactions": [other, holds]}, "0x" + "ab" * 32) == ["0x" + "cd" * 32]
+    assert holding({"transactions": [holds, holds | {"hash": "0x" + "22" * 32}]}, "0x" + "ab" * 32) == [
+        "0x" + "cd" * 32,
+        "0x" + "22" * 32,
+    ]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        None,
+        [],
+        {},
+        {"transactions": None},
+        {"transactions": {"0": 1}},
+        {"transactions": ["0x" + "ab" * 32, None]},
+        {"transactions": [{"hash": HASH}]},
+        {"transactions": [{"hash": HASH, "input": 7}]},
+        {"transactions": [{"input": "0x" + "ab" * 32}]},
+        {"transactions": [{"hash": 7, "input": "0x" + "ab" * 32}]},
+        {"transactions": [{"hash": "0x12", "input": "0x" + "ab" * 32}]},
+        {"transactions": [{"hash": HASH, "input": "0x" + "ac" * 32}]},
+        {"transactions": [{"hash": HASH, "input": "0x" + "0b" + "ab" * 31}]},
+    ],
+)
+def test_a_block_that_is_malformed_or_has_no_such_input_holds_nothing(block: object) -> None:
+    assert holding(block, "0x" + "ab" * 32) == []
+
+
+def test_every_fault_is_said_in_words_with_the_bounds_themselves() -> None:
+    assert set(IN_WORDS) == {one.value for one in Fault}
+    assert LEAST_TO_SETTLE == 10, "seconds, when it is handed over"
+    assert IN_WORDS[Fault.EXPIRED].startswith("valid_before must lie 60 to 3600 seconds ahead; clients take 900. ")
+
+
+# The resource that a client says it pays for.
+
+HOME = ["https://market.example", "http://plain.example", "https://shop.example:8443/base/", "mcp://tool/buy_with_x402"]
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        None,
+        "https://market.example",
+        "https://market.example/",
+        "https://market.example/v1/x402/lst_1?a=b#c",
+        "https://market.example:443/v1",
+        "http://plain.example:80/v1",
+        "https://shop.example:8443/base",
+        "https://shop.example:8443/base/v1",
+        "mcp://tool/buy_with_x402",
+    ],
+)
+def test_what_lies_under_one_of_our_addresses_is_ours(resource: str | None) -> None:
+    assert is_for(resource, HOME) is True
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "",
+        "/v1/x402/lst_1",
+        "http://market.example/v1",
+        "https://market.example:444/v1",
+        "https://market.example.evil.example/v1",
+        "https://evil.example/https://market.example/",
+        "https://market.example@evil.example/",
+        "https://someone@market.example/",
+        "https://shop.example:8443/",
+        "https://shop.example:8443/based",
+        "https://shop.example:8443/base/../other",
+        "https://shop.example/base/v1",
+        "https://market.example:99999/",
+        "https://[::1/",
+        "mcp://tool/another",
+        "mcp://tool/buy_with_x402_again",
+    ],
+)
+def test_what_lies_elsewhere_is_not(resource: str) -> None:
+    assert is_for(resource, HOME) is False
+
+
+def test_without_addresses_of_ours_only_silence_is_for_us() -> None:
+    assert (is_for(None, []), is_for("https://market.example", [])) == (True, False)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_resource_is_the_url_a_client_names(version: int) -> None:
+    same = {"x402Version": version} | ({} if version == 2 else {"scheme": "exact", "network": "base-sepolia"})
+    named = read_payment(header(sent(**same, resource={"url": "https://a.example", "mimeType": "x"})))
+    assert named.resource == "https://a.example"
+    assert [read_payment(header(sent(**same, **one))).resource for one in ({}, {"resource": None})] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ("https://a.example", "resource: must be a JSON object"),
+        ({}, "url: required"),
+        ({"url": 7}, "url: must be a string"),
+        ({"url": None}, "url: must be a string"),
+    ],
+)
+def test_a_resource_that_names_no_url_is_refused(resource: Any, words: str) -> None:
+    with pytest.raises(BadPayment) as refused:
+        read_payment(header(sent(resource=resource)))
+    assert str(refused.value) == words

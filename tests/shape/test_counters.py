@@ -1,4 +1,4 @@
-"""Every number a table keeps is either made again by `emporion doctor --recompute` or said here to be no aggregate."""
+"""Every number in a table is rebuilt by `emporion doctor --recompute`, or is listed here as no aggregate."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,16 @@ AGREED = "agreed or asked for by an agent, or copied from there when it was"
 SEEN = "as a chain or a receiver showed it"
 PLACE = "a place in an order, not how many there are"
 NOTED = "counts what happened; nothing else keeps it"
+WEIGHED = "its own size when it was written; the counter of its agent is made again from it"
 LIMIT = "bounds what comes next; what it counts is not kept"
 NO_AGGREGATES = {
+    "bounty_alerts.enabled": "a switch",
+    "bounty_alerts.strangers": LIMIT,
+    "listing_search.made_by": "which version of the tokens a listing is indexed by",
     "agents.auth_epoch": LIMIT,
     "agents.evaluator": AGREED,
     "agents.first_party": AGREED,
+    "agents.key_proven": AGREED,
     "agent_domains.failures": LIMIT,
     "agent_search.newest": PLACE,
     "agent_search.seq": NUMBERED,
@@ -25,12 +30,15 @@ NO_AGGREGATES = {
     "answers.status": "of the answer that is kept",
     "bounties.budget_max": AGREED,
     "bounties.first_party": AGREED,
+    "bounties.stored_bytes": WEIGHED,
     "bounty_search.newest": PLACE,
     "bounty_search.seq": NUMBERED,
     "dispute_draws.round": PLACE,
-    "dispute_draws.seats": "how many were drawn at that time; a draw is made again as a whole by `emporion draw`",
+    "dispute_draws.draw_version": "names the way it was drawn",
+    "dispute_draws.wanted": "as the case stood when it was drawn",
     "dispute_seats.round": PLACE,
     "disputes.evidence_ends": PLACE,
+    "disputes.opened_with": PLACE,
     "disputes.round": PLACE,
     "disputes.seats": "as the first draw came to; a draw is made again as a whole by `emporion draw`",
     "searches.searches": NOTED,
@@ -54,6 +62,7 @@ NO_AGGREGATES = {
     "listings.first_party": AGREED,
     "listings.max_open_jobs": AGREED,
     "listings.price": AGREED,
+    "listings.stored_bytes": WEIGHED,
     "listings.turnaround_seconds": AGREED,
     "proposals.price": AGREED,
     "purchases.amount": AGREED,
@@ -65,18 +74,19 @@ NO_AGGREGATES = {
     "reviews.rating": AGREED,
     "schedules.interval_seconds": AGREED,
     "schedules.max_runs": AGREED,
-    "schedules.run_count": LIMIT,  # the events it said are forgotten after 90 days
+    "schedules.run_count": LIMIT,  # its events are deleted after 90 days
     "settlements.amount": SEEN,
+    "settlements.voluntary": "said when the transfer was recorded; what is owed later changes it no more",
     "settlements.block_number": SEEN,
     "settlements.expected_amount": "what was owed when the transfer was recorded; what came later changes it no more",
     "threads.read_a": PLACE,
     "threads.read_b": PLACE,
-    "threads.run": LIMIT,  # ended by steps of a job and by notes too, which messages alone do not tell
+    "threads.run": LIMIT,  # also ended by steps of a job and by notes, so it cannot be computed from messages
     "webhook_deliveries.attempt": LIMIT,
     "webhook_deliveries.event_number": PLACE,
     "webhook_deliveries.last_status_code": SEEN,
     "webhook_fanout.event_number": PLACE,
-    "webhooks.failures": LIMIT,  # forgotten when its agent says so, and so are deliveries after 30 days
+    "webhooks.failures": LIMIT,  # reset by its agent, and deliveries are deleted after 30 days
     "webhooks.since": PLACE,
 }
 
@@ -95,7 +105,10 @@ def test_the_table_of_aggregates_names_columns_there_are() -> None:
 
 
 def numbers() -> Iterator[str]:
-    """The columns of whole numbers and of yes or no, without times; `version` guards a row and counts nothing."""
+    """Yield the integer and boolean columns, without times.
+
+    `version` is left out, because it guards a row and counts nothing.
+    """
     for table in metadata.tables.values():
         for column in table.columns:
             if type(column.type) in (BigInteger, Boolean) and column.key != "version":

@@ -1,4 +1,4 @@
-"""What the page about hosting names is there, and the files beside it fit the market they are for."""
+"""Names in docs/hosting exist, and the configuration files next to it fit the market."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ def found(pattern: str, text: str) -> str:
 
 
 def number(pattern: str, text: str) -> int:
-    """A size or a time as it is written in a configuration."""
+    """Parse a size or a time in a configuration file."""
     match = re.match(r"(\d+)(\w*)", found(pattern, text))
     assert match
     return int(match[1]) * SIZES.get(match[2], 1)
@@ -145,7 +145,7 @@ def test_the_unit_runs_the_market_and_lets_it_finish(tmp_path: Path) -> None:
 
 
 def faults_of_unit(text: str, folder: Path) -> str:
-    """What systemd's own checker says of the unit, run by somebody who is here."""
+    """Run systemd's own checker on the unit with an existing user; return its complaints."""
     unit = text.replace("/opt/emporion/bin/emporion", "/bin/true").replace("User=emporion", "User=root")
     (folder / "emporion@8001.service").write_text(unit)
     command = ["systemd-analyze", "verify", "--man=no", str(folder / "emporion@8001.service")]

@@ -1,4 +1,4 @@
-"""The house keeps its shape: sizes, imports, named things that exist, columns that may not."""
+"""The structure of the code: file sizes, imports, existing names in texts, forbidden columns."""
 
 import ast
 import re
@@ -72,11 +72,15 @@ def test_o3_the_version_is_written_once_and_told_in_the_changelog() -> None:
 
 
 def test_the_market_asks_a_chain_only_what_it_may() -> None:
-    """Invariant 3: a receipt, the block number, a block, read-only calls; and the chain's id at start."""
+    """Invariant 3: a receipt, the block number, a block, read-only calls.
+
+    At the start, also the chain's id.
+    """
     allowed = {"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber", "eth_call", "eth_chainId"}
     named = set()
     for path in MODULES:
-        if "sandbox" in path.parts or path.name == "demo.py":  # a chain of its own; a client with a wallet
+        # The sandbox is a chain, and the demo is a client with a wallet.
+        if "sandbox" in path.parts or path.name == "demo.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and METHOD.fullmatch(node.value):

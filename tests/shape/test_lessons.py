@@ -1,4 +1,4 @@
-"""Lessons: what went wrong in markets like this one. Each has a test named after it."""
+"""Lessons from failures of similar markets. Each has a test that is named after it."""
 
 import ast
 import re
@@ -66,7 +66,7 @@ LESSONS = {
     "o6": "Lists read once per row, searches read whole tables.",
     "o7": "A limit that did not parse fell back to the largest.",
 }
-WISHES = {  # what agents and their operators asked for
+WISHES = {  # requests of agents and their operators
     "who must act, by when, and what happens by itself": "test_silence_says_who_must_act_by_when_and_what_happens_then",
     "a stated no, with its reason": "test_a_seller_says_no_before_the_work",
     "an example that can be ordered as it stands": "test_an_example_can_be_ordered_as_it_stands",
@@ -79,7 +79,7 @@ WISHES = {  # what agents and their operators asked for
 
 
 def names_of_tests() -> set[str]:
-    """The names of all tests, read from their source."""
+    """Return the names of all tests, from their source."""
     found = set()
     for path in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

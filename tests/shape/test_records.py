@@ -1,10 +1,11 @@
-"""Records keep their shape: of every text in one it is said whose words it is, and every amount of money stands there in words too."""
+"""Records declare the author of each text, and show each amount of money in words too."""
 
 import re
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tools.catalogue  # noqa: F401 - fills it
+from tests.requirements import covers
 from tools.records.base import MONEY, SHOWN_ONCE, Json, Minor, Priced, amounts_in_words
 from tools.records.eventdata import PAYLOADS
 from tools.records.events import Frame
@@ -12,14 +13,14 @@ from tools.records.foreign import held_in, marks_of
 from tools.records.words import OURS, OWN, Foreign, Payload, Theirs
 from tools.registry import CATALOGUE
 
-# What a text may be without saying whose words it is: it is of few letters, or of a fixed form, or one of a few words of ours.
+# Texts that need no declared author: short ones, ones of a fixed form, and our own constants.
 KINDS = {
     "ids": r"id|.+_id|kid|from|from_bounty|referred_by|.*handle",
-    "hashes and keys": r".+_hash|sig|panel_seed|public_key|publicKeyMultibase|prefix|next_cursor|next_since",
+    "hashes and keys": r".+_hash|output_commitment|output_salt|sig|panel_seed|public_key|publicKeyMultibase|prefix|next_cursor|next_since",
     "addresses": r"(.+_)?address|asset|pay_to|pay_from|payer|previous|transaction|network|registry|agentRegistry|controller"
     r"|(.+_)?did|(.+_)?domain|agentId",
     "urls": r"(.+_)?ur[il]|endpoint|serviceEndpoint|documentationUrl|path|authentication|assertionMethod|alsoKnownAs|@context",
-    "times": r".+_by|.+_at|scheduled_for|date|last_day",
+    "times": r".+_by|.+_at|.+_from|scheduled_for|date|last_day",
     "money": r"(.+_)?display",
     "words of ours": r"action|action_needed|available_actions|content_warnings|type|event_type|event_types|status|truncated"
     r"|tool|toolset|surfaces|scopes|chains|method|service|(current_)?version|supportedTrust|grant_types|default(In|Out)putModes",
@@ -29,7 +30,7 @@ OF_A_STANDARD = {"Service.name", "VersionedService.name", *JWK}
 
 
 def record_types() -> list[Any]:
-    """Every record an operation answers with, every event's data, and whatever stands in one of them."""
+    """Return every record of operations and events, and the records inside them."""
     found: list[Any] = []
     waiting = [*(record for op in CATALOGUE.values() for record in op.output), *PAYLOADS.values()]
     while waiting:
@@ -46,7 +47,10 @@ def fields_of(kind: Any) -> dict[str, Any]:
 
 
 def holds_text(hint: Any) -> bool:
-    """Whether any words can stand in a value of this type; a record inside answers for itself."""
+    """Check whether a value of this type can contain free text.
+
+    Records inside are checked separately.
+    """
     if get_origin(hint) is Annotated:
         return holds_text(hint.__origin__)
     if get_origin(hint) is Literal:
@@ -57,7 +61,7 @@ def holds_text(hint: Any) -> bool:
 
 
 def undeclared(kind: Any) -> list[str]:
-    """The fields that may hold anybody's words without saying whose."""
+    """Return the fields with free text but no declared author."""
     if getattr(kind, "own", None) is True:
         return []
     name = (get_origin(kind) or kind).__name__
@@ -82,7 +86,7 @@ def test_every_text_in_a_record_says_whose_words_it_is() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """A record whose maker forgot to say so."""
+    """A record without declarations."""
 
     id: str
     praise: str
@@ -111,7 +115,7 @@ def is_whole_number(hint: Any) -> bool:
 
 
 def unmarked_amounts(kind: Any) -> list[str]:
-    """Whole numbers that are money by their name and do not say so."""
+    """Return the integer fields with a name for money but without its mark."""
     name = (get_origin(kind) or kind).__name__
     return [
         f"{name}.{field}"
@@ -121,7 +125,10 @@ def unmarked_amounts(kind: Any) -> list[str]:
 
 
 def unspoken_amounts(kind: Any) -> list[str]:
-    """Amounts without their words beside them: `display` is for the first, `x_display` for any."""
+    """Return the amounts without a display field.
+
+    `display` is for the first amount, `x_display` for any.
+    """
     fields, amounts = fields_of(kind), amounts_of(kind)
     stems = {amount: {f"{amount}_display", f"{amount.partition('_')[0]}_display"} for amount in amounts}
     said = amounts[:1] if "display" in fields else []
@@ -136,7 +143,7 @@ def test_every_amount_is_in_minor_units_and_in_words() -> None:
 
 
 def test_a_record_with_amounts_in_words_makes_them_itself() -> None:
-    """Else they would stay what their default is."""
+    """Otherwise the fields would keep their defaults."""
     kinds = [kind for kind in record_types() if is_dataclass(kind) and amounts_in_words(kind)]
     assert len(kinds) > 8
     assert [kind for kind in kinds if not issubclass(kind, Priced)] == []
@@ -144,7 +151,7 @@ def test_a_record_with_amounts_in_words_makes_them_itself() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silent:
-    """A record whose maker forgot the words."""
+    """A record without display fields."""
 
     price: Minor | None
     fee_amount: int
@@ -153,3 +160,39 @@ class Silent:
 def test_a_new_amount_cannot_be_forgotten() -> None:
     assert unmarked_amounts(Silent) == ["Silent.fee_amount"]
     assert unspoken_amounts(Silent) == [f"{Silent}.price"]
+
+
+def row_types(hint: Any, *, in_list: bool = False) -> list[Any]:
+    """Return the records inside lists anywhere in a type."""
+    in_list = in_list or get_origin(hint) is list
+    own = [hint] if in_list and is_dataclass(get_origin(hint) or hint) and isinstance(hint, type) else []
+    return own + [row for part in get_args(hint) for row in row_types(part, in_list=in_list)]
+
+
+def rows_without_kind(record: Any) -> list[str]:
+    found = {row for hint in fields_of(record).values() for row in row_types(hint)}
+    return [row.__name__ for row in found if "object" not in fields_of(row) and row.__name__ not in NO_ROWS]
+
+
+NO_ROWS = {"Step", "PublicKey", "RetiredPlatformKey", "ChangelogEntry"}  # as the contract and RFC 7517 define them
+
+
+@covers("second.shapes.rows")
+def test_each_row_of_a_public_record_names_its_kind() -> None:
+    public = [record for op in CATALOGUE.values() if op.auth in ("none", "optional") for record in op.output]
+    waiting, seen = list(public), list[Any]()
+    while waiting:
+        kind = waiting.pop()
+        if kind in seen or kind is Frame:
+            continue
+        seen.append(kind)
+        for hint in fields_of(kind).values():
+            waiting += [part for part in parts_of(hint) if part not in seen]
+    assert len(seen) > 40
+    assert [row for kind in seen for row in rows_without_kind(kind)] == []
+
+
+def parts_of(hint: Any) -> list[Any]:
+    """Return the records anywhere in a type."""
+    own = [hint] if isinstance(get_origin(hint) or hint, type) and is_dataclass(get_origin(hint) or hint) else []
+    return own + [found for part in get_args(hint) for found in parts_of(part)]

@@ -1,4 +1,4 @@
-"""Every clause of the contract is tested or deferred, no test claims what is not there, and the command says so."""
+"""Each clause of the contract is tested or deferred, each claim of a test exists, and the command reports both."""
 
 import re
 import subprocess

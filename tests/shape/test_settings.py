@@ -1,4 +1,4 @@
-"""Settings fail closed, secrets are kept and checked, logs hold none."""
+"""Wrong settings stop the start, secrets are stored and checked, and logs contain no secrets."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""A database as an earlier version of the market left it: migrated to a revision, with rows of that time in it."""
+"""A database at an earlier revision, with rows of that time."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ def at_revision(
     folder: Path,
     request: pytest.FixtureRequest,
 ) -> Iterator[SQLite | Postgres]:
-    """The database, open; `rows` are a table and its columns each."""
+    """Open the database. `rows` are pairs of a table and its columns."""
     if database == "sqlite":
         opened: SQLite | Postgres = open_database(f"sqlite:///{folder}/earlier.db")
     else:

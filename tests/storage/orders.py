@@ -1,4 +1,4 @@
-"""Orders as the storage tests place and change them: units of work with the shape of the market's, and nothing else."""
+"""Orders for the storage tests: transactions of the same form as the market's."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ events_since = Query(select(EventRow).where(EventRow.id > bindparam("since")).or
 
 
 class NotOpen(Exception):
-    """What an operation raises that came too late."""
+    """The error of an operation on a job that is not open."""
 
 
 def job(job_id: str, title: str = "Translate", document: str = "{}") -> JobRow:
@@ -36,7 +36,7 @@ def job(job_id: str, title: str = "Translate", document: str = "{}") -> JobRow:
 
 
 def place(tx: Tx, job_id: str | None = None, document: str = "{}") -> JobRow:
-    """One order: a thread, a job and an event to each side."""
+    """Place one order: a thread, a job and an event for each party."""
     placed = job(job_id or f"job_{uuid4().hex}", document=document)
     tx.add(
         ThreadRow(
@@ -51,7 +51,7 @@ def place(tx: Tx, job_id: str | None = None, document: str = "{}") -> JobRow:
 
 
 def accept(tx: Tx, job_id: str) -> JobRow:
-    """Look, decide, write: only an open job can be accepted."""
+    """Accept a job: read, decide, write. Raises NotOpen."""
     found = tx.get(JobRow, job_id, lock=True)
     assert found
     if found.status != "open":
@@ -61,7 +61,7 @@ def accept(tx: Tx, job_id: str) -> JobRow:
 
 
 def add_one(tx: Tx, job_id: str, lock: bool = True) -> None:
-    """Read, add one, write back: what loses updates where nothing guards."""
+    """Read, add one, write back. Without a lock this would lose updates."""
     found = tx.get(JobRow, job_id, lock=lock)
     assert found
     tx.change(found, units=found.units + 1)
@@ -86,5 +86,5 @@ async def events(store: Store, since: int = 0) -> list[EventRow]:
 
 
 def kinds(answers: Sequence[object]) -> Counter[type]:
-    """How many answers there are of each type: a refusal counts as its class."""
+    """Count the answers of each type. An error counts as its class."""
     return Counter(type(answer) for answer in answers)

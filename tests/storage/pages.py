@@ -1,4 +1,4 @@
-"""What a search in one order, the newest first, must find: by the rules, and page by page."""
+"""The expected results of searches with the newest first, computed from the rules and read page by page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from storage.unit import Tx
 
 
 def expected(fits: Callable[[Any, Any], bool], search: Any, rows: Sequence[Any]) -> list[str]:
-    """The ids of all pages; `rows` in the order in which they were first indexed."""
+    """Return the ids of all pages; `rows` are in the order of their first indexing."""
     found = [row.id for row in reversed(rows) if fits(search, row)]
     if not found and len(search.terms) > 1 and not search.any_terms:
         return expected(fits, replace(search, any_terms=True), rows)

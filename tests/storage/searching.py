@@ -1,4 +1,4 @@
-"""Listings and searches for the tests of search, and what a plain reading of the rules finds."""
+"""Listings and searches for the tests of search, and the expected results, computed directly from the rules."""
 
 import json
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def some_search(dice: Random) -> ListingSearch:
 
 
 def fits(search: ListingSearch, one: Indexed) -> bool:
-    """The rules of search, read one by one."""
+    """Check whether a listing matches a search by each rule."""
     row = one.listing
     found = [term in one.terms for term in search.terms]
     return (
@@ -96,7 +96,7 @@ def fits(search: ListingSearch, one: Indexed) -> bool:
 
 
 def order(sort: Sort, one: Indexed, age: int) -> tuple[float, ...]:
-    """Lowest first; `age` is lower for newer listings."""
+    """Return the sort key, lowest first. `age` is lower for newer listings."""
     row, rating = one.listing, -(one.rating or 0)
     orders: dict[Sort, tuple[float, ...]] = {
         Sort.RELEVANCE: (not row.graduated, rating, age),
@@ -108,7 +108,7 @@ def order(sort: Sort, one: Indexed, age: int) -> tuple[float, ...]:
 
 
 def expected(search: ListingSearch, listings: Sequence[Indexed]) -> list[str]:
-    """The ids of all pages; `listings` in the order in which they were first indexed."""
+    """Return the ids of all pages; `listings` are in the order of their first indexing."""
     ages = {one.listing.id: -place for place, one in enumerate(listings)}
     found = [one for one in listings if fits(search, one)]
     if not found and len(search.terms) > 1 and not search.any_terms:

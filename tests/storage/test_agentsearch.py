@@ -1,4 +1,4 @@
-"""Search among agents, on both databases: the same agents in the same order as a plain reading of the rules gives."""
+"""Search for agents on both databases: results and order follow from the rules."""
 
 import json
 from datetime import UTC, datetime
@@ -76,7 +76,7 @@ def terms_of(row: AgentRow) -> tuple[str, ...]:
 
 
 def fits(search: AgentSearch, row: AgentRow) -> bool:
-    """The rules of search, read one by one."""
+    """Check whether an agent matches a search by each rule."""
     found = [term in terms_of(row) for term in search.terms]
     return (
         row.status is AgentStatus.ACTIVE

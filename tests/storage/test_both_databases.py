@@ -1,4 +1,4 @@
-"""The tests' own promises: both databases run the same tests, and making a server touches nothing that was there."""
+"""Both databases run the same tests, and the tests' own server changes no existing files."""
 
 import contextlib
 import re
@@ -37,7 +37,7 @@ async def test_each_database_is_the_one_its_id_names(store: Store, database: str
 
 
 def test_no_test_names_a_database_in_its_id_by_hand(collected: list[pytest.Item]) -> None:
-    """A hand-made `[sqlite]` would escape the comparison above."""
+    """An id with `[sqlite]` written by hand would not be in the comparison above."""
     by_hand = [
         item.nodeid
         for item in collected
@@ -71,7 +71,7 @@ def test_a_server_runs_from_each_source_and_changes_no_folders_mode(
 
 
 def test_the_tests_own_server_changed_no_folders_mode(postgres: PostgresServer, modes_before: dict[Path, int]) -> None:
-    """Compared with what stood when the tests were loaded, before any server was made."""
+    """The modes are compared with those before any server was made."""
     assert Path(postgres.url().partition("host=")[2]).is_relative_to(tempfile.gettempdir())
     assert modes_above(*modes_before) == modes_before
 
@@ -84,7 +84,7 @@ def test_a_server_ends_with_the_tests_however_they_end_and_the_next_one_sweeps_u
     pid, _, folder = ended.stdout.strip().partition(" ")
     assert ended.returncode == -9
     assert Path(folder).is_dir()
-    with contextlib.suppress(psutil.NoSuchProcess):  # it ended already
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has already ended
         psutil.Process(int(pid)).wait(10)
     monkeypatch.setattr("tests.databases.FRESH_SECONDS", 0)
     server = PostgresServer()

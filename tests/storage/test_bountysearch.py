@@ -1,4 +1,4 @@
-"""Search among bounties, on both databases: the same bounties in the same order as a plain reading of the rules gives."""
+"""Search for bounties on both databases: results and order follow from the rules."""
 
 import json
 from datetime import UTC, datetime
@@ -60,7 +60,7 @@ def some_search(dice: Random) -> BountySearch:
 
 
 def fits(search: BountySearch, row: BountyRow) -> bool:
-    """The rules of search, read one by one."""
+    """Check whether a bounty matches a search by each rule."""
     words = index_terms(row.title, row.description, json.loads(row.tags), row.category)
     found = [term in words for term in search.terms]
     return (

@@ -1,4 +1,4 @@
-"""Caches in front of rows: never older than the answer somebody already has, and never much older than another process."""
+"""Caches of rows: never older than an answer already given, and at most a second older than another process's data."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ Fetch = Callable[[], Awaitable[JobRow | None]]
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that a test moves."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
@@ -59,7 +59,10 @@ async def test_a_cached_row_is_dropped_before_the_change_is_answered(store: Stor
 
 
 async def test_no_reader_beside_a_writer_sees_a_row_older_than_an_answer(store: Store) -> None:
-    """Ten readers hammer the cache; whoever begins to read after a change was answered sees at least that version."""
+    """Ten readers use the cache.
+
+    A read that begins after an answered change sees at least that version.
+    """
     await store.write(partial(place, job_id="job_1"))
     fetch = fetching(store, Cache(store, Clock()))
     answered_version, done = 1, asyncio.Event()
@@ -113,7 +116,7 @@ async def test_what_an_undone_unit_forgot_is_not_dropped(store: Store) -> None:
 async def test_what_a_failed_commit_would_have_changed_is_dropped(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its answer was lost: nobody can tell whether the rows changed, so nothing cached about them is believed."""
+    """Its result is unknown, so the cached rows of the transaction are dropped."""
     await store.write(partial(place, job_id="job_1"))
     fetch = fetching(store, Cache(store, Clock()))
     before = await fetch()
@@ -201,7 +204,7 @@ async def test_a14_a_cache_holds_no_more_than_its_bound_and_drops_the_least_used
 
 
 def by_owner(store: Store, most: int = 20_000) -> Cache[str]:
-    """A cache of texts whose first letter names their owner."""
+    """Return a cache of texts whose first letter names their owner."""
     return Cache[str](store, Clock(), most=most, owners="owner", owner_of=lambda value: value[0])
 
 
@@ -217,7 +220,7 @@ async def test_an_owners_values_are_dropped_together_and_nobody_elses(store: Sto
 
 
 async def test_what_is_being_read_when_an_owner_is_dropped_is_not_kept(store: Store) -> None:
-    """Nobody knows yet whose it is."""
+    """Its owner is not known yet."""
     cache = by_owner(store)
     reading: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     fetching = asyncio.ensure_future(cache.fetch("x", lambda: reading))
@@ -267,7 +270,7 @@ async def test_a_change_in_one_process_is_dropped_in_another(postgres_url: str, 
     one, other = opening(postgres_url), opening(postgres_url)
     await one.write(partial(place, job_id="job_1"))
     await hears(one, other)
-    fetch = fetching(other, Cache(other, Clock()))  # its clock stands still: only the notification can drop the row
+    fetch = fetching(other, Cache(other, Clock()))  # its clock does not move, so only the notification can drop the row
     dropped = asyncio.Event()
     other.droppers.append(lambda names: dropped.set() if "job_1" in names else None)
     for number in range(10):
@@ -281,7 +284,7 @@ async def test_a_change_in_one_process_is_dropped_in_another(postgres_url: str, 
 async def test_a_change_is_seen_within_a_second_while_nobody_listens(
     postgres_url: str, opening: Opening, postgres_database: PostgresDatabase
 ) -> None:
-    """The other store's listening connection is cut: its notification is lost, and time alone ends the belief."""
+    """The other store's listening connection is closed, so only the expiry drops the row."""
     one, other = opening(postgres_url), opening(postgres_url)
     await one.write(partial(place, job_id="job_1"))
     assert isinstance(other, PostgresStore)
@@ -319,7 +322,7 @@ async def test_o1_a_store_that_no_longer_hears_is_not_alive(postgres_url: str, o
 
 
 async def hears(one: Store, other: Store) -> None:
-    """Until a word of `one` reaches `other`: it listens."""
+    """Wait until a notification of `one` reaches `other`."""
     heard = asyncio.Event()
     other.droppers.append(lambda names: heard.set() if "hello" in names else None)
     async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""What holds when the database, a unit or the caller fails: an error quickly, nothing acknowledged is lost, and well again."""
+"""Failures of the database, a transaction or the caller: fast errors, no lost acknowledged write, and full recovery."""
 
 import asyncio
 import socket
@@ -111,7 +111,10 @@ async def test_a_stray_stop_iteration_leaves_nobody_unanswered(store: Store) -> 
 async def test_a_lost_connection_holds_nothing_though_its_error_is_still_held(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error's traceback holds the connection's last statement: whoever keeps the one keeps the other."""
+    """The traceback of an error refers to the connection's last statement.
+
+    So code that keeps the error also keeps the statement.
+    """
 
     def fail(database: Database, tx: Tx) -> None:
         tx.add(tx.all(all_jobs)[0])
@@ -199,12 +202,12 @@ async def test_a_full_disk_loses_its_batch_and_nothing_acknowledged(
 
 
 async def test_a_commit_that_the_disk_refuses_fails_its_batch(sqlite_url: str, opening: Opening) -> None:
-    """The events of a batch are written last: the disk is full only then."""
+    """The disk becomes full when the events of a batch are written, which is last."""
     store = opening(sqlite_url)
 
     def shout(tx: Tx) -> None:
         place(tx, "job_1")
-        tx.cursor.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the pages there are
+        tx.cursor.execute("PRAGMA max_page_count = 1")  # SQLite sets it to the current number of pages
         tx.say("agt_1", "test", "long", "x" * 100_000, the_time)
 
     the_time = (await store.write(partial(place, job_id="job_0"))).created_at
@@ -218,7 +221,7 @@ async def test_a_commit_that_the_disk_refuses_fails_its_batch(sqlite_url: str, o
 async def test_a_commit_that_rolled_back_quietly_is_no_commit(
     postgres_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL answers COMMIT of a broken transaction with ROLLBACK, and no error."""
+    """PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, without an error."""
     store, finish = opening(postgres_url), Postgres.finish
 
     def break_first(database: Postgres, tx: Tx) -> None:
@@ -318,12 +321,12 @@ async def test_a_row_held_by_a_stranger_for_a_moment_is_waited_for(postgres_url:
 
 
 async def test_an_idle_reader_keeps_no_old_rows_from_being_cleaned_up(postgres_url: str, opening: Opening) -> None:
-    """It rests inside a transaction that has not looked yet: begun, but of no moment."""
+    """It waits in a transaction that has begun but has no snapshot yet."""
     store = opening(postgres_url)
     await asyncio.gather(*(store.look(lambda tx: tx.all(all_jobs)) for _ in range(8)))
     with psycopg.connect(postgres_url) as admin:
         holding = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL AND datname = 'market'"
-        for _ in range(50):  # a reader ends its read after it answered
+        for _ in range(50):  # a reader ends its transaction after the answer
             if admin.execute(holding).fetchone() == (0,):
                 break
             admin.rollback()

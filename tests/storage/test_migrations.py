@@ -1,4 +1,4 @@
-"""Migrations, on both databases: from nothing, from each revision, interrupted anywhere, and started twice at once."""
+"""Migrations on both databases: from empty, from each revision, interrupted at any statement, and run twice at once."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ from tests.databases import PostgresServer, close
 from tests.storage.orders import job_ids, place
 
 REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
-BY_HAND = {  # what Alembic cannot compare: full-text indexes
+BY_HAND = {  # full-text indexes, which Alembic cannot compare
     "sqlite": {
         f"search_{key}{part}"
         for key in ("rank", "newest", "cheapest", "agents", "bounties")
@@ -42,12 +42,12 @@ upgrade(database)
 
 
 class Cut(BaseException):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 @pytest.fixture
 def empty_database(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
-    """A database without any table."""
+    """A database without tables."""
     if database == "sqlite":
         opened = open_database(f"sqlite:///{tmp_path}/empty.db")
     else:
@@ -92,7 +92,10 @@ def test_r9_the_newest_database_is_left_as_it_is(empty_database: SQLite | Postgr
 
 
 def test_a_start_that_is_cut_short_at_any_statement_can_start_again(empty_database: SQLite | Postgres) -> None:
-    """A kill between two statements of a revision must not leave half of it behind: no later start would get past it."""
+    """A kill between two statements must not leave a part of a revision.
+
+    Otherwise no later start could continue.
+    """
     cut_at = 1
     while cut(empty_database, cut_at):
         assert revision(empty_database) in {None, *REVISIONS}
@@ -133,7 +136,7 @@ def revision(database: SQLite | Postgres) -> str | None:
 
 
 def differences(database: SQLite | Postgres, by_hand: set[str] | None = None) -> set[str]:
-    """The names of what stands in the database and is not declared, or the other way round."""
+    """Return the names that are only in the database or only declared."""
     known = BY_HAND["sqlite" if isinstance(database, SQLite) else "postgres"] if by_hand is None else by_hand
 
     def compare(connection: Connection) -> set[str]:
@@ -145,7 +148,10 @@ def differences(database: SQLite | Postgres, by_hand: set[str] | None = None) ->
 
 
 def _name(change: object) -> str:
-    """`("remove_table", table)`, `("add_column", schema, table, column)`, or a list of changes to one column."""
+    """Return the name in a change of Alembic.
+
+    A change is `("remove_table", table)`, `("add_column", schema, table, column)`, or a list of changes to one column.
+    """
     parts = change[0] if isinstance(change, list) else change
     assert isinstance(parts, tuple)
     return str(getattr(parts[-1], "name", parts))
@@ -153,7 +159,10 @@ def _name(change: object) -> str:
 
 @contextmanager
 def counting(database: SQLite | Postgres, on: Callable[[int, str], None]) -> Iterator[list[str]]:
-    """Collects what changes the database; `on` hears the number of each statement before it runs."""
+    """Collect the statements that change the database.
+
+    Calls `on` with the number of each before it runs.
+    """
     seen: list[str] = []
 
     def before(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -169,7 +178,7 @@ def counting(database: SQLite | Postgres, on: Callable[[int, str], None]) -> Ite
 
 
 def cut(database: SQLite | Postgres, at: int) -> bool:
-    """Bring the database up to date, but end at the statement `at`; whether there were so many."""
+    """Migrate, but stop at the statement `at`; return whether that statement was reached."""
 
     def end(number: int, _: str) -> None:
         if number == at:

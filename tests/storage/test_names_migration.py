@@ -1,4 +1,4 @@
-"""What an older market holds when it comes to revision 0019: the names its cases kept now stand with their agents."""
+"""Revision 0019: the names of agents that disputes stored are moved to the agents."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Processes that die and processes that share a database: no acknowledged write is lost, nothing is left half done."""
+"""Processes that are killed or share a database: no acknowledged write is lost, and no write is partial."""
 
 import asyncio
 import sys
@@ -22,7 +22,10 @@ async def writing(url: str, orders: int, *end: str) -> Process:
 
 
 async def acknowledged(process: Process, least: int = 0) -> set[str]:
-    """The ids it printed: kills it after `least` of them, or waits until it ends."""
+    """Return the ids that the process printed.
+
+    Kills it after `least` of them, or waits for its end.
+    """
     assert process.stdout
     lines = [await process.stdout.readline() for _ in range(least)]
     if least:
@@ -33,17 +36,23 @@ async def acknowledged(process: Process, least: int = 0) -> set[str]:
 
 
 def what_stands(tx: Tx) -> tuple[set[str], int | None, list[int]]:
-    """The ids of all jobs, the number of threads, the ids of all events: as of one moment."""
+    """Return the ids of all jobs, the number of threads, and the ids of all events.
+
+    All are from one snapshot.
+    """
     jobs = {found.id for found in tx.all(all_jobs)}
     return jobs, tx.one(count_threads), [event.id for event in tx.all(events_since, since=0)]
 
 
 async def whole_orders(store: Store) -> set[str]:
-    """The ids of all jobs, each with its thread and its two events, the events numbered without a gap."""
+    """Return the ids of all jobs.
+
+    Each must have its thread and two events, numbered without a gap.
+    """
     found = await store.scan(what_stands)
     while (
         again := await store.scan(what_stands)
-    ) != found:  # the server may still be at the last order of who was killed
+    ) != found:  # the server may still process the last order of a killed process
         found = again
     jobs, threads, event_ids = found
     assert (threads, event_ids) == (len(jobs), list(range(1, 2 * len(jobs) + 1)))
@@ -96,7 +105,7 @@ async def test_o5_two_processes_number_their_events_in_the_order_they_commit(
 
 @pytest.fixture
 def own_server() -> Iterator[PostgresServer]:
-    """A server that may be killed: no other test is on it."""
+    """A PostgreSQL server for these tests only, because they kill it."""
     server = PostgresServer()
     yield server
     server.stop()

@@ -1,4 +1,4 @@
-"""What an older market holds when it comes to 0015 and 0020: each delivery gets its deadline, what is counted anew waits for it."""
+"""Revisions 0015 and 0020: each delivery gets its deadline, and counted jobs are queued for recounting."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,16 +14,16 @@ from tests.storage.earlier import at_revision
 
 SECOND, BEGAN = 1_000_000, 1_795_000_000_000_000  # microseconds
 TURNAROUND = 60
-JOBS = {  # status, payment, revisions, the deadline that stands in the job
+JOBS = {  # status, payment, revisions, the deadline in the job
     "job_open": ("open", "on_delivery", 0, None),
     "job_done": ("completed", "on_delivery", 2, 500),
     "job_first": ("expired", "upfront", 1, 400),
     "job_stray": ("in_progress", "on_delivery", 0, 60),
 }
-DELIVERIES = {  # job, revision: when it was delivered, and the deadline it had
+DELIVERIES = {  # job, revision: time of delivery, and its deadline
     ("job_done", 0): (70, 60),  # accepted at 0
-    ("job_done", 1): (150, 160),  # asked for at 100
-    ("job_done", 2): (450, 500),  # as the job says
+    ("job_done", 1): (150, 160),  # requested at 100
+    ("job_done", 2): (450, 500),  # from the job
     ("job_first", 0): (80, 90),  # paid at 30
     ("job_first", 1): (None, None),
 }
@@ -78,7 +78,7 @@ def paid(job_id: str, status: str, settled: int | None) -> dict[str, Any]:
 
 @pytest.fixture
 def earlier(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
-    """A database of revision 0011 with jobs at several places."""
+    """A database of revision 0011 with jobs of several statuses."""
     with at_revision("0011", rows(), database, tmp_path, request) as opened:
         yield opened
 

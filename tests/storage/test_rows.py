@@ -1,4 +1,4 @@
-"""Rows and queries as values: what a declaration promises, before any database is asked."""
+"""Rows and queries as values, tested without a database."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,6 +1,7 @@
-"""Search, on both databases: the same listings in the same order as a plain reading of the rules gives."""
+"""Search for listings on both databases: results and order follow from the rules."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same searches every time
 
 import pytest
@@ -62,7 +63,7 @@ async def test_any_search_finds_what_the_rules_say_in_their_order_page_by_page(s
 
 
 async def test_the_index_follows_every_change_of_the_listings(store: Store) -> None:
-    """Prices, words, ratings and states move; what was taken back by a failed unit never moved."""
+    """Prices, words, ratings and statuses change. A rolled-back change is never indexed."""
     dice = Random(2)
     listings = [indexed(listing(number)) for number in range(25)]
     await put(store, *listings)
@@ -136,7 +137,8 @@ async def test_a_list_read_while_listings_come_and_go_repeats_nothing_and_leaves
         search = replace(search, after=found.after)
         await put(store, indexed(listing(number)))
         await put(store, indexed(listing(number - 9, status=ListingStatus.ARCHIVED)))
-    assert seen == ["lst_8", "lst_7", "lst_6", "lst_5", "lst_4", "lst_3"]  # 2, 1 and 0 were gone before their page
+    # 2, 1 and 0 were removed before their page was read.
+    assert seen == ["lst_8", "lst_7", "lst_6", "lst_5", "lst_4", "lst_3"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ async def test_a_quote_passes_every_bound_and_is_the_last_of_the_cheapest(store:
 
 
 async def test_listings_of_one_price_whose_slots_meet_after_eight_million_more_are_both_found(store: Store) -> None:
-    far = LAST_SLOT + 2  # the seq whose slot is that of 1
+    far = LAST_SLOT + 2  # the seq with the same slot as 1
     await put(store, indexed(listing(1)))
     later = ListingSearchRow(
         seq=far, listing_id="lst_2", env="live", seller_id="agt_1", rank=None, newest=None, cheapest=None, tokens=None
@@ -258,7 +260,14 @@ async def test_o6_a_search_reads_no_table_whole_and_sorts_nothing(sqlite_url: st
         lines: list[str] = []
         for query in (*FROM_SQLITE.values(), BY_LISTING, CHEAPEST_HOLDER):
             plan = query.plan(tx.dialect)
-            values = {"env": "live", "match": '"lwtext" AND ("lg0" OR "lg1")', "low": 0, "high": 9, "limit": 5}
+            values = {
+                "env": "live",
+                "match": '"lwtext" AND ("lg0" OR "lg1")',
+                "low": 0,
+                "high": 9,
+                "limit": 5,
+                "seen_since": datetime(2026, 11, 23, tzinfo=UTC),
+            }
             tx.cursor.execute(
                 "EXPLAIN QUERY PLAN " + plan.sql, plan.bind(values | {"listing_id": "lst_1", "cheapest": 1})
             )
@@ -270,7 +279,7 @@ async def test_o6_a_search_reads_no_table_whole_and_sorts_nothing(sqlite_url: st
 
     before = await store.scan(plans)
     scans = [line.partition(" INDEX ")[0] for line in before if line.startswith("SCAN")]
-    assert scans == [f"SCAN {name} VIRTUAL TABLE" for name in FTS.values()]
+    assert scans == [f"SCAN {name} VIRTUAL TABLE" for name in FTS.values() for _ in ("any", "seen")]
     assert all("M1><" in line for line in before if line.startswith("SCAN")), "words and both bounds are the index's"
     assert [line for line in before if "TEMP B-TREE" in line] == []
     await store.write(analyse)

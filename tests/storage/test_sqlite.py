@@ -1,4 +1,4 @@
-"""SQLite alone: what the file promises, who may open it, and where it may lie."""
+"""SQLite only: durability of the file, its permissions, and its allowed locations."""
 
 import sqlite3
 import subprocess
@@ -77,9 +77,7 @@ async def test_a_read_whose_time_is_over_ends_all_the_same_and_so_does_the_begin
 ) -> None:
     database = open_database(sqlite_url)
     tx = database.reading(1)
-    for _ in range(
-        2_000
-    ):  # SQLite counts steps over all runs of a statement, and asks for the time at every thousandth
+    for _ in range(2_000):  # SQLite counts steps over all runs of a statement, and checks the time at every thousandth
         database.start_read(tx, -1)
         database.end_read(tx)
     database.close()
@@ -179,9 +177,9 @@ async def test_a_corrupt_page_is_an_outage_and_not_a_refusal(sqlite_url: str, op
 
 
 def garble(url: str) -> None:
-    """Overwrite every page but the first."""
+    """Overwrite every page except the first."""
     path = Path(url.removeprefix("sqlite:///"))
-    sqlite3.connect(path).close()  # moves what the log holds into the file
+    sqlite3.connect(path).close()  # moves the write-ahead log into the file
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
 

@@ -1,4 +1,4 @@
-"""What stood before threads counted their messages is counted once, when the database comes to revision 0005."""
+"""Revision 0005 counts the messages of existing threads."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.storage.earlier import at_revision
 
 HOUR, DUE = 3_600_000_000, 1_795_000_000_000_000  # microseconds
 DEADLINES = ("accept_by", "pay_by", "deliver_by", "review_by")
-JOBS = {  # status, closed_as, the deadlines that are set; who must act and by which
+JOBS = {  # status, closed_as, the set deadlines; the agent that must act, and its deadline
     "job_open": ("open", None, "accept_by", ("agt_seller", "accept_by")),
     "job_quoted": ("quoted", None, "accept_by", ("agt_buyer", "accept_by")),
     "job_working": ("in_progress", None, "accept_by deliver_by", ("agt_seller", "deliver_by")),
@@ -31,7 +31,7 @@ SENDERS = ("agt_seller", "agt_buyer", "agt_seller")
 
 @pytest.fixture
 def earlier(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SQLite | Postgres]:
-    """A database of the revision before, with jobs, payments and notes of actions in it."""
+    """A database of the earlier revision, with jobs, payments and notes of actions."""
     with at_revision("0003", rows(), database, tmp_path, request) as opened:
         yield opened
 

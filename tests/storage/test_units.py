@@ -1,4 +1,4 @@
-"""Units of work, on both databases: what one sees, what it undoes, and who wins when many want the same."""
+"""Transactions on both databases: isolation, rollback, and conflicts over the same row."""
 
 import asyncio
 from datetime import timedelta
@@ -183,7 +183,10 @@ async def test_m12_two_hundred_unlocked_additions_lose_nothing_they_did_not_refu
 
 
 async def test_units_that_meet_on_a_few_rows_do_not_block_each_other(store: Store) -> None:
-    """Batches that wait for each other's rows would end in deadlocks: seconds for each unit, and refusals."""
+    """Batches that wait for each other's rows would deadlock.
+
+    Each deadlock costs seconds and refusals.
+    """
     ids = [f"job_{number}" for number in range(4)]
     for job_id in ids:
         await store.write(partial(place, job_id=job_id))
@@ -240,7 +243,7 @@ async def test_a_reader_sees_what_was_acknowledged(store: Store) -> None:
 
 
 async def test_a_read_of_several_statements_sees_one_moment(store: Store) -> None:
-    """Every unit adds one job and one thread: a reader never counts more of one than of the other."""
+    """Every transaction adds one job and one thread, so each read must count as many of both."""
     seen: list[tuple[int | None, int | None]] = [(0, 0)]
 
     async def write() -> None:
@@ -251,7 +254,7 @@ async def test_a_read_of_several_statements_sees_one_moment(store: Store) -> Non
         while seen[-1] != (320, 320):
             seen.append(await store.scan(lambda tx: (tx.one(count_jobs), tx.one(count_threads))))
             seen.append(await store.look(lambda tx: (tx.one(count_jobs), tx.one(count_threads))))
-            await asyncio.sleep(0)  # a quick read on SQLite waits for nothing
+            await asyncio.sleep(0)  # a fast read on SQLite does not yield to others
 
     await asyncio.gather(*(write() for _ in range(8)), read(), read())
     assert [jobs for jobs, threads in seen if jobs != threads] == []

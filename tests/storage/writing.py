@@ -1,6 +1,7 @@
-"""A process that writes, for tests that end it: prints the id of each order after it was acknowledged.
+"""A writing process for tests that kill it. It prints the id of each order after the commit.
 
-python -m tests.storage.writing URL ORDERS [before|after COMMIT]: ORDERS in all; end without a word at that commit.
+python -m tests.storage.writing URL ORDERS [before|after COMMIT]: make ORDERS orders; exit without a message at that
+commit.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ CALLERS = 16
 
 
 class End:
-    """Ends the process, as a kill would, before or after its n-th commit."""
+    """Ends the process like a kill, before or after its n-th commit."""
 
     def __init__(self, when: str, commit: int) -> None:
         self.when, self.commit, self.numbers = when, commit, count(1)
@@ -37,7 +38,7 @@ async def call(store: Store, orders: Iterator[int]) -> None:
 
 
 async def main(url: str, orders: int, end: End | None) -> None:
-    file = url.removeprefix("sqlite:///")  # by hand: importing the migrations would take most of its start
+    file = url.removeprefix("sqlite:///")  # without open_database, because importing the migrations is slow
     store: Store = PostgresStore(Postgres(url)) if file == url else SQLiteStore(SQLite(Path(file)))
     store.probe = end
     left = iter(range(orders))

@@ -1,4 +1,4 @@
-"""Raw A2A over HTTP for tests: one message in any of the four forms the protocol has here, and what came back."""
+"""Raw A2A over HTTP for tests: send a message in any of the four forms of the protocol, and read the answer."""
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -25,7 +25,7 @@ METHODS |= {(RPC_03, False): "message/send", (RPC_03, True): "message/stream"}
 
 @dataclass(frozen=True)
 class Heard:
-    """An HTTP answer; `body` is its JSON, of a stream that of its first event."""
+    """An HTTP answer. `body` is its JSON; for a stream, the JSON of the first event."""
 
     form: str
     status: int
@@ -35,13 +35,13 @@ class Heard:
 
     @property
     def message(self) -> Any:
-        """The message answered, whatever it is wrapped in."""
+        """Return the message in the answer, in any of its wrappers."""
         found = self.body["result"] if self.form in RPC_FORMS else self.body
         return found if self.form == RPC_03 else found["message"]
 
     @property
     def data(self) -> Any:
-        """The value of its one data part."""
+        """The value of its only data part."""
         parts = [
             part["data"] for part in self.message["content" if self.form == HTTP_03 else "parts"] if "data" in part
         ]
@@ -50,13 +50,13 @@ class Heard:
 
     @property
     def error(self) -> tuple[int, str]:
-        """Code and message of the protocol's error: JSON-RPC's, or HTTP's."""
+        """Code and message of the error, which is JSON-RPC's or HTTP's."""
         error = self.body["error"]
         return error["code"], error["message"]
 
 
 class A2a:
-    """A client of one surface that says exactly what it is told to."""
+    """A client of one surface that sends exactly what a test gives."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -64,7 +64,10 @@ class A2a:
     async def call(
         self, form: str, tool: str, arguments: Any = None, /, *, stream: bool = False, headers: Any = (), **message: Any
     ) -> Heard:
-        """A message with one data part {tool, arguments}; further members of the message as keywords."""
+        """Send a message with one data part {tool, arguments}.
+
+        Keywords are other members of the message.
+        """
         return await self.say(
             form, [{"tool": tool, "arguments": arguments or {}}], stream=stream, headers=headers, **message
         )
@@ -72,12 +75,12 @@ class A2a:
     async def say(
         self, form: str, parts: Iterable[Any], *, stream: bool = False, headers: Any = (), **message: Any
     ) -> Heard:
-        """A message of these parts: objects are data, texts are text."""
+        """Send a message of these parts: objects become data, strings become text."""
         path, body = request(form, message_of(form, parts, **message), stream)
         return await self.post(form, json.dumps(body).encode(), path, headers)
 
     async def ask(self, form: str, method: str, params: Any, headers: Any = ()) -> Heard:
-        """Any JSON-RPC method."""
+        """Call any JSON-RPC method."""
         body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
         return await self.post(form, json.dumps(body).encode(), "/a2a", headers)
 
@@ -91,7 +94,7 @@ class A2a:
 
 
 def message_of(form: str, parts: Iterable[Any], **more: Any) -> dict[str, Any]:
-    """A message as a client of that form writes it."""
+    """Return a message as a client of that form writes it."""
     old_http = form == HTTP_03
     message: dict[str, Any] = {"messageId": "m-1", "role": "user" if form == RPC_03 else "ROLE_USER", **more}
     message |= {"kind": "message"} if form == RPC_03 else {}
@@ -99,7 +102,7 @@ def message_of(form: str, parts: Iterable[Any], **more: Any) -> dict[str, Any]:
 
 
 def request(form: str, message: Mapping[str, Any], stream: bool = False) -> tuple[str, dict[str, Any]]:
-    """Path and body that send a message."""
+    """Return the path and body that send a message."""
     params = {"message": message}
     if form in RPC_FORMS:
         return "/a2a", {"jsonrpc": "2.0", "id": 7, "method": METHODS[form, stream], "params": params}
@@ -129,48 +132,51 @@ def heard(form: str, answer: httpx.Response) -> Heard:
 
 @asynccontextmanager
 async def connected(market: Market, ip: str = "203.0.113.7") -> AsyncIterator[A2a]:
-    """The surface behind the edge, and a client at that address."""
+    """Serve the surface behind the edge to a client at that address."""
     wire = httpx.ASGITransport(edged(A2aSurface(market, approach_of), market), client=(ip, 5))
     async with httpx.AsyncClient(transport=wire, base_url=f"https://{HOST}") as http:
         yield A2a(http)
 
 
 async def over_rest(market: Market, method: str, path: str, **options: Any) -> Any:
-    """What the same market answers over REST."""
+    """Return the same market's answer over REST."""
     wire = httpx.ASGITransport(edged(Rest(market, approach_of), market))
     async with httpx.AsyncClient(transport=wire, base_url=f"https://{HOST}") as http:
         return (await http.request(method, path, **options)).json()
 
 
 async def register(a2a: A2a, name: str = "Ada") -> tuple[str, str]:
-    """A new agent's id and test key."""
+    """Register an agent; return its id and test key."""
     made = (await a2a.call(RPC_1, "register_agent", {"name": name})).data
     return made["agent"]["id"], made["api_keys"]["test"]
 
 
 def error_of(heard: Heard) -> Any:
-    """The market's error object without its request id; it must stand alone in the one data part of a good answer."""
+    """Return the market's error object without its request id.
+
+    It must be the only content of the one data part of a 200 answer.
+    """
     assert heard.status == 200
     assert set(heard.data) == {"error"}
     return anonymous(heard.data["error"])
 
 
 def anonymous(error: Any) -> Any:
-    """An error object without the id of its request."""
+    """Return an error object without the id of its request."""
     return {name: value for name, value in error.items() if name != "request_id"}
 
 
 def spelled(value: Any) -> str:
-    """The value as text: tells 1 from 1.0 and from True."""
+    """Return the value as JSON, which distinguishes 1, 1.0 and True."""
     return json.dumps(value, sort_keys=True)
 
 
 def offered() -> list[str]:
-    """The names of the operations that are on A2A, in order."""
+    """Return the names of the operations that A2A offers, in order."""
     return [op.name for op in CATALOGUE.values() if Surface.A2A in op.surfaces]
 
 
 def text_of(form: str, arguments: str) -> tuple[str, bytes]:
-    """A call of say_json whose arguments are this JSON text; path and body."""
+    """Return path and body of a call of say_json with this JSON text as arguments."""
     path, body = request(form, message_of(form, [{"tool": "say_json", "arguments": "@@"}]))
     return path, json.dumps(body).replace('"@@"', arguments).encode()

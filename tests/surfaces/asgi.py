@@ -1,4 +1,4 @@
-"""A surface asked without a server and without the edge in front: one POST, and all that was answered."""
+"""POST to an ASGI application without a server and without the edge, and read the whole answer."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ IP = "203.0.113.7"
 async def post(
     app: ASGIApp, path: str, body: bytes, headers: Iterable[tuple[str, str]], query: str = ""
 ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Status, headers and body. The client stays for as long as it takes."""
+    """Return status, headers and body. The client does not disconnect."""
     said: list[Any] = []
     scope = {
         "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "scheme": "http", "root_path": "",

@@ -1,4 +1,4 @@
-"""Credentials that open nothing, and a market in which each of them has something to open: for the bypass table."""
+"""Invalid credentials for the bypass table, and a market with a record of each kind that they must not reach."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ PRIVATE = frozenset(
         "dispute_id",
         "domain",
     }
-)  # arguments that name what is somebody's
+)  # arguments that identify a record of an agent
 NOBODYS = "as_test_" + "0" * 40
 UNREADABLE = {
     "garbage": "nonsense",
@@ -54,39 +54,39 @@ class Sent:
 
     headers: tuple[tuple[str, str], ...] = ()
     query: Mapping[str, str] = field(default_factory=dict)
-    argument: Mapping[str, Any] = field(default_factory=dict)  # reserved on MCP and A2A; one among others on REST
+    argument: Mapping[str, Any] = field(default_factory=dict)  # reserved on MCP and A2A, an ordinary argument on REST
 
     @property
     def secrets(self) -> list[str]:
-        """What no answer may repeat."""
+        """Values that no answer may repeat."""
         said = [value for _, value in self.headers] + [*self.query.values(), *self.argument.values()]
         return [text for text in said if isinstance(text, str) and len(text) > 20]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The market of the table: an agent with one of everything in test, and keys that open none of it."""
+    """The market of the table: an agent with a record of each kind, and keys without access."""
 
     market: TestMarket
     owner: Agent
     stranger: Agent
-    known: Mapping[str, Any]  # by argument: the owner's ids, and values that would do
-    dead: Mapping[str, str]  # keys nobody is let in with
-    narrow: Mapping[tuple[str, ...], str]  # for the scopes of an operation, the owner's key with all the others
+    known: Mapping[str, Any]  # by argument: the owner's ids and other valid values
+    dead: Mapping[str, str]  # keys that are invalid
+    narrow: Mapping[tuple[str, ...], str]  # for the scopes of an operation: the owner's key with all other scopes
 
     def arguments(self, op: Operation) -> dict[str, Any]:
-        """What the operation would do its work with."""
+        """Return valid arguments, so that only the credential can be refused."""
         example = op.examples[0] if op.examples else {}
-        if op.name == "link_erc8004":  # whose agent_id is a token's number
+        if op.name == "link_erc8004":  # its agent_id is a token's number
             return dict(example)
         needed = [name for name, one in op.input.model_fields.items() if one.is_required()]
-        at_once = {"wait_seconds": 0} if "wait_seconds" in op.input.model_fields else {}  # the clock stands
+        at_once = {"wait_seconds": 0} if "wait_seconds" in op.input.model_fields else {}  # the clock does not move
         known = {name: self.known[name] for name in needed if name not in example or name in self.known}
         return {**example, **known, **at_once}
 
     @property
     def ids(self) -> dict[str, str]:
-        """What nobody else may hear of."""
+        """Ids that only the owner may see."""
         return {name: self.known[name] for name in PRIVATE - {"key", "domain"}}
 
 
@@ -118,20 +118,20 @@ def as_argument(key: Any) -> Sent:
 
 
 def schemes(key: str) -> Iterator[tuple[str, Sent]]:
-    """A key that works, in a scheme that is not ours."""
+    """Yield a valid key in unsupported schemes."""
     basic = b64encode(f"{key}:".encode()).decode()
     for scheme, said in (("Basic", basic), ("Token", key), ("ApiKey", key), ("Bearer Bearer", key)):
         yield f"Authorization: {scheme}", Sent((("Authorization", f"{scheme} {said}"),))
 
 
 def elsewhere(key: str) -> Iterator[tuple[str, Sent]]:
-    """A key that works, in a header where none is looked for."""
+    """Yield a valid key in headers that are not read."""
     for header in ("Cookie", "Proxy-Authorization", "X-Admin-Token", "API-Key"):
         yield header, Sent(((header, f"api_key={key}" if header == "Cookie" else key),))
 
 
 def contradicting(one: str, other: str) -> Iterator[tuple[str, Sent]]:
-    """Two credentials at once: of two keys that both work, none does."""
+    """Yield two credentials in one call. Both are valid, but together they are refused."""
     for first in (as_key(one), as_bearer(one)):
         for second in (as_key(other), as_bearer(other)):
             both = (*first.headers, *second.headers)
@@ -139,7 +139,7 @@ def contradicting(one: str, other: str) -> Iterator[tuple[str, Sent]]:
 
 
 async def _ended(market: TestMarket, owner: Agent) -> dict[str, str]:
-    """Keys that opened something once."""
+    """Return keys that were valid once."""
     expired = await market.call("create_api_key", by=owner, env="test", expires_in_days=1)
     revoked = await market.call("create_api_key", by=owner, env="test")
     await market.call("revoke_api_key", by=owner, key_id=revoked["id"])
@@ -188,12 +188,12 @@ async def _one_of_everything(market: TestMarket, owner: Agent, buyer: Agent) -> 
         "bounty_id": bounties[0]["id"], "proposal_id": made["id"], **NEED, "delivery_id": sent["id"], "dispute_id": judged, "outcome": "split", "rationale": "Half of it.", "enabled": True, "verdict": "split", "schedule_id": alarm["id"], "key_id": key["id"], "key": "notes/today",
         "confirm": owner.handle, "agent_id": owner.id, "to": buyer.handle, "revision": 0, "output": OFFER["example_output"], "rating": 1,
         "new_public_key": bytes(SigningKey(b"\x61" * 32).verify_key).hex(), "proof": "00" * 64,
-        "domain": "agent.example.com", "first_party": True, "message": "Again.", "reason": "No.", "body": "Hello.", "transaction": "0x" + "ab" * 32, "status": "paused",
+        "domain": "agent.example.com", "first_party": True, "message": "Again.", "reason": "No.", "body": "Hello.", "transaction": "0x" + "ab" * 32, "status": "paused", "signed_at": 1,
     }  # fmt: skip
 
 
 async def _judged_by(market: TestMarket, judge: Agent, buyer: Agent) -> str:
-    """A case of two others that this agent is drawn for."""
+    """Open a dispute of two other agents that the judge is drawn for; return its id."""
     seller = await market.register("Others")
     seller.wallet = Account.from_key("0x" + "52" * 32)
     bound = {"address": seller.wallet.address, "signature": binding(seller)}

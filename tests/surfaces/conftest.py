@@ -1,4 +1,4 @@
-"""A market behind the real edge over SQLite, with a fixed clock, for the tests of its surfaces."""
+"""Fixtures for tests of the surfaces: a market behind the real edge, over SQLite, with a fixed clock."""
 
 import asyncio
 import socket
@@ -29,7 +29,7 @@ App = Callable[..., Any]
 
 
 class FixedClock:
-    """A clock that stands until a test moves it."""
+    """A clock that moves only when a test moves it."""
 
     at = NOON
 
@@ -41,7 +41,7 @@ class FixedClock:
 
 
 class SeededDice:
-    """Bytes that nobody could guess and every run repeats."""
+    """Random bytes that are the same in every run."""
 
     rolled = 0
 
@@ -71,7 +71,7 @@ class NoSanctions:
 
 @dataclass(frozen=True)
 class FixedTexts:
-    """Documents of a market, short."""
+    """Short documents of a market."""
 
     skill_md: str = "# Skill\n\nCall search_listings.\u2028Then order.\n"
     llms_txt: str = "# Emporion\n\n> Agents hire each other.\n"
@@ -111,7 +111,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture
 async def market(sqlite_url: str, opening: Opening, clock: FixedClock) -> Market:
-    """A market without rate limits, in which an operation may only refuse with errors it declares."""
+    """A market without rate limits. Its operations may raise only declared errors."""
     world = World(clock, SeededDice(), {}, FixedSigner(), NoSanctions(), CHECKS, NoWeb(), NoNames())
     return Market(opening(sqlite_url), world, house(Limits(enforced=False)), checks_errors=True)
 
@@ -124,7 +124,7 @@ async def limited(market: Market) -> Market:
 
 
 def edged(app: App, market: Market, hosts: frozenset[str] = frozenset({HOST})) -> Edge:
-    """The application behind the edge, as it is served."""
+    """Put the application behind the edge, as in the service."""
     return Edge(app, hosts, market.house.docs_url, market.world.dice)
 
 
@@ -132,7 +132,10 @@ approach_of = approach_reader(frozenset())
 
 
 def serve(app_of: Callable[[str], App]) -> AbstractAsyncContextManager[str]:
-    """Serve an application on a free port of this machine; `app_of` is given host:port, the block the base URL."""
+    """Serve an application on a free port of this machine.
+
+    `app_of` receives host:port. The context gives the base URL.
+    """
     return _serving(app_of)
 
 
@@ -152,7 +155,7 @@ async def _serving(app_of: Callable[[str], App]) -> AsyncIterator[str]:
 
 @pytest.fixture
 def markets(sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening) -> Callable[[str], Market]:
-    """Makes markets that live through the same with the same ids and secrets, each in a folder of that name."""
+    """Makes markets that produce the same ids and secrets, each in a folder of its name."""
 
     def made(name: str) -> Market:
         (tmp_path / name).mkdir()

@@ -1,4 +1,7 @@
-"""Operations for tests of the surfaces: what the market's own do not yet show. Registered while a test runs."""
+"""Operations for tests of the surfaces, registered during a test.
+
+They show cases that the market's operations lack.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +52,7 @@ class Nodes(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A tree, which pydantic describes by a reference."""
+    """A tree, which pydantic describes with a reference."""
 
     object: Literal["node"] = "node"
     inner: "Node | None"
@@ -86,7 +89,7 @@ def show_tree(ctx: Context, _: NoArguments) -> Node:
 
 @contextmanager
 def echoing() -> Iterator[None]:
-    """The operations above, as part of the catalogue."""
+    """Add the operations above to the catalogue for the duration of the context."""
     before = dict(CATALOGUE)
     SAID.clear()
     try:

@@ -1,4 +1,4 @@
-"""Requests to /mcp, good ones and odd ones, in every version of the protocol: what the front and the SDK must answer alike."""
+"""Valid and unusual requests to /mcp in every version of the protocol. The fast path and the SDK must answer alike."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,10 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Posted:
-    """A POST. `good`: the front must answer it itself, at the latest the second time."""
+    """A POST.
+
+    If `good`, the fast path must answer it without the SDK, at the latest the second time.
+    """
 
     name: str
     version: str
@@ -31,20 +34,23 @@ class Posted:
     good: bool = False
 
     def instead(self, name: str, **headers: str | None) -> "Posted":
-        """The same with other headers; None leaves one out. No longer good."""
+        """Return the request with changed headers, no longer good; None removes a header."""
         named = {header.replace("_", "-"): value for header, value in headers.items()}
         kept = [(header, value) for header, value in self.headers if header not in named]
         more = [(header, value) for header, value in named.items() if value is not None]
         return replace(self, name=name, headers=(*kept, *more), good=False)
 
     def beside(self, name: str, *more: tuple[str, str], good: bool = False) -> "Posted":
-        """The same with more headers, also with a second of a name."""
+        """Return the request with more headers, possibly a second one of the same name."""
         return replace(self, name=name, headers=(*self.headers, *more), good=good)
 
 
 def posted(version: str, method: str, params: Any, name: str = "", **more: Any) -> Posted:
-    """As a client of that version sends it; `params` that are no object are sent as they are."""
-    era = MODERN if version > "2026" else version  # one that is not known yet is asked in the newest way
+    """Return a request as a client of that version sends it.
+
+    `params` that are no object are sent unchanged.
+    """
+    era = MODERN if version > "2026" else version  # an unknown version is requested in the newest form
     body = request(era, method, params) if isinstance(params, dict) else request(era, method, {}) | {"params": params}
     headers = [
         ("host", HOST),
@@ -62,13 +68,16 @@ def posted(version: str, method: str, params: Any, name: str = "", **more: Any) 
 
 
 def call(version: str, tool: Any, arguments: Any = None, /, **more: Any) -> Posted:
-    """A call of a tool, which the front answers; `name` names it in a failure, `params` are more of these."""
+    """Return a tool call that the fast path answers.
+
+    `name` identifies it in a failure. `params` gives more params.
+    """
     params = {"name": tool, "arguments": {} if arguments is None else arguments, **more.pop("params", {})}
     return posted(version, "tools/call", params, **{"name": f"{tool} {arguments}", "good": True, **more})
 
 
 def everything(version: str, key: str) -> Iterator[Posted]:
-    """All of them; `key` opens an account of the market they go to."""
+    """Yield all requests; `key` is a valid key of the market."""
     for some in (
         successes,
         with_keys,
@@ -133,7 +142,7 @@ def with_keys(version: str, key: str) -> Iterator[Posted]:
     yield call(version, "get_me", headers=[("x-api-key", key), ("x-api-key", WRONG)])
     yield call(version, "get_me", headers=[("x-api-key", key), ("authorization", f"Bearer {key}")])
     yield call(version, "get_me")
-    for secret in (None, key, WRONG):  # a 401 is not the front's to give
+    for secret in (None, key, WRONG):  # the fast path never answers 401
         more = [] if secret is None else [("authorization", f"Bearer {secret}")]
         yield call(version, "get_me", headers=more, path="/mcp/oauth", good=secret == key)
     yield call(version, "get_me", headers=[("authorization", "Bearer as_token_" + "0" * 40)], good=False)
@@ -172,7 +181,7 @@ def refusals(version: str, key: str) -> Iterator[Posted]:
 
 
 def odd_calls(version: str, _: str) -> Iterator[Posted]:
-    """What is wrong with these is the SDK's to say, or needs its stream."""
+    """Yield calls that only the SDK can refuse or that need its stream."""
     for tool in ("no_such_tool", "", "SAY_JSON", "say_json ", "tools/call", 7, None, ["say_json"], {"say_json": 1}):
         yield call(version, tool, good=False)
     yield posted(version, "tools/call", {"arguments": {}}, "no name")
@@ -193,7 +202,7 @@ def odd_calls(version: str, _: str) -> Iterator[Posted]:
 
 
 def notes(version: str, _: str) -> Iterator[Posted]:
-    """What may stand in `_meta`."""
+    """Yield calls with different values of `_meta`."""
     good: tuple[Any, ...] = (
         {},
         {"progressToken": 7},
@@ -292,7 +301,7 @@ def raw_bodies(version: str, _: str) -> Iterator[Posted]:
         "false",
         "[]",
         '""',
-    ):  # null, which may be, comes first
+    ):  # null is valid and comes first
         yield replace(
             plain,
             name=f"arguments {kind}",
@@ -331,7 +340,7 @@ def odd_headers(version: str, key: str) -> Iterator[Posted]:
     yield replace(plain.instead("upper case", host=HOST.upper()), good=plain.good)
     yield replace(plain.instead("a page of a page here", host=LOCAL, origin="http://localhost:3000"), good=plain.good)
     yield replace(plain.instead("a page elsewhere", origin="https://elsewhere.example"), good=plain.good)
-    yield plain.instead("blanks", mcp_protocol_version=f"{version} \t")  # which the edge takes away
+    yield plain.instead("blanks", mcp_protocol_version=f"{version} \t")  # which the edge removes
     yield plain.beside("accept twice", ("accept", "text/html"), good=plain.good)
     yield plain.beside("parameter in a header", ("mcp-param-region", "eu"), good=plain.good)
     yield plain.beside("session", ("mcp-session-id", "x"), ("last-event-id", "7"), good=plain.good)
@@ -353,7 +362,7 @@ def tasks(version: str, key: str) -> Iterator[Posted]:
     yield call(version, "call_tool", {"name": "hire", "arguments": order}, params=can, headers=keyed, good=False)
     yield call(
         version, "call_tool", {"name": "get_me"}, params=can, headers=keyed, good=False
-    )  # it might have been hire
+    )  # its name could be hire
     yield call(version, "get_me", params=can, headers=keyed)
     for method in TASK_METHODS:
         for params in ({"taskId": "job_0"}, {"taskId": "job_0", "inputResponses": {}}, {"taskId": 5}, {}):

@@ -1,4 +1,4 @@
-"""Raw MCP over HTTP for tests: one JSON-RPC request in either era of the protocol, and what came back."""
+"""Raw MCP over HTTP for tests: send one JSON-RPC request in either era of the protocol, and read the answer."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -36,7 +36,7 @@ class Heard:
 
 
 class Mcp:
-    """A client of one surface that says exactly what it is told to."""
+    """A client of one surface that sends exactly what a test gives."""
 
     def __init__(self, http: httpx.AsyncClient, surface: McpSurface) -> None:
         self.http, self.surface = http, surface
@@ -50,7 +50,7 @@ class Mcp:
     async def call(
         self, era: str, tool: str, arguments: Mapping[str, Any] | None = None, /, headers: Any = (), query: str = ""
     ) -> Any:
-        """The result of a tool call."""
+        """Call a tool; return the result."""
         params = {"name": tool, "arguments": arguments or {}}
         return (await self.ask(era, "tools/call", params, headers=headers, query=query)).result
 
@@ -60,7 +60,7 @@ class Mcp:
 
 
 def request(era: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON-RPC request as a client of that era sends it."""
+    """Return a JSON-RPC request as a client of that era sends it."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -86,7 +86,7 @@ def headers_of(era: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def heard(answer: httpx.Response) -> Heard:
     kind = answer.headers.get("content-type", "")
-    if kind.startswith("text/event-stream"):  # split on LF alone: U+2028 stands raw inside a line
+    if kind.startswith("text/event-stream"):  # split on LF only: a line may contain U+2028
         lines = [line.rstrip("\r") for line in answer.content.decode().split("\n")]
         said = [
             json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data:") and line[5:].strip()
@@ -100,7 +100,7 @@ def heard(answer: httpx.Response) -> Heard:
 async def connected(
     market: Market, extra: Extra | None = None, client: tuple[str, int] = ("203.0.113.7", 5)
 ) -> AsyncIterator[Mcp]:
-    """The surface behind the edge, running, and a client at that address."""
+    """Run the surface behind the edge; open a client at that address."""
     surface = McpSurface(market, approach_of, FixedTexts(), (HOST,), extra)
     wire = httpx.ASGITransport(edged(surface, market), client=client)
     async with surface.running(), httpx.AsyncClient(transport=wire, base_url=f"https://{HOST}") as http:
@@ -108,6 +108,6 @@ async def connected(
 
 
 def from_address(mcp: Mcp, market: Market, ip: str) -> Mcp:
-    """Another client of the same surface, at another address."""
+    """Return another client of the same surface, at another address."""
     wire = httpx.ASGITransport(edged(mcp.surface, market), client=(ip, 5))
     return Mcp(httpx.AsyncClient(transport=wire, base_url=f"https://{HOST}"), mcp.surface)

@@ -1,4 +1,4 @@
-"""A web page as a reader has it: whether its tags are closed, its ids, links, headings and words."""
+"""A strict reader of HTML pages for tests. It finds unclosed tags, ids, links, headings and words."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ HEADING = re.compile(r"h[1-6]")
 
 @dataclass
 class Heard:
-    """What stands in a page. `words` are those of <main>, apart from the picture's."""
+    """The content of a page. `words` are those of <main> without the picture."""
 
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     headings: list[str] = field(default_factory=list)
-    texts: dict[str, list[str]] = field(default_factory=dict)  # by the innermost tag that is a part of the page
+    texts: dict[str, list[str]] = field(default_factory=dict)  # by the innermost tag of PARTS
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -29,7 +29,7 @@ def words(text: str) -> list[str]:
 
 
 class Reader(HTMLParser):
-    """Reads a page strictly: what is not closed, or closed wrongly, is a fault."""
+    """Parses a page strictly. A tag that is not closed correctly is a fault."""
 
     PARTS = ("title", "style", "header", "nav", "main", "svg", "summary", "footer", "body", "head")
 

@@ -1,4 +1,4 @@
-"""A data part {tool, arguments}: one way through the door, answered with one Message, in all four forms of the protocol."""
+"""A data part {tool, arguments} calls an operation and is answered with one Message, in all four forms of A2A."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -50,7 +50,7 @@ def _echoes() -> Iterator[None]:
 
 
 def nested(depth: int) -> Any:
-    """A value that is `depth` objects deep."""
+    """Return a value of `depth` nested objects."""
     value: Any = 1
     for _ in range(depth):
         value = {"in": value}
@@ -106,7 +106,7 @@ async def test_a_double_without_a_fraction_is_an_integer_because_protobuf_client
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_arguments_nest_as_deep_as_over_rest_and_no_deeper(market: Market, form: str) -> None:
-    deepest = nested(MAX_DEPTH - 1)  # the arguments are one level themselves
+    deepest = nested(MAX_DEPTH - 1)  # the arguments are one level
     async with connected(market) as a2a:
         allowed = await a2a.call(form, "say_json", {"value": deepest})
         refused = error_of(await a2a.call(form, "say_json", {"value": {"in": deepest}}))

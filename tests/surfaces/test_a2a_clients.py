@@ -1,4 +1,4 @@
-"""The a2a-sdk's own client over real HTTP: all four forms of the protocol against one surface, from the card on."""
+"""The a2a-sdk's own client over real HTTP: all four forms of the protocol against one surface, starting at the card."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -31,7 +31,7 @@ from tools.rules.jsontext import MAX_INTEGER
 CARD = "/.well-known/agent-card.json"
 FORMS = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")]
 forms = pytest.mark.parametrize(("binding", "version"), FORMS)
-readers = pytest.mark.parametrize(("binding", "version"), FORMS[:3])  # the client reads no errors of 0.3 over HTTP
+readers = pytest.mark.parametrize(("binding", "version"), FORMS[:3])  # the client reads no 0.3 errors over HTTP
 streams = pytest.mark.parametrize("stream", [False, True], ids=["send", "stream"])
 
 
@@ -52,7 +52,7 @@ class Place:
     def client(self, binding: str, version: str, stream: bool = False) -> Client:
         card = pb.AgentCard()
         card.CopyFrom(self.card)
-        if version == "0.3":  # the card names 1.0 alone; who knows of the other version asks for it
+        if version == "0.3":  # the card lists only 1.0; a client of 0.3 must ask for 0.3
             del card.supported_interfaces[:]
             card.supported_interfaces.add(url=f"{self.url}/a2a", protocol_binding=binding, protocol_version=version)
         config = ClientConfig(httpx_client=self.http, streaming=stream, supported_protocol_bindings=[binding])
@@ -84,7 +84,7 @@ def message(*parts: Any, **more: Any) -> pb.SendMessageRequest:
 
 
 async def said(client: Client, asked: pb.SendMessageRequest) -> Any:
-    """The value of the data part of the one message answered, as protobuf gives it."""
+    """Return the value of the data part of the only message in the answer."""
     (event,) = [event async for event in client.send_message(asked)]
     assert event.WhichOneof("payload") == "message"
     (part,) = [part for part in event.message.parts if part.HasField("data")]

@@ -1,4 +1,4 @@
-"""What stands in front of the a2a-sdk answers as the SDK's path would, and does answer what it is there for."""
+"""The fast path in front of the a2a-sdk gives the SDK's answers, and answers all requests that it is made for."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ def _echoes() -> Iterator[None]:
 
 @dataclass
 class Sent:
-    """A request; `good`: the front is there to answer it."""
+    """A request. If `good`, the fast path must answer it."""
 
     name: str
     form: str
@@ -39,7 +39,7 @@ class Sent:
 
 
 def called(form: str, tool: Any, arguments: Any = None, /, **more: Any) -> Sent:
-    """One call of a tool as a client of that form writes it."""
+    """Return one call of a tool as a client of that form writes it."""
     part = {"tool": tool} | ({} if arguments is None else {"arguments": arguments})
     path, body = request(form, message_of(form, [part], **more))
     version = VERSION if form in (RPC_1, HTTP_1) else {}
@@ -49,7 +49,7 @@ def called(form: str, tool: Any, arguments: Any = None, /, **more: Any) -> Sent:
 
 
 def changed(one: Sent, name: str, change: Callable[[Any, Any, Any], Any], *, good: bool = False) -> Sent:
-    """The request with its body, params or message changed."""
+    """Return the request with its body, params or message changed."""
     body = json.loads(one.body)
     params = body["params"] if one.form in RPC_FORMS else body
     body = change(body, params, params["message"]) or body
@@ -71,7 +71,7 @@ def lacking(holder: str, name: str) -> Callable[[Any, Any, Any], Any]:
 
 
 def calls(form: str, key: str) -> Iterator[Sent]:
-    """Requests that the front answers, but over 0.3's HTTP+JSON."""
+    """Yield requests that the fast path answers, except in HTTP+JSON 0.3."""
     yield called(form, "register_agent", {"name": "Bo"})
     yield called(form, "get_me", metadata={"api_key": key})
     yield called(form, "get_me", {}, metadata={"api_key": "as_test_" + "0" * 40})
@@ -95,7 +95,7 @@ def calls(form: str, key: str) -> Iterator[Sent]:
 
 
 def oddities(form: str, key: str) -> Iterator[Sent]:
-    """Requests that are refused, or that the SDK may have a word about."""
+    """Yield requests that are refused or that the SDK may have to answer."""
     yield from (*odd_calls(form), *odd_members(form), *odd_parts(form), *odd_requests(form, key))
     if form in RPC_FORMS:
         yield from odd_envelopes(form)
@@ -234,7 +234,7 @@ def odd_envelopes(form: str) -> Iterator[Sent]:
 
 
 def settled(form: str) -> Iterator[Sent]:
-    """What published clients send beside a call."""
+    """Yield calls with the members that published clients add."""
     modes = {"acceptedOutputModes": ["application/json", "text/plain"]}
     switch = "blocking" if form == RPC_03 else "returnImmediately"
     for value in ({}, modes, {switch: True}, modes | {switch: False}):
@@ -247,7 +247,7 @@ def settled(form: str) -> Iterator[Sent]:
 
 
 class Wire:
-    """A surface without the edge in front, and whether the SDK was asked for its last answer."""
+    """A surface without the edge. It notes whether the SDK made the last answer."""
 
     def __init__(self, market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> None:
         self.surface, self.asked, handled = A2aSurface(market, approach_of), False, A2aSurface._handled
@@ -271,7 +271,10 @@ class Wire:
 
 
 async def lived(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> tuple[list[Any], list[str], int]:
-    """Every answer of a market's life; which good requests the SDK was asked for; and how many it was not."""
+    """Send all requests; return the answers, the missed requests, and a count.
+
+    Missed are good requests that reached the SDK. The count is of the answers without the SDK.
+    """
     SAID.clear()
     wire, answers, missed, spared = Wire(market, monkeypatch, fronted=fronted), list[Any](), list[str](), 0
     made = json.loads((await wire.post(called(RPC_1, "register_agent", {"name": "Ada"})))[2])

@@ -1,4 +1,4 @@
-"""Bodies that two readers could read differently, or that nobody can read: refused alike on every surface, never a fault."""
+"""Ambiguous and unreadable JSON bodies. Every surface refuses them alike, never with an internal error."""
 
 import json
 import logging
@@ -30,7 +30,8 @@ def _echoes() -> Iterator[None]:
         yield
 
 
-# --- JSON that two readers could read differently ----------------------------------------------------------------------
+# --- ambiguous JSON
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Keys over A2A: a credential and the key of a repeat travel in headers or in metadata, and never come back."""
+"""Keys over A2A: credentials and idempotency keys come in headers or metadata, and no answer contains them."""
 
 import logging
 from collections.abc import Iterator
@@ -234,7 +234,7 @@ async def test_registration_over_a2a_is_counted_with_every_other_registration(li
 
 
 async def ask_card(a2a: A2a, form: str, key: str | None) -> Any:
-    """The answer to a request for the extended card."""
+    """Request the extended card; return the answer."""
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     if form in RPC_FORMS:
         method = "GetExtendedAgentCard" if form == RPC_1 else "agent/getAuthenticatedExtendedCard"

@@ -1,4 +1,4 @@
-"""What the a2a-sdk alone would get wrong, and what hostile requests try: an error of the protocol each time, never a fault."""
+"""Requests that the a2a-sdk alone would handle wrongly, and hostile ones. Each gets an error of the protocol."""
 
 import json
 import os
@@ -207,7 +207,8 @@ async def test_what_is_no_json_rpc_request_keeps_json_rpc_s_own_codes(
     assert (heard.status, heard.error[0], heard.body["id"]) == (200, code, identity)
 
 
-# --- tasks, push, streams: there are none to ask about -------------------------------------------------------------------
+# --- tasks, push, streams that do not exist
+# ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["anonymous", "with a key"])
@@ -273,7 +274,7 @@ async def test_a_stranger_finds_no_task_to_be_told_of_and_sets_nothing(market: M
 
 
 def counted(url: str) -> dict[str, int]:
-    """How many rows each table of the database file has."""
+    """Return the number of rows of each table of the database file."""
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as reader:
         names = [name for (name,) in reader.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'")]
         return {name: reader.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}

@@ -1,4 +1,4 @@
-"""What the A2A project's suite meets: the market with the suite's own seller, which production never loads; and how a run is judged."""
+"""The market with the A2A suite's own seller, which production never loads, and the judgement of a run."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ STATES = {
 
 @asynccontextmanager
 async def suited(folder: Path) -> AsyncIterator[A2a]:
-    """A client as the suite is one: it has no key."""
+    """Open a client without a key, like the suite."""
     service = TckService(read_settings(_env_file=None, data_dir=folder, port=8000, rate_limits=False))
     wire = httpx.ASGITransport(service)
     async with (
@@ -47,7 +47,7 @@ async def suited(folder: Path) -> AsyncIterator[A2a]:
 
 
 async def sent(suite: A2a, message_id: str, form: str = RPC_1, **more: Any) -> Any:
-    """The task or message that a text of that id is answered with."""
+    """Send a text with this message id; return the task or message in the answer."""
     message = message_of(form, ["Hello"], messageId=f"{message_id}-1f", **more)
     if form == RPC_1:
         heard = await suite.ask(form, "SendMessage", {"message": message})
@@ -130,7 +130,8 @@ async def test_under_its_other_name_the_host_shows_the_card_of_0_3_and_nobody_th
         assert (await suite.http.get("/a2a/extendedAgentCard", headers={"a2a-version": "1.0"})).status_code == 200
 
 
-# --- how a run is judged -------------------------------------------------------------------------------------------------
+# --- the judgement of a run
+# ----------------------------------------------------------------------------------------------
 
 
 def requirement(status: str, **transports: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The bypass table: every operation, with every kind of credential that opens nothing, on every wire.
+"""The bypass table: every operation, with every kind of invalid credential, over every protocol.
 
-Made from the registry: an operation that is added is in it, and says what it lacks if it needs an argument unknown here.
-Each kind is sent with arguments the operation would do its work with, and afterwards the database holds what it held.
+The table is made from the registry, so it includes each new operation. An operation that needs an argument unknown
+here fails with its name. Each kind is sent with valid arguments, and the database must not change.
 """
 
 import json
@@ -45,15 +45,17 @@ UNAUTHENTICATED: Refusal = ("authentication_error", "unauthenticated", None)
 FORBIDDEN: Refusal = ("permission_error", "forbidden", None)
 NO_ARGUMENT: Refusal = ("validation_error", "invalid_request", "api_key")
 STATUS = {"unauthenticated": 401, "forbidden": 403, "not_found": 404, "invalid_request": 400}
-# a listing is for whoever orders, a bounty for whoever proposes; a key of memory and a claim of a domain are each agent's own
+# A buyer may order any listing, and a seller may propose on any bounty. Memory keys and claimed domains belong to each
+# agent.
 FOR_EVERYBODY = {"create_job", "hire", "put_memory", "propose_on_bounty", "list_proposals", "add_domain"}
-DONE_ALREADY = {"delete_memory"}  # that it is not there is what was asked for
+NOT_SET_UP = {"get_faucet"}  # this market has no faucet
+DONE_ALREADY = {"delete_memory"}  # deleting a missing key succeeds
 OF_BOTH_ENVIRONMENTS = {"key", "key_id", "domain"}  # an agent's memory, its keys, its domains
 
 
 @dataclass(frozen=True)
 class Wire:
-    """One wire into the market of the table."""
+    """One protocol into the market of the table."""
 
     surface: Surface
     market: Standing
@@ -69,7 +71,7 @@ class Wire:
 
     @property
     def guarded(self) -> list[Operation]:
-        """What anonymous callers are not let into: also what only a signature opens."""
+        """Operations that refuse anonymous callers, including those that need a signature."""
         return [op for op in self.every if op.auth in ("key", "signed")]
 
 
@@ -132,7 +134,10 @@ WIRES = {Surface.REST: over_rest, Surface.MCP: over_mcp, Surface.A2A: over_a2a}
 
 @asynccontextmanager
 async def wired(surface: Surface, store: Store) -> AsyncIterator[Wire]:
-    """In the test's own task: the sessions of MCP must be left where they were entered."""
+    """Open a wire in the test's own task.
+
+    MCP sessions must be left by the task that entered them.
+    """
     market = await standing(TestMarket(store))
     async with WIRES[surface](market) as ask:
         yield Wire(surface, market, ask)
@@ -141,7 +146,7 @@ async def wired(surface: Surface, store: Store) -> AsyncIterator[Wire]:
 async def wrong(
     wire: Wire, kind: str, sent: Callable[[Operation], Sent], asked: Iterable[tuple[Operation, Refusal | None]]
 ) -> Any:
-    """The cells of a row of the table that say something else than they must, and what was written meanwhile."""
+    """Return the wrong answers of a row of the table, and whether anything was written."""
     before, found = await stored(wire.market.market.store), {}
     for op, expected in asked:
         carried = sent(op)
@@ -156,7 +161,7 @@ async def wrong(
 
 
 def absent(wire: Wire) -> Iterator[tuple[str, Sent, Refusal]]:
-    """What is no credential on this wire: refused where one is needed."""
+    """Yield data that is no credential on this wire. It is refused if a credential is needed."""
     own = wire.market.owner.keys["test"]
     yield "none", Sent(), UNAUTHENTICATED
     if wire.surface is not Surface.REST:
@@ -168,7 +173,7 @@ def absent(wire: Wire) -> Iterator[tuple[str, Sent, Refusal]]:
 
 
 def useless(wire: Wire) -> Iterator[tuple[str, Sent, Refusal]]:
-    """Every kind of credential that opens nothing on this wire: refused also where none is needed."""
+    """Yield invalid credentials of every kind. They are refused even if none is needed."""
     own, other = wire.market.owner.keys["test"], wire.market.stranger.keys["test"]
     for name, key in (("empty", ""), *wire.market.dead.items()):
         yield f"{name}, X-API-Key", as_key(key), UNAUTHENTICATED
@@ -186,7 +191,7 @@ def useless(wire: Wire) -> Iterator[tuple[str, Sent, Refusal]]:
 
 
 def arguments(wire: Wire, own: str, other: str) -> Iterator[tuple[str, Sent, Refusal]]:
-    """The reserved argument of a tool call, which is the metadata of a message."""
+    """Yield credentials in the reserved argument of a tool call, or in a message's metadata."""
     for name, key in (("empty", ""), *wire.market.dead.items()):
         yield f"{name}, argument", as_argument(key), UNAUTHENTICATED
     for odd in (["x"], {"x": "y"}, 7, True):
@@ -241,6 +246,7 @@ async def test_what_is_anothers_or_of_the_other_environment_is_not_found(surface
         apart = [(op, names) for op, names in named if not names & OF_BOTH_ENVIRONMENTS]
         apart.append((CATALOGUE["create_job"], {"listing_id"}))
         stranger, live = wire.market.stranger.keys["test"], wire.market.owner.keys["live"]
+        await wire.ask(CATALOGUE["get_me"], {}, as_key(live))  # the first call on live is written down
         for kind, key, asked in (("another's", stranger, named), ("live", live, apart)):
             assert len(asked) > 20
             refusals = [(op, None if op.name in DONE_ALREADY else hidden(op)) for op, _ in asked]
@@ -277,7 +283,9 @@ async def test_what_is_anothers_is_told_apart_in_nothing_from_what_never_was(sur
 @pytest.mark.parametrize("surface", Surface)
 async def test_no_list_shows_what_is_anothers_or_of_the_other_environment(surface: Surface, store: Store) -> None:
     async with wired(surface, store) as wire:
-        lists = [op for op in wire.keyed if op.safe and not op.streams and not names_of(op)]
+        lists = [
+            op for op in wire.keyed if op.safe and not op.streams and not names_of(op) and op.name not in NOT_SET_UP
+        ]
         stranger, live = wire.market.stranger.keys["test"], wire.market.owner.keys["live"]
         shown = {}
         for kind, key in (("another's", stranger), ("live", live), ("own", wire.market.owner.keys["test"])):
@@ -287,14 +295,14 @@ async def test_no_list_shows_what_is_anothers_or_of_the_other_environment(surfac
                 shown[kind, op.name] = {name for name, value in wire.market.ids.items() if value in text}
         assert {cell: names for cell, names in shown.items() if names and cell[0] != "own"} == {
             ("live", "list_api_keys"): {"key_id"},
-            ("another's", "get_opportunities"): {"listing_id"},  # what is on sale is for everybody
+            ("another's", "get_opportunities"): {"listing_id"},  # everybody may read listings
         }
         assert set().union(*(names for (kind, _), names in shown.items() if kind == "own")) >= {"job_id", "thread_id"}
 
 
 @pytest.mark.parametrize("surface", Surface)
 async def test_the_owners_key_opens_every_operation(surface: Surface, store: Store) -> None:
-    """What the table is worth: each of its calls comes as far as its arguments with a key that is good."""
+    """With a valid key, each call of the table is refused only for its arguments."""
     async with wired(surface, store) as wire:
         key = wire.market.owner.keys["test"]
         forms = [
@@ -312,16 +320,19 @@ async def test_the_owners_key_opens_every_operation(surface: Surface, store: Sto
 
 
 def names_of(op: Operation) -> set[str]:
-    """The arguments that name what is somebody's."""
+    """Return the arguments that identify a record of an agent."""
     return PRIVATE & {name for name, one in op.input.model_fields.items() if one.is_required()}
 
 
 def row(wire: Wire, kind: str, refusal: Refusal) -> list[tuple[Operation, Refusal | None]]:
-    """What each operation says of a kind. A query is refused where a body is read, before anybody asks who sent it."""
+    """Return the expected answer of each operation.
+
+    On REST, a POST with a query is refused before its credential is checked.
+    """
     unread = wire.surface is Surface.REST and kind == "query"
     return [(op, NO_ARGUMENT if unread and op.method != "GET" else refusal) for op in wire.guarded]
 
 
 def hidden(op: Operation) -> Refusal:
-    """Not found, by the argument that is looked up first."""
+    """Return the expected not_found error, with the argument that is looked up first."""
     return ("not_found", "not_found", (*op.path_names, *names_of(op))[0])

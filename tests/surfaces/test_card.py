@@ -1,4 +1,4 @@
-"""The agent card: made from the registry, pure 1.0, and signed so that anyone can verify it with the published key."""
+"""The agent card: made from the registry, in A2A 1.0 only, and signed with the published key."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -36,7 +36,7 @@ def _echoes() -> Iterator[None]:
 
 
 def verifier(market: Market) -> Callable[[pb.AgentCard], None]:
-    """The SDK's verifier with the key that the JWKS publishes under the signature's kid and jku."""
+    """Return the SDK's verifier with the key of the JWKS that the signature's kid and jku name."""
 
     def key_of(kid: str | None, jku: str | None) -> jwt.PyJWK:
         jwk = jwk_of(market.world.signer.public_key)
@@ -47,19 +47,22 @@ def verifier(market: Market) -> Callable[[pb.AgentCard], None]:
 
 
 def verify_by_hand(market: Market, card: dict[str, Any]) -> dict[str, Any]:
-    """RFC 7515 over RFC 8785 with two other libraries; the protected header. BadSignatureError when it does not hold."""
+    """Verify RFC 7515 over RFC 8785 with two other libraries; return the protected header.
+
+    Raises BadSignatureError.
+    """
     unsigned = {name: value for name, value in card.items() if name != "signatures"}
     payload = urlsafe_b64encode(rfc8785.dumps(unsigned)).rstrip(b"=").decode()
     (signature,) = card["signatures"]
     key = OKPKey.import_key(dict(jwk_of(market.world.signer.public_key)))
     compact = f"{signature['protected']}.{payload}.{signature['signature']}"
-    with pytest.warns(SecurityWarning, match="RFC 9864"):  # it would have the name Ed25519, which fewer libraries know
+    with pytest.warns(SecurityWarning, match="RFC 9864"):  # the new name Ed25519 is known to fewer libraries
         return dict(jws.deserialize_compact(compact, key, algorithms=["EdDSA"]).protected)
 
 
 @pytest.fixture
 def card(market: Market) -> dict[str, Any]:
-    """The card as a reader parses it."""
+    """The parsed card."""
     found: dict[str, Any] = json.loads(card_json(market.house, CATALOGUE.values(), market.world.signer))
     return found
 

@@ -1,4 +1,4 @@
-"""What is refused is refused early: hostile envelopes never reach the SDKs, which take milliseconds for each hundred values."""
+"""Early refusals: hostile requests never reach the SDKs, which take milliseconds for each hundred values."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -64,7 +64,7 @@ async def test_the_arguments_of_a_call_may_hold_many_values(http: httpx.AsyncCli
 
 @pytest.mark.parametrize("identity", [None, 1.5, True, [], {}], ids=repr)
 async def test_an_mcp_request_with_an_id_that_is_none_is_answered(http: httpx.AsyncClient, identity: Any) -> None:
-    """The SDK takes it for a notification: it does nothing, and says nothing."""
+    """The SDK would treat it as a notification and not answer."""
     body = {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": CALL}
     answer = await http.post("/mcp", json=body, headers=ROUTED)
     assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, None)

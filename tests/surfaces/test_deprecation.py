@@ -1,4 +1,4 @@
-"""An operation on its way out says so on every wire and in every document, from one word in the registry."""
+"""A deprecated operation is marked on every protocol and in every document, from one value in the registry."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -45,7 +45,7 @@ def made(said: Deprecated) -> Operation:
 
 @pytest.fixture
 def old(monkeypatch: pytest.MonkeyPatch) -> Operation:
-    """An operation that is on its way out, in the catalogue for as long as the test lasts."""
+    """A deprecated operation, in the catalogue during the test."""
     op = made(Deprecated(SINCE, SUNSET, "get_changelog"))
     monkeypatch.setitem(CATALOGUE, op.name, op)
     return op

@@ -1,4 +1,4 @@
-"""The documents as web pages: whole, safe, linked, made of what programs are served, and only for those who ask for HTML."""
+"""The documents as HTML pages: complete, safe, linked, and only for clients that prefer HTML."""
 
 import asyncio
 import re
@@ -50,7 +50,7 @@ KINDS = {
     "/docs/changelog": MARKDOWN,
 }
 SAME = {"/docs": "/llms.txt", "/docs/skill": "/skill.md", "/docs/reference": "/openapi.json"}
-LABELS = words(  # what the reference says beside what openapi.json holds
+LABELS = words(  # words of the reference that are not in openapi.json
     "Reference Version Credentials Refusals of every call none or and Schemas Webhooks as they are sent field body header "
     "parameter in type may be absent any JSON list"
 )
@@ -85,11 +85,14 @@ async def test_a_browser_is_answered_html_that_can_do_nothing(http: httpx.AsyncC
         style = "".join(read_html(answer.text).texts["style"]).encode()
         assert policy["style-src"] == f"'sha256-{b64encode(sha256(style).digest()).decode()}'"
         assert not re.search(rb"url\(|@import|</", style)
-        assert (answer.headers["vary"], answer.headers["x-content-type-options"]) == ("Accept", "nosniff")
+        assert (answer.headers["vary"], answer.headers["x-content-type-options"]) == (
+            "Accept, Accept-Encoding",
+            "nosniff",
+        )
         again = await http.get(path, headers={"Accept": BROWSER, "If-None-Match": answer.headers["etag"]})
-        assert (again.status_code, again.content, again.headers["vary"]) == (304, b"", "Accept")
+        assert (again.status_code, again.content, again.headers["vary"]) == (304, b"", "Accept, Accept-Encoding")
         headed = await http.head(path, headers={"Accept": BROWSER})
-        assert (headed.content, headed.headers["content-length"]) == (b"", str(len(answer.content)))
+        assert (headed.content, headed.headers["content-length"]) == (b"", answer.headers["content-length"])
         link = re.fullmatch(r'<(.*)>; rel="alternate"; type="(.*)"', answer.headers["link"])
         assert link
         place, alternate = link.groups()
@@ -106,7 +109,7 @@ async def test_everybody_else_is_answered_what_programs_read(http: httpx.AsyncCl
         for accept in PROGRAMS:
             answer = await http.get(path, headers={"Accept": accept})
             assert (answer.headers["content-type"], answer.content) == (kind, known.content), (path, accept)
-            assert answer.headers["vary"] == "Accept"
+            assert answer.headers["vary"] == "Accept, Accept-Encoding"
             assert answer.headers["etag"] != html.headers["etag"]
             assert "content-security-policy" not in answer.headers
     for path in ("/", "/skill.md", "/llms.txt", "/openapi.json"):
@@ -143,7 +146,7 @@ async def test_a_page_is_whole_and_has_what_a_reader_needs(http: httpx.AsyncClie
 
 
 async def test_every_link_leads_somewhere(http: httpx.AsyncClient) -> None:
-    """From /docs on: every page is reached, every path answers, every anchor is there."""
+    """Starting at /docs, each page is reached, each path is served and each anchor exists."""
     base, seen, wanted = str(http.base_url), dict[str, Heard | None](), ["/docs"]
     anchors: list[tuple[str, str, str]] = []
     while wanted:
@@ -184,7 +187,7 @@ async def test_the_diagram_shows_every_state_and_every_move(http: httpx.AsyncCli
     shown = [text for text in lifecycle.texts["svg"] if text.strip()]
     assert {*JobStatus, "[*]"} <= set(shown)
     for move in (*OPENINGS, *MOVES):
-        if move.listed or move.action == "withdraw":
+        if move.listed:
             assert f"{move.actor} {move.action} → {move.target}" in shown
     assert "stateDiagram" in lifecycle.words
     heads = [one for tag, one in lifecycle.tags if tag == "path" and one.get("class") == "head"]
@@ -216,7 +219,7 @@ async def test_the_reference_leaves_out_no_description(http: httpx.AsyncClient) 
 
 
 def _words_in(part: Any) -> list[str]:
-    """Every word of a document, of its names too, and its JSON's."""
+    """Return every word of a document, including its names."""
     return words(orjson.dumps(part).decode().replace("\\n", " ").replace("~1", "/"))
 
 

@@ -1,4 +1,4 @@
-"""The edge: hosts, origins, CORS, body bounds, request ids, methods; the same in front of every surface."""
+"""The edge: hosts, origins, CORS, size limits of bodies, request ids and methods, the same for every surface."""
 
 import asyncio
 import contextlib
@@ -110,7 +110,7 @@ ENDLESS = {
 
 
 async def heard(url: str, sent: bytes) -> bytes:
-    """What comes back until the connection ends, in whatever way."""
+    """Return all bytes until the connection ends."""
     place, answer = url.removeprefix("http://"), b""
     reader, writer = await asyncio.open_connection(*place.split(":"))
     writer.write(sent.replace(b"%s", place.encode()))
@@ -194,7 +194,7 @@ HEADERS = (
 
 @pytest.mark.parametrize("path", ["/v1/agents/me", "/mcp", "/a2a"])
 async def test_a15_a_header_of_sixty_thousand_signs_is_read_once(http: httpx.AsyncClient, path: str) -> None:
-    """What looks again from each sign would not end before the night."""
+    """A parser that rescans from each character would take quadratic time."""
     body, method = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "GET" if path.startswith("/v1") else "POST"
     for name in HEADERS:
         for filling in (" ", ";", '"'):

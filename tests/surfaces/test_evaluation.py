@@ -1,4 +1,4 @@
-"""The tools keep their grade, and the grader finds what it is there to find."""
+"""The tools keep their grade, and the grader finds the faults that it exists for."""
 
 import subprocess
 import sys

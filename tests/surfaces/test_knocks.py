@@ -1,4 +1,4 @@
-"""Requests that call no operation are counted too: a list of tools costs us more than most calls."""
+"""Rate limits of requests that call no operation. A list of tools is more expensive than most calls."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -46,7 +46,7 @@ async def limited(store: Store) -> AsyncIterator[tuple[TestMarket, httpx.AsyncCl
 
 
 def exhaust(market: TestMarket, bucket: str) -> None:
-    """As if this address, or key, had knocked as often as it may; from here on it counts."""
+    """Use up the rate limit of this address or key, and enforce limits from now on."""
     door = market.market
     door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
     for _ in range(ALLOWANCES[Rate.KNOCKS].calls):
@@ -86,7 +86,8 @@ async def test_a_key_that_knocks_too_often_waits_and_a_wrong_one_counts_for_its_
     door = market.market
     door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
     await knock(http, what, agent)
-    (name,) = (name for name in market.market.windows.counts if name.startswith(Rate.KNOCKS))
+    name, together = (name for name in market.market.windows.counts if name.startswith(Rate.KNOCKS))
+    assert together == f"{Rate.KNOCKS}:{agent.id} test", "the keys of an agent together"
     exhaust(market, name.partition(":")[2])
     assert (await knock(http, what, agent)).status_code == 429
     assert (await knock(http, what, other)).status_code < 429

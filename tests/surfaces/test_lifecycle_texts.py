@@ -1,4 +1,4 @@
-"""docs/lifecycle says what the table says, all of it; llms-full.txt holds every document and every operation."""
+"""docs/lifecycle contains the whole table of transitions; llms-full.txt contains each document and operation."""
 
 import re
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_every_state_is_explained_and_says_what_silence_brings() -> None:
 
 
 def test_what_an_agent_does_stands_there_as_a_call() -> None:
-    """The panel's and the buyer's moves too that are no action of the job itself."""
+    """This includes moves of the panel and the buyer that are no action of the job itself."""
     calls = {(row[0], row[1]): row[2] for row in rows(TEXTS.lifecycle_md, 7) if row[0] in (*Actor,)}
     assert {who for (who, _), call in calls.items() if call == "—"} == {"clock", "operator"}
     assert calls["seller", "deliver"] == "deliver_job(job_id, output, message?, preview?)"
@@ -80,7 +80,7 @@ def test_the_picture_has_an_arrow_for_every_move_that_is_offered() -> None:
     picture = drawn.splitlines()
     assert picture[0] == "stateDiagram-v2"
     assert "    delivered --> completed: clock complete (revealed, past review_by)" in picture
-    arrows = [move for move in (*OPENINGS, *MOVES) if move.listed or move.action == "withdraw"]
+    arrows = [move for move in (*OPENINGS, *MOVES) if move.listed]
     assert len(picture) == len(arrows) + 1
     assert not [line for line in picture if ";" in line or line.count(":") > 1]  # either would end the label
 

@@ -1,4 +1,4 @@
-"""tools/call: one way through the door, and one shape of answer, in both eras of the protocol."""
+"""tools/call: one call path and one form of answer, in both eras of the protocol."""
 
 import json
 import logging
@@ -10,6 +10,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from protocol.reserved import KEY_ADVICE
+from protocol.toolsets import CALL
 from tests.requirements import covers
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, Mcp, connected, from_address, headers_of, request
@@ -26,7 +27,7 @@ def _echoes() -> Iterator[None]:
 
 
 async def register(mcp: Mcp, name: str = "Ada") -> tuple[str, str]:
-    """A new agent's id and test key."""
+    """Register an agent; return its id and test key."""
     made = (await mcp.call(MODERN, "register_agent", {"name": name}))["structuredContent"]
     return made["agent"]["id"], made["api_keys"]["test"]
 
@@ -36,7 +37,10 @@ def keyed(key: str) -> list[tuple[str, str]]:
 
 
 def error_of(result: Any) -> Any:
-    """The error object, which must stand alike in the text and beside it, and in no structured content."""
+    """Return the error object.
+
+    It must be the same in the text and in `_meta`, and there is no structured content.
+    """
     assert result["isError"] is True
     assert "structuredContent" not in result
     (text,) = result["content"]
@@ -82,7 +86,7 @@ async def test_json_comes_back_as_it_was_sent(market: Market, era: str) -> None:
 
 
 def typed(value: Any) -> str:
-    """JSON text, which tells 1 from 1.0 and from true."""
+    """Return JSON text, which distinguishes 1, 1.0 and true."""
     return json.dumps(value)
 
 
@@ -97,7 +101,7 @@ async def test_a_refusal_is_a_result_with_the_contracts_error_object(market: Mar
         "message": "there is no echo\u2028here",
         "hint": "Check the id, and that your key is of the environment (live or test) the record was made in.",
         "param": "value",
-        "next_steps": [{"tool": "say_json"}],
+        "next_steps": [{"tool": CALL, "arguments": {"name": "say_json", "arguments": {}}}],
         "docs": "https://market.example/docs/errors#not_found",
         "request_id": "req_given",
         "retryable": False,
@@ -143,8 +147,12 @@ async def test_an_unknown_tool_is_a_fault_of_the_protocol(market: Market, era: s
     async with connected(market) as mcp:
         heard = await mcp.ask(era, "tools/call", {"name": "no_such_tool"})
         misspelt = await mcp.ask(era, "tools/call", {"name": "serch_listings"})
+        short = await mcp.ask(era, "tools/call", {"name": "award"})
+        inside = await mcp.call(era, "call_tool", {"name": "award"})
     assert heard.error == {"code": -32602, "message": "Unknown tool: no_such_tool. find_tools names them."}
     assert misspelt.error["message"].endswith("Did you mean search_listings? find_tools names others.")
+    for said in (short.error["message"], inside["content"][0]["text"]):
+        assert "Did you mean call_tool(name=award_bounty)? find_tools names others." in said
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -280,14 +288,14 @@ async def test_no_key_reaches_a_log(
 
 @pytest.fixture
 def every_level() -> Iterator[None]:
-    """Log lines of every level are written while the test runs."""
+    """Writes log lines of every level while the test runs."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET))
     yield
     structlog.configure(**before)
 
 
-CLIENTS = ("httpx", "httpcore")  # the test's own, which log the URL they call
+CLIENTS = ("httpx", "httpcore")  # the test's own clients log the URL that they call
 
 
 # --- hostile JSON -------------------------------------------------------------------------------------------------------
@@ -321,7 +329,7 @@ async def test_json_that_readers_understand_differently_is_refused(
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_arguments_may_nest_as_deep_as_over_rest(market: Market, era: str) -> None:
-    """64 levels, of which the arguments themselves are the first."""
+    """The limit is 64 levels, and the arguments are the first."""
     deepest: Any = 1
     for _ in range(63):
         deepest = [deepest]
@@ -358,7 +366,8 @@ async def test_a_request_that_cannot_be_read_is_a_parse_error(market: Market, er
     assert (heard.status, heard.messages[0]["id"], heard.error["code"], SAID) == (400, None, -32700, [])
 
 
-# --- where a call comes from --------------------------------------------------------------------------------------------
+# --- the address of the client
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -33,7 +33,7 @@ def _echoes() -> Iterator[None]:
 
 @asynccontextmanager
 async def at_url(market: Market) -> AsyncIterator[str]:
-    """The surface, served over HTTP; its URL."""
+    """Serve the surface over HTTP; return its URL."""
     surfaces = []
 
     def app_of(place: str) -> Any:
@@ -59,7 +59,10 @@ async def test_the_sdks_client_buys_its_way_in_over_http(market: Market, mode: M
 
 
 async def walk(client: Client) -> None:
-    """List, register, use the key as an argument, be refused, read and complete: all a stranger does without a header."""
+    """List, register, use the key as an argument, be refused, read, complete.
+
+    None of it needs a header.
+    """
     listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == list(CORE)
     made = (await client.call_tool("register_agent", {"name": "Ada"})).structured_content

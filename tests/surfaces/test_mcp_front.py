@@ -1,4 +1,4 @@
-"""What stands in front of the SDK answers as the SDK would, to the letter, and does answer what it is there for."""
+"""The fast path in front of the MCP SDK gives the SDK's answers, and answers all requests that it is made for."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -32,7 +32,7 @@ def _echoes() -> Iterator[None]:
 
 
 class Wire:
-    """A surface without the edge in front, and whether the SDK was asked for its last answer."""
+    """A surface without the edge. It notes whether the SDK made the last answer."""
 
     def __init__(self, surface: McpSurface) -> None:
         self.surface, self.asked = surface, False
@@ -65,7 +65,10 @@ async def wired(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: boo
 
 
 def told(answer: tuple[int, list[tuple[bytes, bytes]], bytes]) -> Any:
-    """An answer as its reader takes it: no order of members, no spelling of letters, but 1 is not 1.0."""
+    """Normalise an answer as a reader would.
+
+    The order of members and escapes in JSON do not matter, but 1 differs from 1.0.
+    """
     status, headers, body = answer
     kept = sorted((name.lower(), value) for name, value in headers if name.lower() != b"content-length")
     if (b"content-type", b"application/json") in kept and body:
@@ -74,7 +77,10 @@ def told(answer: tuple[int, list[tuple[bytes, bytes]], bytes]) -> Any:
 
 
 async def lived(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> tuple[list[Any], list[Any], int]:
-    """Every answer of a market's life; which good requests the SDK was asked for; and how many it was not."""
+    """Send all requests; return the answers, the missed requests, and a count.
+
+    Missed are good requests that reached the SDK. The count is of the answers without the SDK.
+    """
     SAID.clear()
     answers: list[Any] = []
     missed: list[Any] = []

@@ -10,6 +10,8 @@ import mcp_types as t
 import pytest
 
 from protocol.mcp import CACHING, Extra, McpSurface
+from protocol.mcp_texts import instructions
+from protocol.toolsets import USUAL
 from server.edge import Edge, hosts_of
 from tests.surfaces.conftest import HOST, FixedTexts, approach_of, edged, serve
 from tests.surfaces.echoes import SAID, echoing
@@ -28,7 +30,7 @@ def _echoes() -> Iterator[None]:
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD", "TRACE"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_only_post_is_served(market: Market, method: str, era: str) -> None:
-    """The SDK would hold a stream open for every GET, and no session is there to delete."""
+    """The SDK would keep a stream open for every GET, and there is no session to delete."""
     async with connected(market) as mcp:
         answer = await mcp.http.request(
             method, "/mcp", headers={"accept": "text/event-stream", "mcp-protocol-version": era}
@@ -48,7 +50,7 @@ async def test_a_trailing_slash_is_no_redirect(market: Market, era: str) -> None
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_blanks_behind_header_values_mean_nothing(market: Market, era: str) -> None:
-    """httptools leaves them, and a routing header with one would not match the body."""
+    """httptools keeps them, and a routing header with a blank would not match the body."""
     body = request(era, "tools/call", {"name": "show_tree"})
     padded = [(name, f"{value} \t") for name, value in headers_of(era, body)]
     surface = McpSurface(market, approach_of, FixedTexts(), (HOST,))
@@ -59,7 +61,7 @@ async def test_blanks_behind_header_values_mean_nothing(market: Market, era: str
 
 
 async def post(surface: McpSurface | Edge, body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
-    """Status and body of a POST, which comes in two parts."""
+    """Send a POST with its body in two parts; return status and body."""
     scope = {
         "type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("203.0.113.7", 5), "server": ("x", 80), "state": {"request_id": "req_12345678"},
@@ -73,7 +75,7 @@ async def post(surface: McpSurface | Edge, body: bytes, headers: list[tuple[byte
 
     async def receive() -> Any:
         if not parts:
-            await asyncio.Event().wait()  # the client stays
+            await asyncio.Event().wait()  # the client stays connected
         return parts.pop(0)
 
     await surface(scope, receive, send)
@@ -153,7 +155,8 @@ async def test_without_hosts_of_its_own_the_surface_leaves_them_to_the_edge(mark
     assert status == 200
 
 
-# --- bodies that are no single request ----------------------------------------------------------------------------------
+# --- bodies other than a single request
+# ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -221,7 +224,7 @@ async def test_the_handshake_hands_out_no_session(market: Market) -> None:
 async def test_discovery_names_the_server_and_may_be_shared(market: Market) -> None:
     async with connected(market) as mcp:
         result = (await mcp.ask(MODERN, "server/discover")).result
-        instructions = mcp.surface.server.instructions
+        tools = mcp.surface.tools
     assert result == {
         "resultType": "complete",
         "supportedVersions": [MODERN],
@@ -232,7 +235,7 @@ async def test_discovery_names_the_server_and_may_be_shared(market: Market) -> N
             "resources": {"listChanged": False, "subscribe": False},
             "tools": {"listChanged": False},
         },
-        "instructions": instructions,
+        "instructions": instructions(tools.operations, tools.wording(USUAL)),
         "ttlMs": 60_000,
         "cacheScope": "public",
         "_meta": {
@@ -251,7 +254,8 @@ async def test_whatever_depends_on_the_caller_is_private_to_it(market: Market) -
 
 
 async def test_no_tracing_is_paid_for_on_each_call(market: Market) -> None:
-    assert McpSurface(market, approach_of, FixedTexts(), ()).server.middleware == []
+    surface = McpSurface(market, approach_of, FixedTexts(), ())
+    assert surface.server.middleware == [surface.instruct]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -1,10 +1,11 @@
-"""Others' text over MCP: fenced in the text of a result, named beside it, and nowhere in what the market says itself.
+"""Untrusted text over MCP: marked in the text of a result, named in `_meta`, and absent from the market's own texts.
 
-The calls are those of the parity script; a sign stands in every text that one of its agents writes.
+The calls are those of the parity script. Each text that an agent writes there contains a sign.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
@@ -13,17 +14,23 @@ import mcp_types as t
 import pytest
 from mcp.client import Client
 
+from protocol.toolsets import CALL, CORE
 from storage.open import open_database, serve
 from tests.databases import SQLiteTemplate, close
+from tests.requirements import covers
+from tests.steps import check_steps
 from tests.surfaces.fences import unfenced, value_at
 from tests.surfaces.test_parity import run_over
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
+from tools.context import Surface
 from tools.records.eventdata import PAYLOADS
 from tools.records.foreign import held_in, marks_of
 from tools.records.words import OWN, Foreign, Payload
 
 SIGN = "⁂"
+SERVED = {op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces}
+TOOL_NAME = re.compile(r"(?<![\w/=])[a-z]+(?:_[a-z0-9]+)+(?![\w/])")
 WRITTEN = frozenset({
     "body", "comment", "description", "framework", "message", "name", "note", "preview", "rationale", "reason", "title",
     "unit_basis_note", "unit_name",
@@ -55,7 +62,7 @@ class Heard:
 
 
 def signed(value: Any, *, written: bool = False) -> Any:
-    """The arguments with a sign at the end of what an agent writes in its own words."""
+    """Return the arguments with a sign at the end of each free text of an agent."""
     if isinstance(value, str):
         return value + SIGN if written else value
     if isinstance(value, list):
@@ -102,12 +109,15 @@ def test_without_its_marks_the_text_is_the_record(heard: list[Heard]) -> None:
 def test_what_is_named_is_text_of_others_that_is_there(heard: list[Heard]) -> None:
     records = [one for one in heard if not one.result.is_error]
     named = [value_at(one.result.structured_content, pointer) for one in records for pointer in one.untrusted]
-    assert len(named) > 300
+    assert len(named) > 150
     assert all(isinstance(value, str | list | dict) and value for value in named)
 
 
 def test_no_words_of_an_agent_stand_in_what_the_market_says(heard: list[Heard]) -> None:
-    """Not in next_steps, hints, reasons or displays, nor in any other field that is not declared to hold them."""
+    """The words are only in fields that are declared as untrusted.
+
+    So they are not in next_steps, hints, reasons or displays.
+    """
     seen = [one for one in heard if not one.result.is_error and SIGN in one.text]
     assert len(seen) > 90
     for one in seen:
@@ -126,8 +136,51 @@ def test_no_refusal_quotes_an_agent_but_where_it_says_so(heard: list[Heard]) -> 
             assert SIGN not in json.dumps([refusal.get("hint"), refusal.get("next_steps")], ensure_ascii=False), one
 
 
+@covers("second.mcp_steps.listed")
+def test_every_next_step_names_a_listed_tool_and_is_a_call_of_it(heard: list[Heard]) -> None:
+    steps = [step for one in heard for step in steps_in(said_by(one))]
+    assert {step["tool"] for step in steps} <= {*CORE, None}
+    through = [step["arguments"] for step in steps if step["tool"] == CALL]
+    assert len({call["name"] for call in through}) > 20
+    assert {call["name"] for call in through}.isdisjoint(CORE)
+    for step in steps:
+        call = step["arguments"] if step["tool"] == CALL else {"name": step["tool"], "arguments": step["arguments"]}
+        check_steps({"next_steps": [step | {"tool": call["name"], "arguments": call["arguments"]}]})
+
+
+@covers("second.mcp_steps.texts")
+def test_no_sentence_of_the_market_sends_to_a_tool_that_is_not_listed(heard: list[Heard]) -> None:
+    """These are hints, reasons for steps, and `then`."""
+    said = [text for one in heard for text in sentences_in(said_by(one))]
+    assert len(said) > 300
+    assert {name for text in said for name in TOOL_NAME.findall(text)} & SERVED <= {*CORE}
+    assert len([text for text in said if "call_tool(name=" in text]) > 20
+
+
+def said_by(one: Heard) -> Any:
+    return one.result.structured_content or {"error": (one.result.meta or {})["service/error"]}
+
+
+def steps_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the market's own steps. An agent's text may also have a member `next_steps`."""
+    for name, part in members(value):
+        if name == "next_steps" and isinstance(part, list):
+            yield from part
+
+
+def sentences_in(value: Any) -> Iterator[str]:
+    yield from (part for name, part in members(value) if name in ("hint", "why", "then") and isinstance(part, str))
+
+
+def members(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from members(part)
+
+
 def misplaced(value: Any, kind: Any, where: str) -> Iterator[str]:
-    """Where an agent's words stand in a record though its type does not say so."""
+    """Yield the places of an agent's words in fields whose type does not declare them."""
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
     for name, part in ({} if getattr(kind, "own", None) is True else value).items():
         marks = marks_of(hints[name])
@@ -144,7 +197,7 @@ def misplaced(value: Any, kind: Any, where: str) -> Iterator[str]:
 
 
 def inner_of(part: Any) -> list[Any]:
-    """The records in a field: one, a list of them, or some by name."""
+    """Return the records in a field: one, a list of them, or several by name."""
     if isinstance(part, list):
         return part
     by_name = isinstance(part, dict) and bool(part) and all(isinstance(one, dict) for one in part.values())
@@ -152,7 +205,7 @@ def inner_of(part: Any) -> list[Any]:
 
 
 def bare(part: Any, members: tuple[str, ...]) -> Any:
-    """The value without what stands at these places."""
+    """Return the value without the members at these paths."""
     if isinstance(part, list):
         return [bare(one, members) for one in part]
     if not isinstance(part, dict):

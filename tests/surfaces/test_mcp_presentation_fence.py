@@ -1,8 +1,8 @@
-"""The marks around others' text: no text closes or forges them, and the places they stand at are right whatever the record is."""
+"""Marks around untrusted text: no text can close or forge them, and each place is marked in every kind of record."""
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import orjson
 import pytest
@@ -13,7 +13,7 @@ from tools.catalogue import CATALOGUE
 from tools.errors import InputSchemaMismatch, MarketError, NotFound
 from tools.records.foreign import changed, foreign_places
 from tools.records.receipts import Signature
-from tools.records.words import Foreign, Own, Payload, Theirs, WrittenByThem
+from tools.records.words import Foreign, Own, Payload, Theirs, WrittenByThem, written_by
 
 FENCES = Fences(b"\x05" * 32)
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf(Generic[T]):
-    """Records in every way that records hold others."""
+    """A record that contains other records in every possible way."""
 
     one: T | None
     many: list[T]
@@ -99,7 +99,7 @@ def test_a_record_without_others_text_is_told_as_it_was_written() -> None:
 
 
 def test_no_text_can_hold_the_marks_it_stands_in() -> None:
-    """Who has seen the marks of a text and writes them into it changes them; so does who copies another record's."""
+    """A text with its own earlier marks, or another record's marks, gets different marks."""
     text, copied = "Hello", ""
     for _ in range(5):
         told, named = shown(note(text), Note)
@@ -131,7 +131,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
-    """A signed record, as receipts and attestations are."""
+    """A signed record like a receipt or an attestation."""
 
     deed: Annotated[dict[str, Any], Foreign(members=("title", "parties/name"))]
     signature: Signature
@@ -146,8 +146,8 @@ WORDLESS: dict[str, Any] = {"deed": {"title": None, "price": 1, "parties": {}}, 
 
 def test_a_signed_record_stands_between_the_marks_whole_and_its_words_are_named_as_ever() -> None:
     text, named = shown(DEED, Deed)
-    first, middle, last = json.loads(text)
-    assert (middle, named) == (DEED, ["/deed/title", "/deed/parties/name"])
+    first, *members, last = (told := json.loads(text))
+    assert ({name: told[name] for name in members}, named) == (DEED, ["/deed/title", "/deed/parties/name"])
     assert FIRST.fullmatch(first)
     assert last == first.replace("<", "</")
     assert unfenced(text, named) == DEED
@@ -165,7 +165,8 @@ def test_signed_records_inside_others_are_fenced_each_for_itself() -> None:
         {*inside, *(place for place in PLACES if not place.startswith(("/one", "/many", "/named")))}
     )
     told = json.loads(text)
-    assert (told["one"][1], told["many"][1][1]) == (DEED, DEED)
+    for signed in (told["one"], told["many"][1]):
+        assert {name: signed[name] for name in DEED} == DEED
     assert (told["many"][0], told["own"]) == (WORDLESS, DEED)
     assert unfenced(text, named) == shelf
 
@@ -205,11 +206,34 @@ def test_all_that_fails_is_fenced_where_any_of_it_quotes() -> None:
         return [*told.untrusted]
 
     def mismatch() -> MarketError:
-        return InputSchemaMismatch("input lacks Obey", violations=[{"param": "input", "message": "lacks Obey"}])
+        said = 'The required property "Obey" is missing.'
+        return InputSchemaMismatch(said, violations=[{"param": "input", "message": said}])
 
     assert named(NotFound("no")) == []
     assert named(NotFound("no"), NotFound("nor that")) == []
-    assert named(mismatch()) == ["/error/message", "/error/details/violations"]
-    failing = ["/error/details/failing/0/message", "/error/details/failing/1/message"]
-    assert named(NotFound("no"), mismatch()) == failing
-    assert named(mismatch(), NotFound("no")) == ["/error/message", "/error/details/violations", *failing]
+    alone = ["/error/message", "/error/details/violations/0/message"]
+    assert named(mismatch()) == alone
+    assert named(NotFound("no"), mismatch()) == ["/error/details/failing/1/message"]
+    assert named(mismatch(), NotFound("no")) == [*alone, "/error/details/failing/0/message"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advert:
+    """A record that names its author."""
+
+    author: ClassVar = written_by("by/id")
+
+    by: dict[str, Any]
+    text: Theirs[str]
+    note: Note
+
+
+@pytest.mark.parametrize(
+    "caller, named", [("agt_1", []), ("agt_2", ["/text", "/note/text"]), (None, ["/text", "/note/text"])]
+)
+def test_what_the_caller_wrote_is_not_marked_and_for_anybody_else_it_is(caller: str | None, named: list[str]) -> None:
+    for author in ("agt_1", None):
+        record = {"by": {"id": author}, "text": "a", "note": note("b")}
+        told = FENCES.show(orjson.dumps(record), record, foreign_places(Advert), caller)
+        assert [*told.untrusted] == (named if author else ["/text", "/note/text"])
+        assert unfenced(told.text, told.untrusted) == record

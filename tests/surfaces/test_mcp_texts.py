@@ -1,4 +1,4 @@
-"""What /mcp says in words: instructions, prompts, completions, resources."""
+"""The texts of /mcp: instructions, prompts, completions, resources."""
 
 import re
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from protocol.mcp_resources import TEMPLATES
 from protocol.mcp_texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
 from protocol.toolsets import CALL
+from protocol.wording import Wording
 from tests.surfaces.conftest import FixedTexts
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.dispatch import Market
@@ -15,29 +16,30 @@ from tools.registry import CATALOGUE
 
 ARGUMENTS = {"api_key", "idempotency_key", "as_test_", "as_live_"}
 EVERY_TOOL = {name for names, _ in (*BUYING, *SELLING) for name in names.split()}
+PLAIN = Wording(frozenset())
 WORD = re.compile(r"[a-z]+(?:_[a-z]*)+")
 
 
 @pytest.mark.parametrize("registered", [EVERY_TOOL, set(), {"register_agent", "create_job"}])
 def test_instructions_are_short_and_name_only_registered_tools(registered: set[str]) -> None:
-    text = instructions(registered)
+    text = instructions(registered, PLAIN)
     assert len(text.encode()) <= 1536
     assert set(WORD.findall(text)) - ARGUMENTS <= registered
 
 
 def test_instructions_name_every_step_of_buying_and_selling() -> None:
-    text = instructions(EVERY_TOOL - {"hire"})
+    text = instructions(EVERY_TOOL - {"hire"}, PLAIN)
     assert set(WORD.findall(text)) - ARGUMENTS == EVERY_TOOL - {"hire"}
 
 
 def test_of_two_tools_for_one_step_the_first_that_is_registered_is_named() -> None:
-    assert "hire (order, with the input the listing asks for)" in instructions(EVERY_TOOL)
-    assert "create_job" not in instructions(EVERY_TOOL)
+    assert "hire (order, with the input the listing asks for)" in instructions(EVERY_TOOL, PLAIN)
+    assert "create_job" not in instructions(EVERY_TOOL, PLAIN)
 
 
 async def test_what_the_server_says_names_only_tools_it_lists(market: Market) -> None:
     async with connected(market) as mcp:
-        text = mcp.surface.server.instructions
+        text = (await mcp.ask(MODERN, "server/discover")).result["instructions"]
         prompts = [(await mcp.ask(MODERN, "prompts/get", {"name": name})).result for name in GUIDES]
     said = f"{text} {[part['content']['text'] for prompt in prompts for part in prompt['messages']]}"
     assert set(WORD.findall(said)) - ARGUMENTS <= {*CATALOGUE, CALL}
@@ -61,7 +63,7 @@ async def test_the_prompts_are_listed_with_descriptions(market: Market, era: str
 async def test_a_prompt_is_the_goal_the_wishes_and_the_steps(market: Market, era: str) -> None:
     given = {"what": "a summary of 20 pages", "max_price": "250000", "env": "test"}
     async with connected(market) as mcp:
-        mcp.surface.tools.operations = dict.fromkeys(("search_listings", "create_job"), CATALOGUE["get_me"])
+        mcp.surface.tools.operations = {name: CATALOGUE[name] for name in ("search_listings", "create_job")}
         result = (await mcp.ask(era, "prompts/get", {"name": "buy", "arguments": given})).result
     assert result["description"] == "Find a service, order it, pay for it and take the result."
     assert result["messages"] == [
@@ -77,7 +79,7 @@ async def test_a_prompt_is_the_goal_the_wishes_and_the_steps(market: Market, era
                     "\n"
                     "Work through these tools in this order and leave out what is done already:\n"
                     "1. search_listings: find a service and its price\n"
-                    "2. create_job: order, with the input the listing asks for"
+                    "2. call_tool(name=create_job): order, with the input the listing asks for"
                 ),
             },
         }

@@ -1,4 +1,4 @@
-"""tools/list: the catalogue as tools, with schemas that published clients and model providers take."""
+"""tools/list: the catalogue as tools, with schemas that published clients and model providers accept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ ALL = "?toolsets=all"
 
 
 def served() -> list[str]:
-    """All tools as ?toolsets=all lists them: what finds and calls the others stands first."""
+    """Return all tools in the order of ?toolsets=all: the tool that finds the others is first."""
     names = [op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces]
     return [FIND, CALL, *(name for name in names if name != FIND)]
 
@@ -157,7 +157,7 @@ async def test_output_schemas_are_objects_at_their_root(market: Market) -> None:
 
 def test_a_record_that_is_described_by_a_reference_still_has_an_object_at_its_root() -> None:
     node = {
-        "description": "A tree, which pydantic describes by a reference.",
+        "description": "A tree, which pydantic describes with a reference.",
         "type": "object",
         "properties": {
             "object": {"const": "node", "default": "node", "type": "string"},
@@ -199,7 +199,10 @@ def test_no_schema_carries_titles_that_pydantic_made_of_names() -> None:
 
 
 def titles(schema: Any) -> Iterator[str]:
-    """Every title keyword in a schema; a property or definition of that name is none."""
+    """Yield every `title` keyword in a schema.
+
+    A property or definition of that name is left out.
+    """
     if isinstance(schema, list):
         for part in schema:
             yield from titles(part)
@@ -213,7 +216,10 @@ def titles(schema: Any) -> Iterator[str]:
 
 
 async def test_the_sdk_knows_the_schema_of_every_tool_it_lists(market: Market) -> None:
-    """Without it each call would run the whole listing first; with a gap, header checks are skipped."""
+    """Without the schemas, each call would first run the whole listing.
+
+    With a gap, header checks are skipped.
+    """
     async with connected(market) as mcp:
         lookup = mcp.surface.server.get_tool_input_schema
     assert lookup is not None

@@ -1,4 +1,4 @@
-"""Lesson o4: whatever a text names is there: tools, arguments, fields, codes, events, paths, URLs, calls. Every text, none left out."""
+"""Lesson o4: each tool, argument, field, code, event, path, URL and call in every text exists."""
 
 import ast
 import re
@@ -14,6 +14,7 @@ from protocol.mcp_texts import ANSWERING, BUYING, GUIDES, JUDGING, SELLING, inst
 from protocol.mcp_tools import call_tool, tool_of
 from protocol.reserved import KEY_ADVICE
 from protocol.skill import every_error
+from protocol.wording import Wording
 from tests.naming import (
     HOUSE,
     OPENAPI,
@@ -42,8 +43,8 @@ DOCUMENTS = {
     "/llms-full.txt": TEXTS.llms_full_txt,
     "/": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
-FED = {"bounty.created"}  # a line of the public feed, whose kinds are an enum of its record
-UNSHOWN = ("tools/rules/patterns.py", "tools/rules/phrases")  # what attacks are made of
+FED = {"bounty.created"}  # a line of the public feed; its kinds are an enum of the record
+UNSHOWN = ("tools/rules/patterns.py", "tools/rules/phrases")  # patterns of attacks
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -54,7 +55,7 @@ def test_o4_a_document_names_only_what_exists(path: str) -> None:
 
 @pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
 def test_o4_a_tool_names_only_what_exists(op: Any) -> None:
-    """Its description, and what is said of its arguments and of its answer."""
+    """This includes its description and those of its arguments and answer."""
     tool = tool_of(op, keyless=True).model_dump()
     for text in (op.description, *descriptions_in(tool)):
         assert faults(text) == set(), text
@@ -67,7 +68,7 @@ def test_o4_an_error_names_only_what_exists(error: Any) -> None:
 
 @pytest.mark.parametrize("package", ["tools", "protocol", "rest"])
 def test_o4_every_sentence_of_the_code_names_only_what_exists(package: str) -> None:
-    """Hints, messages, notes and whatever else may be answered, whichever call makes it."""
+    """These are hints, messages, notes and all other texts of answers."""
     said = [(place, text) for place, text in sentences(package) if not place.startswith(UNSHOWN)]
     assert len(said) > 60
     assert {(place, text): wrong for place, text in said if (wrong := faults(text))} == {}
@@ -84,7 +85,14 @@ def test_o4_what_mcp_says_beside_its_tools_names_only_what_exists() -> None:
     guides = [part for guide in GUIDES.values() for part in (guide.goal, guide.description)]
     arguments = [str(argument.description) for guide in GUIDES.values() for argument in guide.arguments]
     steps = [why for hints in (BUYING, SELLING, ANSWERING, JUDGING) for _, why in hints]
-    said = [*guides, *arguments, *steps, KEY_ADVICE, instructions(CATALOGUE), *(one.description for one in TEMPLATES)]
+    said = [
+        *guides,
+        *arguments,
+        *steps,
+        KEY_ADVICE,
+        instructions(CATALOGUE, Wording(frozenset())),
+        *(one.description for one in TEMPLATES),
+    ]
     said += list(descriptions_in(call_tool(keyless=True).model_dump()))
     assert {text: wrong for text in said if (wrong := faults(text))} == {}
     for template in TEMPLATES:
@@ -112,7 +120,7 @@ def test_o4_every_step_is_a_call_with_arguments_it_takes() -> None:
 
 
 def test_o4_every_call_given_as_data_is_a_call() -> None:
-    """{"tool": …, "method": …, "url": …} as papers and records hold it."""
+    """Documents and records contain calls as {"tool": …, "method": …, "url": …}."""
     given = [part for package in ("tools", "protocol") for part in dicts_in_code(package) if "tool" in part]
     assert given
     for part in given:
@@ -176,7 +184,7 @@ def steps_in_code() -> Iterator[tuple[str, set[str]]]:
 
 
 def dicts_in_code(package: str) -> Iterator[dict[str, Any]]:
-    """The members of literal objects whose names and values are both written there."""
+    """Yield the literal members of dict displays in the code."""
     for tree in code(package).values():
         for node in ast.walk(tree):
             if isinstance(node, ast.Dict):

@@ -1,4 +1,4 @@
-"""Where OAuth clients find out how to log in, and the MCP endpoint that is closed until they have."""
+"""OAuth metadata for clients, and the MCP endpoint that needs a login."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -60,7 +60,7 @@ async def test_the_documents_name_the_address_they_are_asked_for_under(at: Site,
             "authorization_servers": [base],
             "scopes_supported": ["env:test", "env:live"],
             "bearer_methods_supported": ["header"],
-            "resource_name": "service",
+            "resource_name": "Emporion",
             "resource_documentation": f"{base}/skill.md",
         }
         assert answer.headers["cache-control"] == "public, max-age=300"
@@ -114,7 +114,7 @@ async def test_the_closed_endpoint_answers_401_to_everything_without_a_credentia
                 expected = f'{BAD if headers else "Bearer resource_metadata="}"{METADATA}/mcp/oauth"'
                 assert answer.headers["www-authenticate"] == expected
         argument = await ask(at, path, era, "tools/call", name="get_me", arguments={"api_key": ada.keys["test"]})
-        assert argument.status_code == 401  # what the connection itself carries counts
+        assert argument.status_code == 401  # only the credentials of the connection count
     assert (await at.http.post(path, content=b"{")).status_code == 401
 
 

@@ -1,4 +1,4 @@
-"""Published OAuth clients, unchanged, against /mcp/oauth: they find out where to log in, do so, call, and log in again."""
+"""Published OAuth clients, unchanged, against /mcp/oauth: they discover the login, log in, call, and log in again."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ LIVE = {"X-Env": "live"}
 
 @dataclass
 class Kept:
-    """Where a client keeps its tokens."""
+    """The token storage of a client."""
 
     tokens: OAuthToken | None = None
     given: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ async def oauth(opening: Opening, sqlite_url: str) -> TestMarket:
 
 @asynccontextmanager
 async def at_url(market: TestMarket) -> AsyncIterator[str]:
-    """The market whole, published and served on a free port; its URL."""
+    """Serve the whole market on a free port, with its URL published; return the URL."""
     served = []
 
     def app_of(place: str) -> Any:
@@ -84,7 +84,7 @@ def by_assertion(base: str, agent: Agent, kept: Kept, market: TestMarket) -> Pri
     )
 
     async def assert_it(audience: str) -> str:
-        now = int(market.clock.at.timestamp())  # the SDK's own clock is today's
+        now = int(market.clock.at.timestamp())  # the SDK would use the real clock
         told = {"exp": now + 300, "iat": now}
         made = SignedJWTParameters(
             issuer=agent.id,

@@ -1,4 +1,4 @@
-"""openapi.json says of every operation what the registry says, in a form other tools read."""
+"""openapi.json describes every operation as the registry does, in a form that other tools read."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ SERVED = [op for op in CATALOGUE.values() if Surface.REST in op.surfaces]
 WRITES = [op for op in SERVED if not op.safe]
 SIGNED = {"signature": []}
 KEYED = [{"bearer": []}, {"apiKey": []}, SIGNED, {"oauth": []}]
-LOGIN = ("get_access_token", "POST", "/v1/oauth/token")  # OAuth's own, and no operation
+LOGIN = ("get_access_token", "POST", "/v1/oauth/token")  # OAuth's own endpoint, which is no operation
 DOCUMENT = openapi(CATALOGUE.values(), house(Limits()))
 EVERYWHERE = {"host_not_allowed", "origin_not_allowed", "payload_too_large", "unsupported_media_type"}
 EVERYWHERE |= {"headers_too_large", "internal_error", "overloaded"}
@@ -99,7 +99,7 @@ def test_every_argument_has_one_place(op: Operation) -> None:
     assert places["path"] == [name for name in op.input.model_fields if name in op.path_names]
     rest = [name for name in op.input.model_fields if name not in op.path_names]
     rehearsed = [] if op.safe else ["dry_run"]
-    if op.whole_body is not None:  # it is the body itself; what stands beside it is asked in the query
+    if op.whole_body is not None:  # the argument is the body itself, so the other arguments are in the query
         rest, rehearsed = [], [name for name in rest if name != op.whole_body]
     assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else (rehearsed, rest))
     kept = ["If-None-Match"] if not op.streams else ["Last-Event-ID"] if op.document is None else []
@@ -128,7 +128,8 @@ def test_every_refusal_the_call_can_meet_is_declared(op: Operation) -> None:
     }
     common = {error for error in COMMON if op.scopes or error is not Forbidden}
     common -= {InvalidIdempotencyKey, IdempotencyKeyReused} if op.safe else set()
-    asked = {kind.asks for kind in op.output if hasattr(kind, "asks") and op.paid_rate is None}  # those are x402's own
+    # An operation with a paid rate answers with x402's own terms.
+    asked = {kind.asks for kind in op.output if hasattr(kind, "asks") and op.paid_rate is None}
     assert declared == {error.code for error in {*op.errors, *common, *asked}} | EVERYWHERE
 
 
@@ -266,7 +267,7 @@ TERMS = PaymentTerms(
 
 
 def validator(schema: Any) -> Any:
-    """A validator of a schema of the document, with the document's components beside it."""
+    """Return a validator of a schema in the document, with the document's components."""
     whole = {"components": {"schemas": DOCUMENT["components"]["schemas"]}, "allOf": [schema]}
     return jsonschema_rs.Draft202012Validator(whole, offline=True)
 
@@ -289,13 +290,13 @@ def at_pointer(reference: str) -> Any:
 
 
 def codes_of(response: Any) -> list[str]:
-    """Every error code a response names."""
+    """Return every error code that a response names."""
     named = [code["enum"] for code in found(response, "code") if isinstance(code, dict) and "enum" in code]
     return [one for codes in named for one in codes]
 
 
 def found(part: Any, name: str) -> Iterator[Any]:
-    """Every value under that name, at any depth."""
+    """Yield every value under that name, at any depth."""
     if isinstance(part, list):
         for one in part:
             yield from found(one, name)

@@ -1,7 +1,7 @@
-"""Parity: the same calls over every wire give the same records and the same errors, whole.
+"""Parity: the same calls over every protocol give exactly the same records and errors.
 
-Each wire gets a market and a chain of its own with the same clock and dice, so ids, keys, times and transactions come out
-alike, and only what names the request is masked. The calls are in tests/surfaces/scripts.
+Each protocol gets its own market and chain with the same clock and random bytes. So ids, keys, times and transactions
+are equal. Only the request's id and the stored bytes are masked. The calls are in tests/surfaces/scripts.
 """
 
 import asyncio
@@ -21,7 +21,9 @@ from tests.chain.evm import Evm
 from tests.conftest import Opening
 from tests.databases import SQLiteTemplate, close
 from tests.market import TestMarket
+from tests.requirements import covers
 from tests.surfaces.fences import value_at
+from tests.surfaces.kinds import ITEMS, KINDS, said_of, unspoken
 from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
@@ -51,7 +53,7 @@ async def run_over(name: str, store: Store, left_out: list[list[str]] | None = N
 
 @pytest.fixture(scope="module")
 def reference(sqlite_template: SQLiteTemplate, tmp_path_factory: pytest.TempPathFactory) -> Said:
-    """What REST says to each call: said once for all tests here."""
+    """The answers of REST to each call, made once for all tests here."""
     return asyncio.run(said_over_rest(sqlite_template.copy(tmp_path_factory.mktemp("reference"))))
 
 
@@ -76,7 +78,7 @@ async def test_every_wire_says_what_rest_says(
 
 
 def without(record: Any, pointers: list[str]) -> Any:
-    """The record without the members at these JSON Pointers."""
+    """Return the record without the members at these JSON Pointers."""
     found = deepcopy(record)
     for pointer in pointers:
         holder, _, name = pointer.rpartition("/")
@@ -87,7 +89,7 @@ def without(record: Any, pointers: list[str]) -> Any:
 async def test_in_brief_members_are_left_out_and_named_and_all_else_is_as_in_full(
     reference: Said, sqlite_template: SQLiteTemplate, tmp_path: Path, opening: Opening
 ) -> None:
-    """The client holds every answer against the tool's output schema too."""
+    """The client also checks every answer against the tool's output schema."""
     left_out: list[list[str]] = []
     other = tmp_path / "other"
     other.mkdir()
@@ -111,3 +113,24 @@ async def test_every_error_type_is_answered_once_on_every_wire(reference: Said) 
         "validation_error", "authentication_error", "payment_error", "permission_error", "not_found", "conflict",
         "state_error", "rate_limited", "internal_error",
     }  # fmt: skip
+
+
+@covers("record.object")
+async def test_every_record_names_its_kind(reference: Said) -> None:
+    kinds, items = set[tuple[str, Any]](), set[tuple[str, Any]]()
+    for operation, said in reference:
+        if "error" not in said:
+            own, inner = said_of(operation, said)
+            kinds, items = kinds | own, items | inner
+    assert kinds ^ KINDS == set()
+    assert items ^ ITEMS == set()
+
+
+@covers("record.display")
+async def test_beside_every_amount_stands_a_text_for_people(reference: Said) -> None:
+    silent = {
+        place for operation, said in reference for place in ([] if "error" in said else unspoken(said, operation))
+    }
+    assert silent - {"get_receipt.receipt.job.price"} == set()
+    assert set(unspoken({"data": [{"price": 1, "price_display": "0.000002 USDC"}]}, "x")) == {"x.data.price"}
+    assert set(unspoken({"amount": 5, "nested": {"volume_usdc": 0}}, "x")) == {"x.amount", "x.nested.volume_usdc"}

@@ -1,4 +1,4 @@
-"""server.json holds to the schema the official registry of MCP servers publishes, and to what it asks beyond that."""
+"""server.json is valid by the schema of the official MCP registry and by the registry's further rules."""
 
 import json
 import re
@@ -18,7 +18,7 @@ PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "vectors/server_json/server.schema.json").read_text(encoding="utf-8")
 )
 JUDGE = Draft7Validator(PUBLISHED, format_checker=FormatChecker())
-RANGE = re.compile(r"[\^~<>=*|]|\bx\b|\s-\s")  # versions that are refused: ranges
+RANGE = re.compile(r"[\^~<>=*|]|\bx\b|\s-\s")  # version ranges, which are refused
 MADE = TEXTS.server_json
 
 
@@ -27,7 +27,10 @@ def faults(document: Any) -> list[str]:
 
 
 def known(*kinds: str) -> set[str]:
-    """The members the schema has a word for in objects of these kinds: it takes others, and registries pass over them."""
+    """Return the members that the schema defines for objects of these kinds.
+
+    The schema allows other members, but registries ignore them.
+    """
     return {name for kind in kinds for part in _parts(kind) for name in part.get("properties", ())}
 
 

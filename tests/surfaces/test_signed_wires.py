@@ -1,4 +1,4 @@
-"""Signed requests on every wire: each operation that takes a key, over REST; the POST that carries a call over MCP and A2A."""
+"""Signed requests on every protocol: each operation with a key over REST, and the POST of a call over MCP and A2A."""
 
 import asyncio
 import base64
@@ -53,7 +53,7 @@ class Wired:
         return await self.http.request(made.method, path, content=made.body, headers=made.headers(agent.seed) | headers)
 
     async def post(self, agent: Agent, path: str, body: Any, **more: Any) -> httpx.Response:
-        """A JSON-RPC request, signed as what it is: a POST."""
+        """Send a JSON-RPC request, signed as a POST."""
         usual = {"keyid": agent.id, "created": self.now}
         made = Signing("POST", BASE_URL + path, orjson.dumps(body), **usual | more)
         told = {
@@ -79,7 +79,10 @@ async def over(market: TestMarket) -> AsyncIterator[Wired]:
 
 
 def given_to(standing: Standing, op: Operation) -> dict[str, Any]:
-    """What the operation comes as far as doing its work with, and one thing more, which it refuses last of all."""
+    """Return valid arguments for the operation.
+
+    The test adds an invalid one, which is checked last.
+    """
     if op.name == "rotate_key":
         text = f"service:rotate:{standing.owner.id}:{bytes(SigningKey(standing.owner.seed).verify_key).hex()}:{standing.known['new_public_key']}"
         return standing.arguments(op) | {"proof": SigningKey(b"\x61" * 32).sign(text.encode()).signature.hex()}
@@ -88,7 +91,10 @@ def given_to(standing: Standing, op: Operation) -> dict[str, Any]:
 
 @covers("auth.3.no_key", "auth.6.rotation")
 async def test_every_operation_that_takes_a_key_takes_a_signature_over_rest_and_takes_it_once(store: Store) -> None:
-    """With what is not done by it, so that all of them stand on one market; what the refusal names proves who was let in."""
+    """Each call is refused for its argument, so all can use one market.
+
+    The refusal shows that the caller was authenticated.
+    """
     table = await standing(TestMarket(store))
     assert len(TAKING) > 50
     async with over(table.market) as wire:
@@ -133,7 +139,7 @@ async def test_what_an_operation_does_by_a_key_it_does_by_a_signature(store: Sto
 
 
 class Key(HTTPSignatureKeyResolver):
-    """The independent signer's keys."""
+    """The keys of the independent signer."""
 
     def __init__(self, seed: bytes) -> None:
         self.seed = seed
@@ -148,7 +154,10 @@ class Key(HTTPSignatureKeyResolver):
 @pytest.mark.parametrize("more", [{}, {"nonce": "a1b2"}, {"expires": 60}, {"tag": "mine", "label": "market"}, {"include_alg": False}], ids=str)  # fmt: skip
 @covers("auth.3.signature_input", "auth.3.signature", "auth.3.content_digest")
 async def test_what_a_library_of_others_signs_is_taken(wired: Wired, more: dict[str, Any]) -> None:
-    """The http-message-signatures package, told the form of the contract and nothing else of this market."""
+    """The http-message-signatures package signs in the contract's form.
+
+    It contains no code of this market.
+    """
     ada = await wired.market.register()
     wanted = {"label": "sig1"} | more
     if "expires" in wanted:
@@ -187,7 +196,7 @@ def message(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def heard(answer: httpx.Response) -> Any:
-    """The record or the error, from either wire."""
+    """Return the record or the error, from either protocol."""
     result = answer.json()["result"]
     return json.loads(result["content"][0]["text"]) if "content" in result else result["message"]["parts"][0]["data"]
 

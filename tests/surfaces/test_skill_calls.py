@@ -1,4 +1,4 @@
-"""What skill.md gives its readers to paste is sent as it stands, over the real server."""
+"""The examples in skill.md work unchanged against the real server."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The check that holds every answer's next steps against the registry finds what leads nowhere."""
+"""The check of next steps finds steps that cannot be followed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The event stream: ready, backlog, live, without a gap; bounded, resumable, ending when the server stops."""
+"""The event stream: ready, backlog, live events without a gap; limited, resumable, and closed when the server stops."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ async def stream(http: httpx.AsyncClient, agent: Agent, **headers: str) -> Async
 
 
 async def frames(answer: httpx.Response) -> AsyncIterator[dict[str, Any]]:
-    """The frames as they come; any CR would show in a value."""
+    """Yield the frames as they arrive. A CR would be visible in a value."""
     buffer = ""
     async for text in answer.aiter_text():
         buffer += text
@@ -68,7 +68,7 @@ async def take(opened: AsyncIterator[dict[str, Any]], count: int) -> list[dict[s
 
 
 async def key_id(market: TestMarket, agent: Agent) -> str:
-    """Of the key this agent listens with."""
+    """Return the id of the key that this agent listens with."""
     keys = (await market.call("list_api_keys", by=agent))["data"]
     return next(str(one["id"]) for one in keys if one["env"] == "test")
 
@@ -193,7 +193,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
 
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
-        if message.get("more_body") and len(sent) > 2:  # what is full takes no frame, but lets itself be closed
+        if message.get("more_body") and len(sent) > 2:  # a full buffer accepts no frame, but can be closed
             await asyncio.Event().wait()
 
     approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
@@ -229,11 +229,11 @@ async def test_a_stream_outlasts_a_database_that_does_not_answer_and_misses_noth
         await take(opened, 1)
         with monkeypatch.context() as outage:
             outage.setattr(market.store, "look", no_answer)
-            while market.store.waiting:  # noqa: ASYNC110 - a look from before; the store has no event for it
+            while market.store.waiting:  # noqa: ASYNC110 - an earlier read; the store has no event for it
                 await asyncio.sleep(0)
             await tell(market, agent, 1)
             assert [frame["event"] for frame in await take(opened, 1)] == ["heartbeat"]
-        market.store.wake()  # as a store does that hears its database again
+        market.store.wake()  # as a store does after it reconnects to its database
         while (heard := (await take(opened, 1))[0])["event"] == "heartbeat":
             pass
     assert (heard["id"], json.loads(heard["data"])["data"]["n"]) == (event_id(1), 1)

@@ -1,4 +1,4 @@
-"""The documents agents read name what exists, all of it, and what they say to do works."""
+"""The documents for agents name only what exists, name all of it, and their instructions work."""
 
 import re
 import shlex
@@ -37,7 +37,7 @@ CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 @pytest.fixture
 def defaults(monkeypatch: pytest.MonkeyPatch) -> House:
-    """The settings the file at the top of the repository is written for: none."""
+    """The default settings, which skill.md in the repository is written for."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"EMPORION_{name.upper()}", raising=False)
     return house_of(Settings(_env_file=None), bytes(32))
@@ -50,7 +50,10 @@ def test_every_operation_stands_in_the_document(name: str) -> None:
 
 
 def test_the_files_blocks_are_fresh(defaults: House) -> None:
-    """When this fails: rewrite_skill(Path("skill.md"), CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))."""
+    """If this fails, run the following call:
+
+    rewrite_skill(Path("skill.md"), CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))
+    """
     text = SKILL.read_text(encoding="utf-8")
     assert text == refreshed(text, OPERATIONS, defaults)
     assert [found[2] for found in BLOCK.finditer(text)] == ["environments", "binding", "signing", "retries", "tools"]
@@ -135,7 +138,7 @@ def test_every_error_has_its_anchor_and_says_what_to_do() -> None:
 
 def test_an_error_names_the_operations_that_answer_with_it() -> None:
     answered = dict(re.findall(r"^## (\w+)\n.*?^Answered by: ([^\n]*)\.$", TEXTS.errors_md, re.MULTILINE | re.DOTALL))
-    assert answered["wallet_signature_invalid"] == "set_wallet_address"
+    assert answered["wallet_signature_invalid"] == "set_wallet_address, claim_x402_account"
     assert answered["payment_required"] == "pay_job"
     assert answered["rate_limited"] == answered["overloaded"] == answered["host_not_allowed"] == "any call"
 
@@ -182,7 +185,7 @@ def test_the_sandbox_says_how_its_faucet_is_asked(defaults: House) -> None:
     sandbox = house_of(Settings(_env_file=None), bytes(32), "http://127.0.0.1:8545")
     live, test = sandbox.networks.values()
     assert free_usdc(live) == "none"
-    assert free_usdc(test).startswith('JSON-RPC `dev_faucet ["<address>", <amount>]`')
+    assert free_usdc(test).startswith('`claim_test_funds`, or JSON-RPC `dev_faucet ["<address>", <amount>]`')
     assert [free_usdc(network) for network in defaults.networks.values()] == ["none", "https://faucet.circle.com"]
 
 
@@ -225,7 +228,7 @@ def test_the_states_of_the_skill_are_states_of_the_table() -> None:
 
 
 def operation_of(words: list[str]) -> Operation | None:
-    """What a curl command calls."""
+    """Return the operation that a curl command calls."""
     method = words[words.index("-X") + 1] if "-X" in words else "GET"
     (url,) = [word for word in words if word.startswith("https://")]
     op = routed(method, urlsplit(url).path)

@@ -1,4 +1,4 @@
-"""Few tools first, all tools reachable: what each address of /mcp shows, and calls through call_tool."""
+"""Toolsets: the tools that each address of /mcp lists, and calls of the others through call_tool."""
 
 import json
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ async def test_call_tool_answers_as_the_tool_itself(market: Market, era: str) ->
 
 
 def stripped(result: Any) -> str:
-    """A result without what counts calls or names the request."""
+    """Return a result without counters and request ids."""
     text = json.loads(result["content"][0]["text"])
     for part in (text, text.get("error", {}), result.get("structuredContent") or {}):
         part.pop("number", None)
@@ -128,4 +128,4 @@ async def test_call_tool_says_what_is_wrong_with_a_call(market: Market, given: A
 async def test_call_tool_names_the_nearest_tool(market: Market) -> None:
     async with connected(market) as mcp:
         error = json.loads((await mcp.call(MODERN, CALL, {"name": "get_helth"}))["content"][0]["text"])["error"]
-    assert error["hint"].startswith("Did you mean get_health?")
+    assert error["hint"].startswith("Did you mean call_tool(name=get_health)?")

@@ -1,4 +1,4 @@
-"""No surface calls another: under each wire stands Market.call, and only that wire's own package above it."""
+"""No surface calls another: on each protocol, only the protocol's own package calls Market.call."""
 
 import sys
 from types import FrameType
@@ -42,7 +42,7 @@ async def test_a6_each_wire_goes_straight_to_the_door_with_the_callers_address(
 
 
 def packages(frame: FrameType | None) -> list[str]:
-    """The top-level packages of the calling frames, innermost first, this test's own left out."""
+    """Return the top-level packages of the calling frames, innermost first, without this test."""
     found = []
     while frame is not None:
         found.append(str(frame.f_globals.get("__name__", "")).split(".")[0])

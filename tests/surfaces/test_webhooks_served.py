@@ -1,4 +1,4 @@
-"""Webhooks of the service as it is served: its own loop posts what happens, over the real web and the real clock."""
+"""Webhooks of the running service: its own worker posts events, over the real network and with the real clock."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every wire into one market: the same call over REST, MCP in both eras, and A2A in three forms."""
+"""Every protocol into one market: the same call over REST, MCP in both eras, and A2A in three forms."""
 
 import asyncio
 import socket
@@ -27,7 +27,10 @@ WIRES = ("rest", "mcp-legacy", "mcp-modern", "a2a-rpc-1.0", "a2a-http-1.0", "a2a
 
 @asynccontextmanager
 async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[str]:
-    """The market's surfaces behind the real edge and the real server, on a free port; `named`: its documents say so."""
+    """Serve the market behind the real edge and server, on a free port.
+
+    If `named`, its documents contain this address.
+    """
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     place = f"127.0.0.1:{listening.getsockname()[1]}"
@@ -55,7 +58,7 @@ async def served(market: TestMarket, *, named: bool = False) -> AsyncIterator[st
 async def _serve(
     server: uvicorn.Server, listening: socket.socket, sessions: AbstractAsyncContextManager[Any], stop: asyncio.Event
 ) -> None:
-    """In a task of its own: the sessions must be left by the task that entered them."""
+    """Run the MCP sessions in their own task, because the task that enters them must leave them."""
     async with sessions:
         running = asyncio.create_task(server.serve(sockets=[listening]))
         await stop.wait()
@@ -66,14 +69,17 @@ async def _serve(
 
 @asynccontextmanager
 async def wire(name: str, url: str, left_out: list[list[str]] | None = None) -> AsyncIterator[Call]:
-    """A way to call operations over one wire; answers are the record, or {"error": …}. `left_out`: see `over_mcp`."""
+    """Open a function that calls operations over one protocol.
+
+    Answers are the record, or {"error": …}. For `left_out`, see `over_mcp`.
+    """
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, trust_env=False, timeout=30))
         if name == "rest":
             yield lambda op, given, key: over_rest(http, op, given, key)
         elif name.startswith("mcp"):
             mode = "legacy" if name == "mcp-legacy" else "auto"
-            client = await stack.enter_async_context(Client(f"{url}/mcp", mode=mode))
+            client = await stack.enter_async_context(Client(f"{url}/mcp?toolsets=all", mode=mode))
             yield lambda op, given, key: over_mcp(client, op, given, key, left_out)
         else:
             yield lambda op, given, key: over_a2a(http, name, op, given, key)
@@ -96,7 +102,7 @@ async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any]
             replay = (again.status_code, again.content, again.headers.get("idempotent-replayed"))
             assert replay == (answer.status_code, answer.content, "true"), f"{name} was done twice"
     body = answer.json()
-    if answer.status_code == 402 and "object" in body:  # the one difference: terms stand beside the error
+    if answer.status_code == 402 and "object" in body:  # the only difference: the answer has the terms and the error
         del body["error"]
     return body
 
@@ -104,7 +110,10 @@ async def over_rest(http: httpx.AsyncClient, name: str, given: Mapping[str, Any]
 async def over_mcp(
     client: Client, name: str, given: Mapping[str, Any], key: str | None, left_out: list[list[str]] | None = None
 ) -> Any:
-    """In full, as every other wire answers; in brief where `left_out` is to be told what each answer lacks."""
+    """Call a tool with full detail, as on every other protocol.
+
+    If `left_out` is given, call it in brief, and append the members that the answer lacks.
+    """
     detail = {} if left_out is not None else {"detail": "full"}
     answer = await client.call_tool(name, {**detail, **given} | ({"api_key": key} if key else {}))
     said = unfenced(answer.content[0].text, (answer.meta or {}).get("service/untrusted", ()))

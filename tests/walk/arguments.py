@@ -1,4 +1,4 @@
-"""Plausible arguments for every operation, from what the walk knows; made first where there is nothing yet."""
+"""Plausible arguments for every operation, from the records of the walk. Missing records are created first."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,7 +23,7 @@ PAPERS = ("get_registration_file", "get_did_document", "get_agent_keys", "get_cl
 
 
 async def things(walk: Walk, agent: Agent, kind: str) -> list[str]:
-    """The ids of what this agent has of a kind; one is made where there is none and none is refused."""
+    """Return ids of an agent's records of a kind, and an invalid id; create a record if needed."""
     known = walk.known[kind, agent.id]
     if not known:
         operation, given, found = MADE[kind]
@@ -54,7 +54,7 @@ MADE: dict[str, tuple[str, Callable[[Walk, Agent], Given], Callable[[Any], str]]
 
 
 def with_one(kind: str, name: str, *ends: str, **more: list[Any]) -> "Make":
-    """Arguments that name one thing of the caller's; `more` are chosen from. `ends`: the operation ends the thing."""
+    """Return a maker of arguments that name a record of the caller, which it ends if `ends`."""
 
     async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
         one = pick(await things(walk, agent, kind))
@@ -74,7 +74,7 @@ def with_any(**more: list[Any]) -> "Make":
 
 
 def with_job(**more: list[Any]) -> "Make":
-    """A job of the caller's where there is one."""
+    """Return a maker of arguments with a job, preferably of the caller."""
 
     async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
         own = [job_id for job_id, parties in walk.jobs.items() if agent in parties]
@@ -92,7 +92,7 @@ def with_agent(name: str, **more: list[Any]) -> "Make":
 
 
 def as_on_job(action: str) -> "Make":
-    """A move of a job, honest or not."""
+    """Return a maker of arguments for a move of a job, valid or not."""
 
     async def make(walk: Walk, agent: Agent, pick: Pick) -> Given:
         own = [job_id for job_id, parties in walk.jobs.items() if agent in parties]
@@ -106,7 +106,7 @@ def as_on_job(action: str) -> "Make":
 
 
 async def after_a_probe(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """Health repeats what the last probe found, and says so where that is long ago."""
+    """Run the health probe first. Health repeats its result, and reports an old one as old."""
     await walk.work("probe")
     return {}
 
@@ -119,7 +119,7 @@ async def a_message_read(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def a_delivery(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """One that the sender has made at least one attempt for."""
+    """Return a delivery of a webhook with at least one attempt."""
     hook = pick(await things(walk, agent, "hook"))
     await walk.do("test_webhook", agent, webhook_id=hook)
     await walk.work("send")
@@ -135,7 +135,7 @@ async def a_signed_receipt(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def a_domain(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """A claimed one whose record names the agent, or somebody."""
+    """Claim a domain. Its record names the agent or another."""
     await walk.do("add_domain", agent, domain=pick(DOMAINS))
     domain, named = pick(DOMAINS), pick([agent, *walk.agents])
     walk.zone.records[f"_service.{domain}"] = [f"service={named.id}".encode()]
@@ -149,7 +149,7 @@ async def a_proven_domain(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def a_token(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """One that names the agent; while transactions wait unmined, one that nobody knows."""
+    """Return a token that names an agent, or an unknown one while transactions wait unmined."""
     if walk.troubles.held:
         return {"agent_id": pick([2**40, "x"])}
     named = pick([agent, *walk.agents])
@@ -157,12 +157,12 @@ async def a_token(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def a_wallet(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """The one bound again, or another, proven by the agent's key."""
+    """Return a binding of the current wallet or of another, with a proof by the agent's key."""
     return walk.binding(agent, pick([agent.wallet, walk.ground.spares[walk.agents.index(agent)]]))
 
 
 async def a_departure(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """Of a guest, and seldom of the caller."""
+    """Return the departure of a guest, or rarely of the caller."""
     if pick([0, 1, 2, 3]) == 3:
         walk.gone.add(agent.id)
         return {"confirm": agent.handle}
@@ -171,24 +171,24 @@ async def a_departure(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def an_order(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """Of a listing of the walk's own: what comes of it can be followed."""
+    """Return an order of a listing of the walk, so that the walk can follow its job."""
     return {"listing_id": pick(walk.listings), "input": pick([{"text": "guten Tag"}, {"txt": 1}])}
 
 
 async def a_hire(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """The same, without a wait: time passes in walks only where they say so."""
+    """Return the same without a wait, because only explicit steps pass time in walks."""
     return await an_order(walk, agent, pick) | {"wait_seconds": 0}
 
 
 async def a_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """Some need, the price of which may be nothing; some end soon."""
+    """Return a bounty with or without input, which ends late or soon."""
     held = {"deliverable_schema": OFFER["output_schema"]}
     given = NEED | {"input": pick([held, None]), "expires_in_seconds": pick([604_800, 300])}
     return {key: value for key, value in given.items() if value is not None}
 
 
 async def an_open_bounty(walk: Walk, agent: Agent, pick: Pick) -> str:
-    """Another agent's, posted where nobody has posted any."""
+    """Return another agent's bounty, and post one if there is none."""
     posted = [one for one, owner in walk.bounties.items() if owner is not agent]
     if not posted:
         owner = other(walk, agent)
@@ -225,7 +225,7 @@ async def a_new_bounty(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def an_award(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """Of a bounty of the caller's with a proposal, made first by a seller where there is none."""
+    """Return an award of the caller's bounty, after a seller has proposed on it."""
     named = await own_bounty(walk, agent, pick)
     seller = walk.sellers[walk.sellers[0] is agent]
     await walk.do("propose_on_bounty", seller, **named, price=PRICE, payment=pick(["on_delivery", "upfront"]))
@@ -237,14 +237,14 @@ async def an_award(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def a_case(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """One the caller has to do with, where there is one."""
+    """Return a dispute of the caller, if there is one."""
     answer = await walk.do("list_disputes", agent)
     found = [] if answer.refused else [one["id"] for one in orjson.loads(answer.body)["data"]]
     return {"dispute_id": pick([*found, "dsp_" + "0" * 26])}
 
 
 async def a_vote(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """By one who was drawn, where somebody was; else by the caller."""
+    """Return a verdict by a drawn evaluator, or by the caller if none is drawn."""
     for one in (*walk.agents, *walk.jury):
         answer = await walk.do("get_inbox", one)
         waiting = [] if answer.refused else orjson.loads(answer.body)["disputes_awaiting_my_verdict"]
@@ -255,7 +255,7 @@ async def a_vote(walk: Walk, agent: Agent, pick: Pick) -> Given:
 
 
 async def another_key(walk: Walk, agent: Agent, pick: Pick) -> Given:
-    """A key nobody has and its proof, or one that proves nothing. The agent goes on with the new one."""
+    """Return a new root key with a valid or invalid proof. The agent then uses the new key."""
     new = SigningKey(walk.market.dice.roll(32))
     old, told = public_key_of(agent.seed).hex(), bytes(new.verify_key).hex()
     text = rotation_message("service", agent.id, old, told)
@@ -292,6 +292,8 @@ PLAUSIBLE: dict[str, Make] = {
     "check_counterparty": with_agent("agent_id", env=["test"]),
     "get_leaderboard": with_any(env=["test"], role=["seller", "buyer"], limit=[20, 1]),
     "set_wallet_address": a_wallet,
+    "get_faucet": with_any(),
+    "claim_test_funds": with_any(),
     "list_domains": with_any(),
     "add_domain": with_any(domain=DOMAINS),
     "verify_domain": a_domain,
@@ -314,6 +316,8 @@ PLAUSIBLE: dict[str, Make] = {
     "list_my_bounties": with_any(limit=[20, 1]),
     "close_bounty": a_new_bounty,
     "propose_on_bounty": on_a_bounty(price=[PRICE, 0, 10**9], payment=["on_delivery", "upfront"]),
+    "get_bounty_alerts": with_any(),
+    "set_bounty_alerts": with_any(enabled=[True, False]),
     "list_proposals": on_a_bounty(limit=[20, 1]),
     "withdraw_proposal": a_proposal_of_ones_own,
     "award_bounty": an_award,
@@ -370,7 +374,7 @@ PLAUSIBLE: dict[str, Make] = {
 
 
 async def call(walk: Walk, operation: str, agent: Agent, pick: Pick = usual) -> None:
-    """Call an operation with plausible arguments; what an order makes, the walk follows."""
+    """Call an operation with plausible arguments; register its new job with the walk."""
     given = await PLAUSIBLE[operation](walk, agent, pick)
     by, seed = given.pop("by", agent), given.pop("seed", None)
     answer = await walk.do(operation, by, **given)
@@ -411,11 +415,11 @@ STANDS: dict[str, tuple[str, str]] = {
     "request_revision": ("revealed", "buyer"),
     "review_job": ("completed", "buyer"),
 }
-"""Where a job must stand, and whose call it must be, to succeed; all others succeed by the first seller."""
+"""The job's place and the caller's role that an operation needs. The first seller calls all others."""
 
 
 async def call_as_usual(walk: Walk, operation: str) -> None:
-    """The usual call of an operation, on a job that stands where it must."""
+    """Make the usual call of an operation, on a job in the place that it needs."""
     place, role = STANDS.get(operation, ("", ""))
     if place:
         job_id = await reach(walk, place, walk.buyers[0])

@@ -1,4 +1,4 @@
-"""What walks stand on: one chain behind a node that can fail, its people, and a count of what succeeded."""
+"""The shared base of walks: one chain behind a faulty node, its accounts, and a count of successful operations."""
 
 import asyncio
 from collections import Counter
@@ -22,7 +22,7 @@ NAMES = ("Sela", "Sol", "Bo", "Bea", "Eve")  # two sellers, two buyers, a strang
 
 
 class Sent(NamedTuple):
-    """A transfer as the walk sent it, addresses in lower case."""
+    """A transfer of the walk, with addresses in lower case."""
 
     payer: str
     payee: str
@@ -31,9 +31,9 @@ class Sent(NamedTuple):
 
 @dataclass
 class Receivers:
-    """The web: every webhook's receiver, which answers as it is told and keeps what came."""
+    """The receiver of all webhooks. It answers with `status` and keeps each request."""
 
-    status: int = 200  # 0: nobody is there
+    status: int = 200  # 0: the connection fails
     posted: list[tuple[str, bytes]] = field(default_factory=list)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Answered:
@@ -47,15 +47,15 @@ class Receivers:
 
 
 class Ground:
-    """Made once; walks follow each other on it, later and later."""
+    """Made once. Walks run on it one after another, with increasing time."""
 
     def __init__(self, fresh: Callable[[], str]) -> None:
-        self.fresh = fresh  # the URL of a migrated database with nothing in it
+        self.fresh = fresh  # the URL of an empty migrated database
         self.runner = asyncio.Runner()
         self.clock = TestClock()
         self.evm = Evm(now=lambda: int(self.clock.now().timestamp()))
         self.people: list[LocalAccount] = [self.evm.person(RICH_MINOR) for _ in NAMES]
-        self.spares: list[LocalAccount] = [self.evm.person(RICH_MINOR) for _ in NAMES]  # to bind instead
+        self.spares: list[LocalAccount] = [self.evm.person(RICH_MINOR) for _ in NAMES]  # other wallets to bind
         self.node = FaultyNode(self.evm.url)
         self.run(self.node.__aenter__())
         self.walks = 0
@@ -69,7 +69,7 @@ class Ground:
         return [*self.people, *self.spares]
 
     def begin(self, clock: TestClock) -> None:
-        """A walk begins: from now on the chain goes by its clock, which goes on from where the last one ended."""
+        """Let the chain use the new walk's clock, which continues after the last walk."""
         clock.at = datetime.fromtimestamp(self.evm.now() + 1, UTC)
         self.clock = clock
         self.walks += 1
@@ -81,7 +81,7 @@ class Ground:
 
 
 class Troubles:
-    """What can be wrong with the chain and its node: told by name, ended by `end`."""
+    """Faults of the chain and its node. They begin by name and end with `end`."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground, self.evm, self.node = ground, ground.evm, ground.node
@@ -107,14 +107,14 @@ class Troubles:
         self.node.fault(method, self._slow if fault is None else fault, times)
 
     def _reorganise(self) -> None:
-        """The last blocks of this walk go; of the longer branch that comes instead the node tells truly."""
+        """Replace the last blocks of this walk by a longer branch. The node reports it correctly."""
         self.end()
         dropped = min(3, self.evm.head() - self.began_at)
         if dropped:
             self.evm.reorg(str(self.evm.head() - dropped), dropped + 1)
 
     def _slow(self, answer: Any) -> Any:
-        """The answer comes when the deadlines of a test job have passed."""
+        """Answer after the deadlines of a test job have passed."""
         self.ground.clock.pass_seconds(1_000)
         return answer
 

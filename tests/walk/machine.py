@@ -1,4 +1,4 @@
-"""Random walks: hypothesis chooses who does what, what goes wrong and how time passes, and shortens what it finds."""
+"""Random walks: hypothesis chooses agents, operations, faults and times, and shortens a failing walk."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SECONDS = (1, 59, 61, 301, 601, 901, 1_801, 3_601, 7_300, 86_401, 3 * 86_400, 91
 BIDDING = ("create_bounty", "propose_on_bounty", "award_bounty", "withdraw_proposal", "close_bounty", "list_proposals")
 PRICED = ("sealed", "revealed", "completed", "awaiting payment", "paid first", "owing")
 TO_AND_FRO = ("buyer pay", "seller refund", "buyer cancel", "seller cancel")
-MONEY = ("sealed", "awaiting payment", "owing")  # where somebody has to send something
+MONEY = ("sealed", "awaiting payment", "owing")  # where a party has to send money
 STEPS = (
     "all",
     "sweep",
@@ -32,7 +32,10 @@ STEPS = (
 
 
 class Market(RuleBasedStateMachine):
-    """One walk. What a step draws is shown with it; the first of several choices is the usual one."""
+    """One walk.
+
+    The drawn values of a step are shown; the first of several choices is the usual one.
+    """
 
     def __init__(self, ground: Ground) -> None:
         super().__init__()
@@ -129,7 +132,7 @@ class Market(RuleBasedStateMachine):
             self.ground.run(self.walk.end())
 
     def take(self, step: Any) -> Any:
-        """Run a step; after one that failed nothing more is asked."""
+        """Run a step. After a failure, no further checks run."""
         try:
             return self.ground.run(step)
         except BaseException:
@@ -137,7 +140,7 @@ class Market(RuleBasedStateMachine):
             raise
 
     def here(self) -> list[Agent]:
-        """Those who have not left; the stranger does not leave before the others."""
+        """Return the agents that have not left, or the stranger if all others have."""
         walk = self.walk
         return [agent for agent in walk.agents if agent.id not in walk.gone] or [walk.stranger]
 

@@ -1,17 +1,18 @@
-"""What a party of a job can try, as words of available_actions; and what must come of it."""
+"""The moves that a party of a job can try, named as in available_actions, and checks of their results."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import orjson
 
+from server.world.chain import ABSENT_SECONDS
 from tests.market import Agent
 from tests.trading import PRICE
 from tests.walk.walk import Pick, Walk, usual
 from tools.answers import Answer
 
 Json = dict[str, Any]
-NOT_NOW = {"invalid_transition", "job_not_payable", "nothing_to_refund", "job_not_settled", "not_found", "forbidden"}
+NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}
 UNKNOWN = "0x" + "ab" * 32
 BEFORE_WORK = {"open", "quote_requested", "quoted", "awaiting_payment"}
 PATHS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -32,7 +33,7 @@ PATHS: dict[str, tuple[int, tuple[str, ...]]] = {
 
 
 class Attempt(NamedTuple):
-    """A call, and whether nothing but the job's state can refuse it."""
+    """A call. If `honest`, only the job's state can refuse it."""
 
     operation: str
     given: Json
@@ -43,7 +44,10 @@ Make = Callable[[Walk, Agent, Json, Pick], Awaitable[Attempt]]
 
 
 async def reach(walk: Walk, place: str, buyer: Agent) -> str | None:
-    """A new job of this buyer at one of PATHS, by usual steps; its id. None where its seller takes no more jobs."""
+    """Bring a new job of this buyer to a place of PATHS; return its id.
+
+    Returns None if its seller accepts no more jobs.
+    """
     listing, steps = PATHS[place]
     job_id = await walk.order(buyer, listing)
     for step in steps if job_id else ():
@@ -53,7 +57,7 @@ async def reach(walk: Walk, place: str, buyer: Agent) -> str | None:
 
 
 async def attempt(walk: Walk, job_id: str, agent: Agent, action: str, pick: Pick) -> None:
-    """Try an action on a job; available_actions says beforehand whether it can be done."""
+    """Try an action on a job, and compare the result with available_actions."""
     job = await walk.succeed("get_job", agent, job_id=job_id)
     made = await MAKES[action](walk, agent, job, pick)
     before = await walk.succeed("get_job", agent, job_id=job_id)
@@ -63,19 +67,22 @@ async def attempt(walk: Walk, job_id: str, agent: Agent, action: str, pick: Pick
         after = await walk.succeed("get_job", agent, job_id=job_id)
         if after["status"] == "disputed" and _found_decided(
             answer
-        ):  # and undone with all else: the next sweep decides the same
+        ):  # the refusal rolled the decision back; the next sweep repeats it
             await walk.market.workers.judge()
             after = await walk.succeed("get_job", agent, job_id=job_id)
         judge(action, before, after, answer, sure=made.honest and well)
 
 
 def _found_decided(answer: Answer) -> bool:
-    """Whether a refused call says of a case whose time is up that it is decided."""
+    """Check whether a refused call reports that an overdue case is decided."""
     return answer.error is not None and answer.error.get("details", {}).get("status", "disputed") != "disputed"
 
 
 async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: Pick) -> None:
-    """Prove a transfer while the chain fails, and once more when it is well: by then an honest one counts."""
+    """Report a transfer while the chain fails, and again after the fault.
+
+    By then an honest one must count.
+    """
     walk.troubles.end()
     job_id = await reach(walk, place, buyer)
     if job_id is None:
@@ -84,23 +91,25 @@ async def move_money(walk: Walk, place: str, buyer: Agent, trouble: str, pick: P
     agent, action = (seller, "refund") if place == "owing" else (buyer, "pay")
     job = await walk.succeed("get_job", agent, job_id=job_id)
     assert action in job["available_actions"], job
-    late = trouble == "reorganised"  # the transfer is mined first, in a block that goes
+    late = trouble == "reorganised"  # the transfer is first mined in a block that is dropped
     if not late:
         walk.troubles.begin(trouble)
     made, at = await MAKES[action](walk, agent, job, pick), walk.market.clock.now()
     if late:
         walk.troubles.begin(trouble)
     first = await walk.do(made.operation, agent, **made.given)
+    in_time = walk.market.clock.now() == at
     walk.troubles.end()
+    walk.market.pass_seconds(ABSENT_SECONDS)  # an unknown hash is not looked up again before this
     again = await walk.do(made.operation, agent, **made.given)
-    if made.honest and walk.market.clock.now() == at:
+    if made.honest and in_time:
         assert again.refused == late, (action, place, trouble, first.body, again.body)
 
 
 def judge(action: str, before: Json, after: Json, answer: Answer, *, sure: bool) -> None:
     said = (action, before["role"], before["status"], before["available_actions"], answer.status, answer.body)
     if before["status"] == "disputed" != after["status"]:
-        before = after  # its deadline had passed and nobody was left to be drawn: no read draws seats, so the call decided it
+        before = after  # overdue, but no one was left to draw: reads do not draw, so the call decided it
     code = answer.error["code"] if answer.error else None
     if code == "invalid_transition":
         assert answer.error is not None
@@ -111,7 +120,7 @@ def judge(action: str, before: Json, after: Json, answer: Answer, *, sure: bool)
         return
     declines = action == "cancel" and before["role"] == "seller" and before["status"] in BEFORE_WORK
     assert after["status"] == ("declined" if declines else before["status"]), said
-    if not declines and action not in ("pay", "refund", "message", "review"):  # transfers and talk are always kept
+    if not declines and action not in ("pay", "refund", "message", "review"):  # transfers and messages are always kept
         assert {**after, "thread_id": ""} == {**before, "thread_id": ""}, said
 
 
@@ -152,8 +161,12 @@ async def review(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
     return await _plain(walk, agent, job, "review", rating=pick([5, 4, 1]), comment=pick([None, "As promised."]))
 
 
+async def withdraw_dispute(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
+    return Attempt("withdraw_dispute", {"dispute_id": job["dispute_id"] or "dsp_none"})
+
+
 async def message(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    """After ten messages in a row without an answer there is a pause: that may refuse it."""
+    """Write a message. After ten unanswered ones in a row, further ones are refused for a time."""
     return Attempt("post_message", {"thread_id": job["thread_id"], "body": "How is it going?"}, honest=False)
 
 
@@ -167,7 +180,7 @@ async def deliver(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
 
 
 async def pay(walk: Walk, agent: Agent, job: Json, pick: Pick) -> Attempt:
-    """By a transfer as the terms say it, or one that is too small, too large, another agent's, unknown or used."""
+    """Pay with the transfer of the terms, or with one that is wrong, unknown or used."""
     terms = await walk.do("pay_job", agent, job_id=job["id"])
     asked = orjson.loads(terms.body)
     payee, amount = asked.get("pay_to") or walk.jobs[job["id"]][1].wallet.address, asked.get("amount") or PRICE
@@ -200,5 +213,6 @@ MAKES: dict[str, Make] = {
     made.__name__: made
     for made in (
         accept, decline, quote, accept_quote, deliver, pay, cancel, request_revision, dispute, review, refund, message,
+        withdraw_dispute,
     )
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""One walk: five agents on a fresh market, what they know of it, and the steps they take."""
+"""One walk: five agents on a fresh market, its known records, and the steps of the agents."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -15,10 +15,11 @@ from server.world.chain import JsonRpcChain
 from storage.open import open_database, serve
 from tests.chain.evm import pack
 from tests.databases import close
+from tests.funding import TestFaucet, open_faucet
 from tests.market import Agent, TestMarket
 from tests.proving import Zone
 from tests.signing import approach
-from tests.trading import OFFER, binding
+from tests.trading import OFFER, PRICE, binding
 from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
 from tests.walk.watch import Watch
 from tools.answers import Answer
@@ -29,7 +30,7 @@ from tools.registry import Operation
 
 GAS = 100_000  # enough for a transfer
 V = TypeVar("V")
-Pick = Callable[[Sequence[Any]], Any]  # chooses; what is honest and usual stands first
+Pick = Callable[[Sequence[Any]], Any]  # chooses from a list whose first entry is honest and usual
 QUOTED = {name: value for name, value in OFFER.items() if name != "price"} | {"pricing_model": "quote"}
 OFFERS = (OFFER, OFFER | {"payment": "upfront"}, QUOTED, OFFER | {"price": 0}, QUOTED | {"payment": "upfront"})
 
@@ -39,14 +40,14 @@ def usual(choices: Sequence[V]) -> V:
 
 
 async def begun(ground: Ground) -> "Walk":
-    """A new walk, its agents there and their listings offered."""
+    """Begin a walk: register its agents and create their listings."""
     walk = Walk(ground)
     await walk.begin()
     return walk
 
 
 class Walk:
-    """`do` is the only way in; it watches every answer."""
+    """One walk. `do` makes all calls and checks each answer."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground, self.evm, self.receivers, self.zone = ground, ground.evm, Receivers(), Zone()
@@ -57,18 +58,19 @@ class Walk:
         self.chain = JsonRpcChain(ground.node.url, ground.evm.chain_id, monotonic=self.market.clock.monotonic)
         chains[Env.TEST] = self.chain
         self.market.market.world = replace(self.market.market.world, web=self.receivers, dns=self.zone)
+        open_faucet(self.market, TestFaucet(gives_gas=True))
         self.sender, self.looks = Sender(self.market.market), Looks(self.market.market)
         self.troubles = Troubles(ground)
         self.sent: dict[str, Sent] = {}
         self.secrets: dict[bytes, str] = {}
         self.watch = Watch(self.store, self.receivers, self.sent, self.secrets)
         self.agents: list[Agent] = []
-        self.jury: list[Agent] = []  # who offered to judge and does nothing else
+        self.jury: list[Agent] = []  # agents that only judge
         self.gone: set[str] = set()
         self.listings: list[str] = []
         self.jobs: dict[str, tuple[Agent, Agent]] = {}  # buyer and seller
-        self.bounties: dict[str, Agent] = {}  # and who posted each
-        self.known: dict[tuple[str, str], list[str]] = defaultdict(list)  # a kind of thing of an agent: its ids
+        self.bounties: dict[str, Agent] = {}  # with their owners
+        self.known: dict[tuple[str, str], list[str]] = defaultdict(list)  # by kind of record and agent: the ids
 
     async def begin(self) -> None:
         for name, account in zip(NAMES, self.ground.people, strict=True):
@@ -83,6 +85,19 @@ class Walk:
         for number, offer in enumerate(OFFERS):
             made = await self.succeed("create_listing", self.agents[number % 2], **offer)
             self.listings.append(made["id"])
+        for buyer in self.buyers:
+            await self.first_purchase(buyer)
+
+    async def first_purchase(self, buyer: Agent) -> None:
+        """Buy once, because new buyers may have only one open job of each priced listing."""
+        job_id = await self.order(buyer, 0)
+        assert job_id
+        seller = self.jobs[job_id][1]
+        await self.succeed("accept_job", seller, job_id=job_id)
+        await self.succeed("deliver_job", seller, job_id=job_id, output={"english": self.secret(job_id)})
+        sent = self.transfer(buyer, seller.wallet.address, PRICE)
+        await self.succeed("pay_job", buyer, job_id=job_id, transaction=sent)
+        await self.succeed("accept_job", buyer, job_id=job_id)
 
     async def end(self) -> None:
         self.troubles.end()
@@ -102,7 +117,7 @@ class Walk:
         return self.agents[4]
 
     async def do(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Answer:
-        """Call an operation, and see that everything still holds."""
+        """Call an operation, and check all invariants."""
         fails = self.troubles.any
         if CATALOGUE[operation].streams:
             answer = await self._listen(operation, agent, given)
@@ -115,18 +130,18 @@ class Walk:
         return answer
 
     async def succeed(self, operation: str, agent: Agent | None = None, /, **given: Any) -> Any:
-        """The record; AssertionError for a refusal: what cannot be refused whatever went before."""
+        """Make a call that must succeed; return its record. Raises AssertionError."""
         answer = await self.do(operation, agent, **given)
         assert not answer.refused, (operation, answer.body)
         return orjson.loads(answer.body)
 
     async def _sign(self, op: Operation, agent: Agent, given: dict[str, Any]) -> Answer:
-        """A signed call. No two are alike."""
+        """Make a signed call with a fresh nonce."""
         nonce, now = self.market.dice.roll(8).hex(), self.market.clock.now().timestamp()
         return await self.market.market.call(op, given, approach(agent, op, given, now, nonce=nonce))
 
     async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Answer:
-        """The first frame of a stream of events, or the whole of a document, as an answer."""
+        """Return the first frame of an event stream, or a whole document, as an answer."""
         came = Approach(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
         opened = await self.market.market.stream(CATALOGUE[operation], given, came)
         if isinstance(opened, Answer):
@@ -140,14 +155,17 @@ class Walk:
     # -- the chain -------------------------------------------------------------------------------------------------
 
     def transfer(self, payer: Agent, payee: str, amount_minor: int) -> str:
-        """Send USDC; the transaction's hash. No two are the same transaction, also where a branch forgot the first."""
+        """Send USDC; return the hash of the transaction.
+
+        No two transactions are equal, even if a reorganisation dropped the first.
+        """
         data = pack("transfer(address,uint256)", payee, amount_minor)
         sent = self.evm.send(payer.wallet, self.evm.usdc, data, gas=GAS + len(self.sent))
         self.sent[sent] = Sent(payer.wallet.address.lower(), payee.lower(), amount_minor)
         return sent
 
     def secret(self, job_id: str) -> str:
-        """A work nobody has seen."""
+        """Return a unique deliverable, by which leaks are found."""
         words = f"secret-work-{len(self.secrets)}"
         self.secrets[words.encode()] = job_id
         return words
@@ -155,7 +173,7 @@ class Walk:
     # -- time and workers ------------------------------------------------------------------------------------------
 
     async def work(self, step: str) -> None:
-        """A step of the workers, or one after the other; what is done once is not done again."""
+        """Run one step of the workers, or all in turn. A repeat of a step must find nothing to do."""
         workers = self.market.workers
         steps: dict[str, Callable[[], Any]] = {
             "sweep": workers.sweep, "expire bounties": workers.expire_bounties, "judge": workers.judge, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
@@ -170,7 +188,7 @@ class Walk:
         await self.watch.after_step()
 
     async def order(self, buyer: Agent, number: int) -> str | None:
-        """Order from a listing; None where that was refused."""
+        """Order from a listing; return the job's id, or None if it was refused."""
         answer = await self.do("create_job", buyer, listing_id=self.listings[number], input={"text": "guten Tag"})
         if answer.refused:
             return None
@@ -183,7 +201,7 @@ class Walk:
         return job_id
 
     def binding(self, agent: Agent, account: LocalAccount) -> dict[str, str]:
-        """What binds a wallet, also instead of another: signed by it and proven by the agent's key."""
+        """Return the binding of a wallet: signed by the wallet and proven by the agent's key."""
         text = f"service:wallet:{agent.id}:{account.address.lower()}"
         proof = SigningKey(agent.seed).sign(text.encode()).signature.hex()
         signature = binding(replace(agent, wallet=account))
@@ -192,7 +210,7 @@ class Walk:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     async def read_everything(self) -> None:
-        """Whoever must not read a sealed work looks for it wherever it could be."""
+        """Read everything as agents without access to sealed work; `watch` checks the answers."""
         self.troubles.end()
         readers = [agent for agent in (*self.buyers, self.stranger) if agent.id not in self.gone]
         sealed = sorted({job for job in self.secrets.values() if len(self.watch.readers[job]) == 1})

@@ -1,4 +1,4 @@
-"""What must hold after every step of a walk, whatever was called: read from answers, rows and what was posted."""
+"""The invariants after every step of a walk, checked on answers, rows and webhook requests."""
 
 import re
 from collections import Counter
@@ -56,21 +56,24 @@ events_after = Query(select(EventRow).where(EventRow.id > bindparam("after")).or
 
 @dataclass
 class Watch:
-    """The invariants of one walk's market."""
+    """Checks the invariants of one walk's market."""
 
     store: Store
     receivers: Receivers
-    sent: Mapping[str, Sent]  # by transaction hash: what the walk sent on the chain
-    secrets: Mapping[bytes, str]  # what was delivered, and the job it belongs to
+    sent: Mapping[str, Sent]  # by transaction hash: the transfers of the walk
+    secrets: Mapping[bytes, str]  # each deliverable, and its job
     last_event: int = 0
-    heard: int = 0  # of what was posted
-    seen: list[Any] = field(default_factory=list)  # the version of each job and settlement at the last look
+    heard: int = 0  # number of checked webhook requests
+    seen: list[Any] = field(default_factory=list)  # the version of each job and settlement at the last check
     versions: dict[str, int] = field(default_factory=dict)
-    readers: dict[str, set[str]] = field(default_factory=dict)  # job: who may read its work
-    kept: dict[str, int] = field(default_factory=dict)  # job: what came for it and was not sent back, in minor units
+    readers: dict[str, set[str]] = field(default_factory=dict)  # job: the agents that may read its work
+    kept: dict[str, int] = field(default_factory=dict)  # job: money received and not sent back, in minor units
 
     async def answered(self, operation: str, reader: str | None, answer: Answer, *, chain_fails: bool) -> None:
-        """No 500, which an undeclared error is too; 502 only where the chain fails; nothing sealed in it."""
+        """Check for no 500, a 502 only if the chain fails, and no sealed work in the answer.
+
+        An undeclared error would be a 500.
+        """
         assert answer.status < 500 or (answer.status == 502 and chain_fails), (operation, answer.status, answer.body)
         await self.after_step()
         self.unsealed(reader, answer.body, operation)
@@ -89,7 +92,7 @@ class Watch:
         assert not drifted, drifted
 
     def unsealed(self, reader: str | None, text: bytes, where: str) -> None:
-        """Work is read by its seller, and by its buyer once it is paid for; by nobody else, ever."""
+        """Check that a text shows work only to its seller, or to its buyer after payment."""
         for secret in set(SECRET.findall(text)):
             job_id = self.secrets[secret]
             assert reader in self.readers[job_id], f"{where} shows {reader} the work of {job_id}: {text[:2000]!r}"
@@ -101,7 +104,7 @@ class Watch:
             MODELS[event.kind].validate_json(event.data, strict=True, extra="forbid")
         cases, seats = tx.all(all_cases), tx.all(all_seats)
         versions = [*tx.all(job_versions), *tx.all(settlement_versions), *tx.all(bounty_versions), *seats]
-        if versions == self.seen:  # nothing was written since the last look: what held still holds
+        if versions == self.seen:  # without writes since the last check, nothing can have changed
             return
         self.seen = versions
         self._bounties(tx.all(all_bounties), tx.all(all_proposals))
@@ -116,7 +119,10 @@ class Watch:
             self._panel(case, [seat for seat in seats if seat.dispute_id == case.id])
 
     def _bounties(self, bounties: list[BountyRow], proposals: list[ProposalRow]) -> None:
-        """An awarded bounty has one accepted proposal and is one job; only an open one has pending proposals."""
+        """Check that an awarded bounty has one accepted proposal and one job.
+
+        Only an open bounty has pending proposals.
+        """
         for row in bounties:
             made = Counter(one.status.value for one in proposals if one.bounty_id == row.id)
             awarded = row.status is BountyStatus.AWARDED
@@ -125,7 +131,10 @@ class Watch:
             assert row.proposal_count == made.total() - made["withdrawn"], (row, made)
 
     def _transfers(self, settlements: list[SettlementRow]) -> None:
-        """Every settlement is a transfer that was really sent, of that amount between those two, and counts once."""
+        """Check that every settlement is a real transfer with its parties and amount.
+
+        Each transfer counts once.
+        """
         times = Counter((one.network, one.tx_hash.lower()) for one in settlements)
         assert len(times) == len(settlements), [place for place, count in times.items() if count > 1]
         for one in settlements:
@@ -134,7 +143,7 @@ class Watch:
             assert min(one.amount, one.expected_amount + 1) > 0, one
 
     def _moves(self, row: JobRow, audit: list[JobEventRow]) -> None:
-        """The audit trail walks the lifecycle table from the order to where the job stands, without a gap."""
+        """Check that the job's history follows the lifecycle table without a gap to its status."""
         nobody = {Actor.CLOCK, Actor.PANEL, Actor.OPERATOR}
         actors = {None: nobody, row.buyer_id: {Actor.BUYER}, row.seller_id: {Actor.SELLER}}
         places: set[JobStatus | None] = {None}
@@ -154,7 +163,7 @@ class Watch:
         assert JobStatus(row.status) in places, (row.id, row.status, [part.type for part in audit])
 
     def _money(self, row: JobRow, settlements: list[SettlementRow]) -> None:
-        """From the money that moved alone: who may read the work, and what is left of the money."""
+        """Compute from transfers alone the readers of the work and the money that remains."""
         payments = [one for one in settlements if one.kind is SettlementKind.PAYMENT]
         paid_minor = sum(one.amount for one in payments if one.status is not SettlementStatus.ORPHANED)
         bought = row.price is not None and paid_minor >= row.price
@@ -162,7 +171,7 @@ class Watch:
         self.kept[row.id] = 2 * sum(one.amount for one in payments) - sum(one.amount for one in settlements)
 
     def _panel(self, case: DisputeRow, seats: list[SeatRow]) -> None:
-        """Nobody judges its own case; what a panel decided has the most votes. Who was drawn may read the work."""
+        """Check that no party judges, and a panel's outcome has most votes. Seats may read the work."""
         assert not {seat.agent_id for seat in seats} & {case.buyer_id, case.seller_id}, case
         assert sum(seat.round == 1 for seat in seats) == case.seats, case
         votes = Counter(seat.outcome for seat in seats if seat.status is SeatStatus.VOTED)
@@ -173,11 +182,11 @@ class Watch:
         self.readers[case.job_id] |= {seat.agent_id for seat in seats}
 
     def _owed(self, job: Mapping[str, Any]) -> None:
-        """Nobody owes less than nothing, nor more than what came and was not sent back."""
+        """Check that a due refund is positive and at most the money that remains."""
         owed = job["refund_expected"]
         assert owed is None or 0 < owed <= self.kept[job["id"]], job
 
     def _posting(self, body: bytes) -> None:
-        """A webhook gets a whole event that is its agent's, and nothing that its agent must not read."""
+        """Check that a webhook gets a complete event of its agent, without sealed work."""
         told = WHOLE.validate_json(body, extra="forbid")
         self.unsealed(told.agent_id, body, f"a webhook's {told.type}")

@@ -1,4 +1,4 @@
-"""The scripted world. Its checks say what differs, as a test's own do."""
+"""The scripted world. Its assertions show the compared values, like those of a test."""
 
 import pytest
 

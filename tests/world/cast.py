@@ -1,4 +1,4 @@
-"""The world of the script: thirty agents, a chain for each environment, and a record of all that was done and read."""
+"""The world of the script: thirty agents, a chain for each environment, and a record of all calls and reads."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -30,9 +30,9 @@ RICH_MINOR = 10**12
 CHAINS = {"test": 84532, "live": 8453}
 SELLERS = ("Sela Gamma", "Zoé Ångström", "Мария Иванова", "太郎", "Quill Brothers", "Otto-Werk", "Nadir Okafor")
 BUYERS = ("Bo Tanaka", "Beatriz Nuñez", "Kofi Annor", "ليلى حداد", "Ines Roy", "Pavel Čech", "Rook Hollis")
-COUNTED = ("Hana Reckon", "Ivo Reckon", "Jun Reckon")  # whose figures stand in the test, worked out by hand
+COUNTED = ("Hana Reckon", "Ivo Reckon", "Jun Reckon")  # the test has their figures, computed by hand
 JUDGES = ("Alba", "Bruno", "Chiara", "Dario", "Elena", "Fabio", "Greta", "Hugo")
-MIRROR, PROTEGE = "Mirror", "Protégé"  # offer to judge, and are near two of the parties
+MIRROR, PROTEGE = "Mirror", "Protégé"  # offer to judge, but are related to two of the parties
 HOUSE, LEAVER, TAKER = "House Press", "Lena Gone", "Umbra"
 QUOTED = {name: value for name, value in OFFER.items() if name != "price"} | {"pricing_model": "quote"}
 LONG = [{"name": "long enough", "kind": "min_length", "path": "/english", "value": 5}]
@@ -49,7 +49,7 @@ OFFERS: dict[str, Json] = {
 
 
 class Chained(Evm):
-    """A chain that goes by the market's clock, and remembers every transfer of the script."""
+    """A chain that uses the market's clock and records each transfer of the script."""
 
     def __init__(self, chain_id: int, now: Callable[[], int], sent: dict[str, Sent]) -> None:
         super().__init__(chain_id, now=now)
@@ -65,19 +65,19 @@ class Chained(Evm):
 
 @dataclass
 class Known:
-    """By what an agent is, or ever was, known."""
+    """All current and earlier identifiers of an agent."""
 
     id: str
     handles: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)  # public keys and dids
+    keys: set[str] = field(default_factory=set)  # public keys and DIDs
     wallets: set[str] = field(default_factory=set)
     domains: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Read:
-    """What an evaluator was shown of a case, by whatever way it asked."""
+    """An answer to an evaluator about a case."""
 
     way: str
     parties: tuple[str, str]
@@ -85,7 +85,7 @@ class Read:
 
 
 class World:
-    """`call` and `refused` are the only ways in. Whoever acts is an agent of the cast."""
+    """The market with its cast. `call` and `refused` make all calls."""
 
     def __init__(self, store: Store) -> None:
         self.store, self.chains = store, dict[Env, Chain]()
@@ -119,7 +119,7 @@ class World:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def answer(self, operation: str, by: Agent | None, on: str, given: Json) -> Answer:
-        """The answer of the door; signed where only a signature counts."""
+        """Call an operation, signed if it needs a signature; return the answer."""
         op, market = CATALOGUE[operation], self.market
         self.calls[operation] += 1
         if op.auth == "signed" and by is not None:
@@ -146,7 +146,10 @@ class World:
     # -- people ----------------------------------------------------------------------------------------------------
 
     async def enter(self, name: str, wallet: int | None = None, **given: Any) -> Agent:
-        """A new agent; with a number, its wallet is bound in both environments and rich on both chains."""
+        """Register an agent.
+
+        With a number, it gets a wallet that is bound in both environments and has money on both chains.
+        """
         made = await self.call("register_agent", name=name, **given)
         seed = bytes.fromhex(made["keypair"]["secret_key"])
         agent = Agent(made["agent"]["id"], made["agent"]["handle"], dict(made["api_keys"]), seed)
@@ -158,7 +161,7 @@ class World:
         return agent
 
     def note(self, profile: Json) -> None:
-        """Remember by what an agent is known from now on, beside what it was known by."""
+        """Add the identifiers of a profile to those of its agent."""
         known = self.known[profile["id"]]
         known.handles.add(profile["handle"])
         known.names.add(profile["name"])
@@ -175,7 +178,7 @@ class World:
         return account
 
     async def bind(self, agent: Agent, account: LocalAccount) -> None:
-        """Bind a wallet in both environments, or another one instead."""
+        """Bind a wallet, or another one, in both environments."""
         agent.wallet = account
         text = f"service:wallet:{agent.id}:{account.address.lower()}"
         proof = SigningKey(agent.seed).sign(text.encode()).signature.hex()
@@ -185,7 +188,7 @@ class World:
         self.known[agent.id].wallets.add(account.address)
 
     async def populate(self) -> None:
-        """All thirty of them, their wallets, their listings, and who offers to judge."""
+        """Register the thirty agents with wallets, listings and offers to judge."""
         for number, name in enumerate((*SELLERS, *BUYERS, *COUNTED, HOUSE, LEAVER, MIRROR), start=1):
             await self.enter(name, number)
         await self.bind(self.cast[MIRROR], self.cast[BUYERS[0]].wallet)
@@ -195,7 +198,7 @@ class World:
         for name in JUDGES:
             await self.enter(name)
         for name in (*JUDGES, MIRROR, PROTEGE):
-            await self.call("set_evaluator", self.cast[name], enabled=True)
+            await self.call("set_evaluator", self.cast[name], "live", enabled=True)
         await self.market.as_operator("set_first_party", agent_id=self.cast[HOUSE].id, first_party=True)
         for name in (*SELLERS, *COUNTED, HOUSE, LEAVER):
             await self.offer(name, "test", *OFFERS)
@@ -215,7 +218,7 @@ class World:
     # -- time ------------------------------------------------------------------------------------------------------
 
     async def work(self) -> None:
-        """Every worker's step, once."""
+        """Run each worker's step once."""
         workers = self.market.workers
         for step in (workers.sweep, workers.expire_bounties, workers.judge, workers.tell):
             await step()
@@ -227,7 +230,7 @@ class World:
     # -- evaluators ------------------------------------------------------------------------------------------------
 
     async def read_case(self, judge: Agent, dispute_id: str, parties: Sequence[Agent], on: str) -> Any:
-        """Look at a case in every way an evaluator can; everything that was shown is kept."""
+        """Read a case in every way that an evaluator can, and record each answer."""
         sides = (parties[0].id, parties[1].id)
         asked: dict[str, Json] = {
             "get_dispute": {"dispute_id": dispute_id},

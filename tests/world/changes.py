@@ -1,4 +1,4 @@
-"""What agents change about themselves while jobs and cases go on: names, keys, wallets, domains; and one that leaves."""
+"""Changes of agents during jobs and disputes: names, keys, wallets, domains, and one departure."""
 
 from nacl.signing import SigningKey
 
@@ -14,17 +14,19 @@ DOMAINS = ("sela.example.com", "zoe.example.com", "otto.example.com", "second-se
 
 
 async def renamed(world: World, agent: Agent, handle: str, name: str) -> Story:
-    """Another handle, later another name."""
-    world.note(await world.call("update_me", agent, handle=handle))
+    """Change the handle, later the name."""
+    world.note(await world.call("update_me", agent, "live", handle=handle))
     agent.handle = handle
     yield 6 * HOUR
     world.note(
-        await world.call("update_me", agent, name=name, endpoints={"homepage": f"https://{handle}.example.org/"})
+        await world.call(
+            "update_me", agent, "live", name=name, endpoints={"homepage": f"https://{handle}.example.org/"}
+        )
     )
 
 
 async def rotated(world: World, agent: Agent, seed: bytes) -> Story:
-    """Another root key: the old one signs nothing more, and API keys stay."""
+    """Rotate the root key: the old one becomes invalid, and API keys remain valid."""
     new = SigningKey(seed)
     told = bytes(new.verify_key).hex()
     text = f"service:rotate:{agent.id}:{public_key_of(agent.seed).hex()}:{told}"
@@ -38,7 +40,7 @@ async def rotated(world: World, agent: Agent, seed: bytes) -> Story:
 
 
 async def recovered(world: World, agent: Agent) -> Story:
-    """All API keys are new; the old ones open nothing."""
+    """Replace all API keys; the old ones become invalid."""
     old = Agent(agent.id, agent.handle, dict(agent.keys), agent.seed)
     made = await world.call("recover_agent", agent, revoke_existing=True)
     agent.keys = dict(made["api_keys"])
@@ -49,7 +51,7 @@ async def recovered(world: World, agent: Agent) -> Story:
 
 
 async def another_api_key(world: World, agent: Agent) -> Story:
-    """A second key for a day, and then no more."""
+    """Add a second key for a day, then revoke it."""
     first = dict(agent.keys)
     made = await world.call("create_api_key", agent, env="test", name="for a day")
     agent.keys = first | {"test": made["key"]}
@@ -60,19 +62,19 @@ async def another_api_key(world: World, agent: Agent) -> Story:
 
 
 async def another_wallet(world: World, agent: Agent, number: int) -> Story:
-    """What is due goes on with the wallets that were agreed on."""
+    """Bind another wallet. Open payments keep the agreed wallets."""
     yield 30
     await world.bind(agent, world.account(number))
 
 
 async def proven(world: World, agent: Agent, domain: str) -> None:
     world.note({**await world.call("get_me", agent), "verified_domain": domain})
-    await world.outside.verified(agent, domain)
+    await world.outside.verified(agent, domain, "live")
     assert (await world.call("get_me", agent))["verified_domain"] is not None
 
 
 async def domains(world: World, sela: Agent, zoe: Agent, otto: Agent) -> Story:
-    """Proven; one is taken over, one is lost because nobody publishes it any more, one agent proves two."""
+    """Prove domains: one is taken over, one is lost with its record, and one agent proves two."""
     for agent, domain in ((sela, DOMAINS[0]), (zoe, DOMAINS[1]), (otto, DOMAINS[2]), (sela, DOMAINS[3])):
         await proven(world, agent, domain)
         yield HOUR
@@ -89,14 +91,14 @@ async def domains(world: World, sela: Agent, zoe: Agent, otto: Agent) -> Story:
 
 
 async def leaves(world: World, waiting: Deal, paid: Deal) -> Story:
-    """A seller goes: what was not begun is declined, what was paid goes on by the clock, and stays owed."""
+    """Delete a seller: new jobs are declined, paid jobs expire and stay owed."""
     await waiting.order()
     await paid.order("upfront")
     await paid.sells("accept_job")
     await paid.pay()
     yield 60
     agent = world.cast[LEAVER]
-    await world.call("delete_me", agent, confirm=agent.handle)
+    await world.call("delete_me", agent, "live", confirm=agent.handle)
     await world.work()
     await waiting.ends("declined", seen_by=(waiting.buyer,))
     yield TURNAROUND + HOUR + 60

@@ -1,4 +1,4 @@
-"""What must be true of the world once its script is over, counted by the script and read from the chains themselves."""
+"""Invariants of the world at the end of its script, compared with the script's counts and the chains."""
 
 import re
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ UNFINISHED = {"open", "quote_requested", "quoted", "awaiting_payment", "in_progr
 
 
 def transfers_on(world: World, on: str) -> dict[str, Sent]:
-    """Every Transfer log of the token by the hash of its transaction, as the chain tells it; but for what was minted."""
+    """Return every Transfer log of the token by transaction hash, without mints."""
     evm = world.evms[on]
     asked = {"fromBlock": "0x0", "toBlock": "latest", "address": evm.usdc, "topics": [TRANSFER]}
     found = dict[str, Sent]()
@@ -42,7 +42,10 @@ def transfers_on(world: World, on: str) -> dict[str, Sent]:
 
 
 async def settlements_are_the_chains_transfers(world: World) -> int:
-    """Per payer and payee the sums are those of the logs, but for what the script never showed. How many there are."""
+    """Compare the settlements with the logs, by payer and payee; return their number.
+
+    Transfers that the script never reported are left out.
+    """
     rows = await world.store.look(lambda tx: tx.all(every_settlement))
     for on in CHAINS:
         logs = transfers_on(world, on)
@@ -75,7 +78,7 @@ async def every_job_stands_where_its_script_says(ledger: Ledger) -> None:
 
 
 async def events_have_no_gaps(world: World) -> None:
-    """Page by page everybody reads exactly what was said to it, in the order of the ids."""
+    """Check that each agent reads exactly its events, page by page, in the order of ids."""
     rows = await world.store.look(lambda tx: tx.all(every_event))
     assert [row.id for row in rows] == sorted({row.id for row in rows})
     said = defaultdict[tuple[str, str], list[str]](list)
@@ -138,7 +141,10 @@ def _volume(deals: Iterable[Any]) -> dict[str, Any]:
 
 
 async def nobody_near_a_party_was_seated(ledger: Ledger) -> None:
-    """The second wallet of a party and who a party referred: drawn from for others, never for those."""
+    """Check that evaluators related to a party are drawn only for other parties' cases.
+
+    One shares a wallet with a party, and one was referred by a party.
+    """
     world = ledger.world
     near = {world.cast[MIRROR].id: world.cast[BUYERS[0]].id, world.cast[PROTEGE].id: world.cast[SELLERS[1]].id}
     times = Counter[tuple[str, bool]]()
@@ -159,7 +165,7 @@ async def nobody_near_a_party_was_seated(ledger: Ledger) -> None:
 
 
 class Hit(NamedTuple):
-    """Something that told an evaluator who a party is."""
+    """A text that revealed the identity of a party to an evaluator."""
 
     way: str
     mark: str
@@ -167,7 +173,10 @@ class Hit(NamedTuple):
 
 
 def tells(known: Known) -> re.Pattern[str]:
-    """What would tell who this is: whole words for handles, names and domains, anywhere for the rest."""
+    """Return a pattern of all identifiers of an agent.
+
+    Handles, names and domains match as whole words, the others anywhere.
+    """
     anywhere = [known.id, *known.keys, *(key.rsplit(":", 1)[-1] for key in known.keys)]
     anywhere += [wallet[2:] for wallet in known.wallets]
     words = [*known.handles, *known.domains, *known.names]
@@ -178,7 +187,7 @@ def tells(known: Known) -> re.Pattern[str]:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, names of members too."""
+    """Yield every string in a JSON value, including names of members."""
     if isinstance(value, str):
         yield value
     for inner in [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -186,7 +195,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def hits(world: World) -> list[Hit]:
-    """Whatever any evaluator was shown, by any way, that says who any party of any case is."""
+    """Return each text that revealed a party of any case to an evaluator."""
     parties = {agent_id for read in world.reads for agent_id in read.parties}
     patterns = [tells(world.known[one]) for one in sorted(parties)]
     shown = {(read.way, text) for read in world.reads for text in strings(orjson.loads(read.body))}
@@ -199,7 +208,7 @@ def hits(world: World) -> list[Hit]:
 
 
 def files_were_full(world: World) -> int:
-    """Every case file held what had to be hidden, in every part of it. How many were read."""
+    """Check that every part of every case file had something to redact; return the number read."""
     files = [orjson.loads(read.body) for read in world.reads if read.way == "get_dispute"]
     for file in files:
         assert min(file["case"]["redactions"].values()) > 0, file["case"]["redactions"]

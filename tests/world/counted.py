@@ -1,4 +1,4 @@
-"""Three agents that deal only with each other, and what their reputation must come to, worked out by hand."""
+"""Three agents that trade only with each other, and their expected reputation, computed by hand."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ EXPECTED: dict[str, Any] = {  # a vote that paid 0.25 USDC weighs 1 + log10(26) 
             "rating_count": 2,
             "rating_avg": 3.79,  # (9 + 17.5) / 7
             "rating_weighted": 3.99,  # (5·2.415 + 4·1 + 17.5) / (3.415 + 5)
-            "on_time_rate": 0.6667,  # what was given up was not on time
+            "on_time_rate": 0.6667,  # cancelled work was not on time
         },
         "as_buyer": {},
     },
@@ -81,7 +81,10 @@ async def unpaid(deal: Deal) -> Story:
 
 
 async def trade_to_be_counted(ledger: Ledger) -> None:
-    """Hana sells to Ivo twice and to Jun for nothing; Jun sells to Ivo, who once does not pay."""
+    """Let Hana sell to Ivo twice and to Jun for free, and Jun to Ivo twice.
+
+    Ivo does not pay the second one.
+    """
     stories = [
         rated(ledger.deal("counted", HANA, IVO), 5, 4),
         given_up(ledger.deal("counted", HANA, IVO)),
@@ -94,13 +97,13 @@ async def trade_to_be_counted(ledger: Ledger) -> None:
 
 
 async def figures(world: World, name: str) -> Any:
-    """An agent's score on test, and those figures of both sides that are not nought or nothing."""
+    """Return an agent's score on test, and the nonzero figures of both sides."""
     said = (await world.call("get_reputation", None, agent_id=world.cast[name].id, env="test"))["test"]
     return {"score": said["score"], **{side: _told(said[side]) for side in ("as_seller", "as_buyer")}}
 
 
 def _told(side: dict[str, Any]) -> dict[str, Any]:
-    """The figures that are something; an amount in words is held against its number."""
+    """Return the nonzero figures. Displayed amounts are compared with their numbers."""
     words = {figure: value for figure, value in side.items() if figure.endswith(WORDS)}
     assert words == {figure: display(side[figure.removesuffix(WORDS)]) for figure in words}
     return {figure: value for figure, value in side.items() if value and figure not in {"categories", *words}}

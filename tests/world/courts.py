@@ -1,4 +1,4 @@
-"""Disputes of the script: who judges, what is voted, what is missed, and what the verdict leaves to do."""
+"""Disputes of the script: evaluators, votes, missed deadlines, and the consequences of verdicts."""
 
 from itertools import zip_longest
 
@@ -15,7 +15,7 @@ VERDICT_WINDOW = 600
 
 
 def marks(world: World, agent: Agent) -> list[str]:
-    """By what an agent is known, as agents may write it."""
+    """Return all identifiers of an agent, in the forms that agents write."""
     known = world.known[agent.id]
     wallets = [form for one in known.wallets for form in (one, one.lower(), one[2:].upper(), "0x" + one[2:].upper())]
     handles = [form for one in known.handles for form in (one, f"@{one}", one.upper())]
@@ -24,7 +24,7 @@ def marks(world: World, agent: Agent) -> list[str]:
 
 
 async def opened(deal: Deal, kind: str = "odd") -> None:
-    """A job that is done, paid and disputed. Its parties tell who they are wherever they can."""
+    """Open a dispute of a paid job. Its parties reveal their identities in every text."""
     call, on = deal.world.call, deal.on
     said = marks(deal.world, deal.seller) + marks(deal.world, deal.buyer)
     seller, buyer = (max(deal.world.known[one.id].names) for one in (deal.seller, deal.buyer))
@@ -52,7 +52,7 @@ async def draws(deal: Deal) -> list[DrawRow]:
 
 
 async def everybody_reads(deal: Deal) -> None:
-    """Whoever was ever drawn looks at the case as it now stands."""
+    """Let each drawn evaluator read the case."""
     for seat in await seats(deal):
         await deal.world.read_case(
             _agent(deal.world, seat.agent_id), deal.case or "", (deal.buyer, deal.seller), deal.on
@@ -60,7 +60,10 @@ async def everybody_reads(deal: Deal) -> None:
 
 
 async def votes(deal: Deal, *outcomes: str) -> None:
-    """Those who sit vote these, one each; the others do not. All of them read before and after each vote."""
+    """Submit these votes for pending seats, one each.
+
+    Evaluators read before and after each vote.
+    """
     sitting = [_agent(deal.world, one.agent_id) for one in await seats(deal) if one.status is SeatStatus.PENDING]
     for judge, outcome in zip_longest(sitting, outcomes):
         await everybody_reads(deal)
@@ -71,7 +74,7 @@ async def votes(deal: Deal, *outcomes: str) -> None:
 
 
 async def stands(deal: Deal, status: str, outcome: str | None, by: str | None, reason: str | None = None) -> None:
-    """The case as both parties see it; and in its end everybody who was drawn."""
+    """Check the case as both parties see it. Then each drawn evaluator reads it."""
     for party in (deal.buyer, deal.seller):
         seen = await deal.world.call("get_dispute", party, deal.on, dispute_id=deal.case)
         told = (seen["status"], seen["outcome"], seen["resolved_by"], seen["escalation_reason"])
@@ -112,7 +115,7 @@ async def for_the_seller(deal: Deal) -> Story:
 
 
 async def divided(deal: Deal) -> Story:
-    """1-1-1: nobody has the most votes."""
+    """Vote 1-1-1, so that no outcome has most votes."""
     await opened(deal)
     yield 60
     await votes(deal, "buyer", "seller", "split")
@@ -124,7 +127,7 @@ async def divided(deal: Deal) -> Story:
 
 
 async def one_missed(deal: Deal) -> Story:
-    """One seat is missed, drawn again, and decides. The refund never comes."""
+    """Miss one seat; its replacement decides. The refund is never sent."""
     await opened(deal)
     await votes(deal, "buyer", "seller")
     yield VERDICT_WINDOW + 1
@@ -136,7 +139,7 @@ async def one_missed(deal: Deal) -> Story:
 
 
 async def all_missed(deal: Deal) -> Story:
-    """Nobody votes, nor do those who are drawn again: the operator splits it."""
+    """Miss all votes, also of the replacements. The operator splits the price."""
     await opened(deal)
     for waiting in (3, 3):
         assert sum(one.status is SeatStatus.PENDING for one in await seats(deal)) == waiting
@@ -172,7 +175,7 @@ async def withdrawn(deal: Deal) -> Story:
 
 
 async def plurality(deal: Deal) -> Story:
-    """One vote, two missed, and again nobody: the most votes decide, be they one."""
+    """Vote once and miss all other votes: the single vote decides."""
     await opened(deal, "fixed")
     await votes(deal, "seller")
     for _ in range(2):
@@ -184,7 +187,10 @@ async def plurality(deal: Deal) -> Story:
 
 
 async def missed_then_divided(deal: Deal) -> Story:
-    """One vote, two missed; of the two drawn again one votes otherwise: nobody has the most votes."""
+    """Vote once, miss two seats, and let one replacement vote otherwise.
+
+    No outcome has most votes.
+    """
     await opened(deal, "fixed")
     await votes(deal, "seller")
     yield VERDICT_WINDOW + 1
@@ -206,7 +212,7 @@ async def of_free_work(deal: Deal) -> Story:
 
 
 async def too_few_on_live(deal: Deal) -> Story:
-    """Nobody has earned a seat on live: the operator decides at once."""
+    """Dispute on live without eligible evaluators: the case goes to the operator at once."""
     await opened(deal, "fixed")
     await stands(deal, "escalated", None, None, "no_eligible_evaluators")
     assert await seats(deal) == []
@@ -218,7 +224,7 @@ async def too_few_on_live(deal: Deal) -> Story:
 
 
 async def two_on_test(deal: Deal) -> Story:
-    """With two who may judge there are two seats."""
+    """Dispute with two eligible evaluators: there are two seats."""
     await opened(deal)
     assert [one.seats for one in await draws(deal)] == [2]
     await votes(deal, "buyer", "seller")
@@ -229,7 +235,10 @@ async def two_on_test(deal: Deal) -> Story:
 
 
 async def nobody_on_test(deal: Deal) -> Story:
-    """Only a party's second wallet and one that a party referred offer to judge."""
+    """Dispute when all offers to judge are by agents related to a party.
+
+    One is a party's second wallet, and a party referred the other.
+    """
     await opened(deal)
     await stands(deal, "escalated", None, None, "no_eligible_evaluators")
     yield 60
@@ -240,12 +249,12 @@ async def nobody_on_test(deal: Deal) -> Story:
 
 
 async def offering(world: World, *names: str) -> None:
-    """From now on only these of the judges offer."""
+    """Let only these judges offer from now on."""
     for name in JUDGES:
-        await world.call("set_evaluator", world.cast[name], enabled=name in names)
+        await world.call("set_evaluator", world.cast[name], "live", enabled=name in names)
 
 
-CASES: tuple[tuple[Tale, int, int], ...] = (  # and the number of the seller and of the buyer
+CASES: tuple[tuple[Tale, int, int], ...] = (  # with the numbers of the seller and the buyer
     (for_the_buyer, 0, 0), (for_the_seller, 1, 1), (divided, 2, 2), (one_missed, 1, 0), (all_missed, 3, 3),
     (withdrawn, 4, 4), (split, 5, 5), (plurality, 6, 6), (missed_then_divided, 2, 4), (for_the_buyer, 1, 5), (divided, 0, 0),
     (of_free_work, 2, 0), (all_missed, 1, 4), (one_missed, 3, 6), (split, 0, 1), (for_the_seller, 5, 3),

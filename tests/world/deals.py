@@ -1,4 +1,4 @@
-"""One job of the script: who deals with whom, every transfer for it, and what the script says became of it."""
+"""One job of the script: its parties, its transfers, and its expected end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ class Deal:
     buyer: Agent
     on: str = "test"
     job: Any = None
-    status: str = ""  # as the script says, at the end
+    status: str = ""  # the expected one at the end
     settled_minor: int = 0
-    stray_minor: int = 0  # orphans, and parts of a price that never came whole
+    stray_minor: int = 0  # orphans, and parts of a price that was never complete
     refunded_minor: int = 0
-    payments: int = 0  # transfers to the seller that the market has seen
+    payments: int = 0  # transfers to the seller that the market knows
     first_party: bool = False
     case: str | None = None
-    verdict: str | None = None  # of its case, as the script says
+    verdict: str | None = None  # the expected outcome of its case
 
     @property
     def ref(self) -> Json:
@@ -32,12 +32,15 @@ class Deal:
 
     @property
     def done(self) -> bool:
-        """Completed, or decided for anybody but the buyer."""
+        """Completed, or resolved in favour of another than the buyer."""
         return self.status == "completed" or (self.status == "resolved" and self.verdict != "buyer")
 
     @property
     def volume_minor(self) -> int:
-        """What was paid and not sent back, of a job that was done; a refund first covers what was no payment."""
+        """The amount paid and not sent back, of a job that is done.
+
+        Refunds first cover transfers that were no payment.
+        """
         if not self.done:
             return 0
         return self.settled_minor - max(0, self.refunded_minor - self.stray_minor)
@@ -66,7 +69,7 @@ class Deal:
     # -- money -----------------------------------------------------------------------------------------------------
 
     async def send(self, amount_minor: int | None = None) -> str:
-        """A transfer to the seller, as the terms say or of another amount; the market is not told yet."""
+        """Send a transfer to the seller, of the terms' amount or another, without reporting it."""
         terms = await self.world.call("pay_job", self.buyer, self.on, **self.ref)
         return self.transfer(amount_minor or terms["amount"], terms["pay_to"])
 
@@ -78,13 +81,16 @@ class Deal:
         assert self.job["payment"]["status"] == "paid", self.job
 
     async def show(self, transaction: str) -> None:
-        """A payment that covers the price, with the parts that came before it."""
+        """Report a payment that covers the price, together with earlier parts."""
         await self.buys("pay_job", transaction=transaction)
         self.settled_minor += self.world.sent[transaction].amount_minor + self.stray_minor
         self.stray_minor, self.payments = 0, self.payments + 1
 
     async def stray(self, transaction: str, code: str | None = None) -> Any:
-        """A transfer that is no payment of this job: recorded, and refused with the code where there is one."""
+        """Report a transfer that does not pay this job.
+
+        It is recorded, and refused with `code` if given.
+        """
         if code is None:
             await self.buys("pay_job", transaction=transaction)
         else:
@@ -95,7 +101,7 @@ class Deal:
         )
 
     async def back(self, amount_minor: int, *, enough: bool = True) -> None:
-        """Send money back and show it."""
+        """Send money back and report it."""
         evm = self.world.evms[self.on]
         sent = evm.transfer(self.seller.wallet, self.buyer.wallet, amount_minor)
         if enough:
@@ -108,7 +114,7 @@ class Deal:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     async def ends(self, status: str, owed_minor: int = 0, seen_by: Sequence[Agent] = ()) -> None:
-        """Both parties see the job so, and so much is still to be sent back."""
+        """Check that both parties see this status and this amount to send back."""
         self.status = status
         for agent in seen_by or (self.seller, self.buyer):
             seen = await self.world.call("get_job", agent, self.on, **self.ref)
@@ -118,7 +124,7 @@ class Deal:
 
 @dataclass
 class Ledger:
-    """Every deal of the world, as its script has counted it."""
+    """Every deal of the world, with the script's counts."""
 
     world: World
     deals: list[Deal] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What becomes of jobs: one story for each way. A story yields the seconds it waits; others go on meanwhile."""
+"""The lives of jobs: one story for each. A story yields the seconds that it waits; other stories run meanwhile."""
 
 from collections.abc import AsyncIterator, Callable
 from heapq import heapify, heappop, heappush
@@ -17,7 +17,7 @@ NEED = {"title": "A poem in English", "description": "Four lines on the sea.", "
 
 
 async def together(world: World, stories: list[tuple[float, Story]]) -> None:
-    """Tell all stories at once, each from its own beginning: time goes on to whoever waits least."""
+    """Run all stories at once, each from its own start, in the order of their waits."""
     began = world.market.clock.monotonic()
     waiting = [(began + after, number) for number, (after, _) in enumerate(stories)]
     heapify(waiting)
@@ -28,14 +28,15 @@ async def together(world: World, stories: list[tuple[float, Story]]) -> None:
         if ahead > 0:
             world.market.pass_seconds(ahead)
             turns += 1
-            if turns % 8 == 0 or ahead >= HOUR:  # deadlines hold whether or not a sweep has come by
+            if turns % 8 == 0 or ahead >= HOUR:  # deadlines must apply with and without a sweep
                 await world.work()
         async for seconds in stories[number][1]:
             heappush(waiting, (world.market.clock.monotonic() + seconds, number))
             break
 
 
-# -- jobs that are done ------------------------------------------------------------------------------------------------
+# --- jobs that are completed
+# --------------------------------------------------------------------------------------------
 
 
 async def sealed_then_paid(deal: Deal, kind: str = "fixed", **given: int) -> Story:
@@ -108,7 +109,7 @@ async def quoted_upfront(deal: Deal) -> Story:
 
 
 async def ruled(deal: Deal) -> Story:
-    """The first delivery breaks the rule."""
+    """Violate an acceptance rule with the first delivery."""
     await deal.order("ruled")
     await deal.sells("accept_job")
     await deal.refused("acceptance_failed", "deliver_job", deal.seller, output={"english": "hi"})
@@ -134,7 +135,7 @@ async def revised(deal: Deal) -> Story:
 
 
 async def silent_buyer(deal: Deal) -> Story:
-    """Nobody reviews: the job completes by itself."""
+    """Write no review, so that the job completes by timeout."""
     await deal.order()
     await deal.sells("accept_job")
     await deal.deliver()
@@ -166,7 +167,7 @@ async def overpaid(deal: Deal) -> Story:
 
 
 async def paid_twice(deal: Deal) -> Story:
-    """The second transfer is nobody's payment, and goes back whole."""
+    """Pay twice. The second transfer is sent back completely."""
     await deal.order()
     await deal.sells("accept_job")
     await deal.deliver()
@@ -180,7 +181,7 @@ async def paid_twice(deal: Deal) -> Story:
 
 
 async def late_within_grace(deal: Deal) -> Story:
-    """Expired unpaid, and paid within the hour after that: revealed after all."""
+    """Let the job expire unpaid, then pay within the hour of grace, which reveals the work."""
     await deal.order()
     await deal.sells("accept_job")
     await deal.deliver()
@@ -201,7 +202,8 @@ async def late_before_work(deal: Deal) -> Story:
     await deal.ends("completed")
 
 
-# -- jobs that come to nothing -----------------------------------------------------------------------------------------
+# --- jobs that are not completed
+# ----------------------------------------------------------------------------------------
 
 
 async def declined(deal: Deal) -> Story:
@@ -212,7 +214,7 @@ async def declined(deal: Deal) -> Story:
 
 
 async def declined_in_flight(deal: Deal) -> Story:
-    """The transfer is on its way while the seller declines: it goes back."""
+    """Decline during the transfer, which is then sent back."""
     await deal.order("upfront")
     await deal.sells("accept_job")
     sent = await deal.send()
@@ -315,7 +317,7 @@ async def delivered_never_paid(deal: Deal) -> Story:
 
 
 async def too_late(deal: Deal) -> Story:
-    """Paid after the hour of grace: nothing comes of it but a refund."""
+    """Pay after the hour of grace. The payment is only refunded."""
     await deal.order()
     await deal.sells("accept_job")
     await deal.deliver()
@@ -327,7 +329,7 @@ async def too_late(deal: Deal) -> Story:
 
 
 async def half_paid(deal: Deal) -> Story:
-    """A part of the price came, the rest never did: the part goes back."""
+    """Pay only a part of the price, which is sent back."""
     await deal.order()
     await deal.sells("accept_job")
     await deal.deliver()

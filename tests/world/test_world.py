@@ -1,4 +1,4 @@
-"""A scripted world on the embedded chain: thirty agents, two hundred jobs, and everything that can become of them."""
+"""A scripted world on the embedded chain: thirty agents, two hundred jobs, and every possible end of a job."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from tests.world import changes, checks, courts, script
 from tests.world.cast import BUYERS, COUNTED, HOUSE, JUDGES, LEAVER, SELLERS, World
 from tests.world.counted import EXPECTED, figures, trade_to_be_counted
 from tests.world.deals import Ledger
-from tools.steps.recompute import AGGREGATES
+from tools.steps.recompute import AGGREGATES, PROOFS
 
 DAY = 86_400
 REPEATS, ON_LIVE, ON_HAND = 5, 2, 4
@@ -29,7 +29,10 @@ async def world(database_url: str, opening: Opening) -> AsyncIterator[World]:
 
 
 def ordinary(ledger: Ledger, dice: Random) -> list[tuple[float, script.Story]]:
-    """Jobs of every kind between any seller and any buyer, on test; some kinds on live, some sold by the operator."""
+    """Return jobs of every kind between any seller and any buyer on test.
+
+    Some kinds are also on live, and some are sold by the operator.
+    """
     told = list[tuple[float, script.Story]]()
     for number, tale in enumerate(list(script.JOBS.values()) * REPEATS):
         seller = HOUSE if number % 40 == 0 else dice.choice(SELLERS)
@@ -77,7 +80,7 @@ def changing(ledger: Ledger, dice: Random) -> list[tuple[float, script.Story]]:
 
 
 async def live_through(ledger: Ledger) -> None:
-    """Three days and more: first everything at once, then the cases that need few judges, then what is not over yet."""
+    """Run three days or more: the stories at once, cases with few judges, and unfinished jobs."""
     world, dice = ledger.world, Random(4)
     await script.together(world, [*ordinary(ledger, dice), *disputed(ledger, dice), *changing(ledger, dice)])
     await world.watch.after_step()
@@ -91,7 +94,7 @@ async def live_through(ledger: Ledger) -> None:
 
 
 async def left_as_it_is(ledger: Ledger, number: int) -> None:
-    """Jobs that wait when the world ends: ordered, paid and not delivered, delivered and sealed; and a transfer kept back."""
+    """Leave jobs open: ordered, paid, delivered and sealed; and a transfer not reported."""
     names = [ledger.deal("on hand", SELLERS[number], BUYERS[number]) for _ in range(3)]
     await names[0].order()
     await names[0].ends("open")
@@ -107,7 +110,7 @@ async def left_as_it_is(ledger: Ledger, number: int) -> None:
 
 
 async def read_over_every_wire(ledger: Ledger) -> None:
-    """The first seat of two cases looks at its case over REST, MCP and A2A: no wire shows more than another."""
+    """Compare the answers of REST, MCP and A2A to the first seats of two cases."""
     world = ledger.world
     some = [deal for deal in ledger.deals if deal.case and deal.on == "test"][:2]
     async with served(world.market) as url:
@@ -152,4 +155,6 @@ async def test_a_scripted_world_leaves_nothing_wrong_behind(
     capsys.readouterr()
     assert await examine(settings, recomputing=True) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if "recomputed: " in line]
-    assert lines == [f"ok    recomputed: {one.table} ({', '.join(one.columns)}): 0 differ" for one in AGGREGATES]
+    assert lines == [
+        f"ok    recomputed: {one.table} ({', '.join(one.columns)}): 0 differ" for one in (*AGGREGATES, *PROOFS)
+    ]

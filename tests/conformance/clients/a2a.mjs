@@ -1,5 +1,5 @@
-// A stranger hires with the published JavaScript client of A2A: it reads the card, registers, and has the artifact after five
-// messages. Then everything the client can do with a task: stream, subscribe, get, list, cancel.
+// A stranger hires with the published JavaScript client of A2A: it reads the card, registers, and receives the artifact
+// after five messages. Then it uses all task methods of the client: stream, subscribe, get, list, cancel.
 // usage: node a2a.mjs <url> <wallet url> JSONRPC | HTTP+JSON 1.0 | 0.3
 import assert from 'node:assert/strict';
 import { SendMessageRequest, StreamResponse, Task, taskStateFromJSON } from '@a2a-js/sdk';
@@ -14,7 +14,7 @@ const X402 = 'x402.payment';
 
 async function connect() {
   const card = await new DefaultAgentCardResolver().resolve(url);
-  if (OLD) { // the card names 1.0 alone; who knows of the other version asks for it
+  if (OLD) { // the card lists only 1.0, so a client of 0.3 must ask for 0.3
     const [{ url: place }] = card.supportedInterfaces;
     card.supportedInterfaces = [{ url: place, protocolBinding: binding, protocolVersion: version, tenant: '' }];
   }
@@ -93,7 +93,7 @@ async function heard(stream, whenBegun = () => {}) {
   return events;
 }
 
-// In 0.3 the client wraps what comes instead of a stream, and has no classes for what comes over HTTP+JSON.
+// In 0.3 the client wraps an answer that is no stream, and has no error classes for HTTP+JSON.
 const refused = (kind, reason) => (error) =>
   (error.cause ?? error) instanceof kind || (OLD && binding === 'HTTP+JSON' && error.message.includes(`"${reason}"`));
 const last = (events) => (events.at(-1).statusUpdate ?? events.at(-1).task).status;

@@ -1,4 +1,4 @@
-// A stranger hires with a published TypeScript client: it reads, follows next_steps, and has the output in five tool calls.
+// A stranger hires with a published TypeScript client: it reads, follows next_steps, and receives the output in five tool calls.
 // usage: node trade.mjs <url> <wallet url> v1 | v2 [auto]
 import assert from 'node:assert/strict';
 

@@ -1,4 +1,4 @@
-"""One scenario for each error an operation declares, by the noun of the operation. A new module is added to NOUNS."""
+"""One scenario for each error that an operation declares, grouped by noun. Add a new module to NOUNS."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from tests.trading import Trade, binding
 from tools.ports import Env
 
 NOUNS = (
-    "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin", "purchases",
+    "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin", "purchases", "faucet", "room",
 )  # fmt: skip
 Scenario = Callable[[Trade], Awaitable[Any]]
 SCENARIOS: dict[tuple[str, str], Scenario] = {}
@@ -27,7 +27,7 @@ UNKNOWN = "0x" + "ab" * 32
 
 
 def scenarios() -> dict[tuple[str, str], Scenario]:
-    """All of them, by operation and code."""
+    """Return all scenarios by operation and code."""
     for noun in NOUNS:
         import_module(f"{__name__}.{noun}")
     return SCENARIOS
@@ -43,7 +43,7 @@ def produces(operation: str, code: str) -> Callable[[Scenario], Scenario]:
 
 
 def orders(code: str) -> Callable[[Callable[[Trade, str], Awaitable[Any]]], None]:
-    """A refusal of every operation that orders a listing: the scenario is told which one is asked."""
+    """Register an error of both operations that order a listing; the scenario gets the name."""
 
     def register(scenario: Callable[[Trade, str], Awaitable[Any]]) -> None:
         for operation in ("create_job", "hire"):
@@ -53,7 +53,7 @@ def orders(code: str) -> Callable[[Callable[[Trade, str], Awaitable[Any]]], None
 
 
 async def change_row(trade: Trade, kind: Any, key: tuple[str, ...], **values: Any) -> None:
-    """Write what only an operation of a later issue could."""
+    """Change a row as only an operation of a later issue could."""
 
     def write(tx: Tx) -> None:
         row = tx.get(kind, *key)
@@ -63,7 +63,7 @@ async def change_row(trade: Trade, kind: Any, key: tuple[str, ...], **values: An
 
 
 def limited(trade: Trade, **limits: Any) -> Trade:
-    """The same market with other limits."""
+    """Give the market other limits."""
     house = trade.market.market.house
     trade.market.market.house = replace(house, limits=replace(house.limits, **limits))
     return trade
@@ -88,14 +88,14 @@ async def live_agent(trade: Trade, name: str) -> Agent:
 
 
 async def forget_wallet(trade: Trade, agent: Agent) -> None:
-    """No operation unbinds a wallet: this is what a restored old database could hold."""
+    """Unbind a wallet, which no operation does; a restored old database could look so."""
     query = Query(delete(WalletRow.__table__).where(WalletRow.agent_id == bindparam("agent_id")))
     await trade.market.store.write(lambda tx: tx.run(query, agent_id=agent.id))
 
 
 @asynccontextmanager
 async def chain_down(trade: Trade) -> AsyncIterator[None]:
-    """The market reads a port nobody listens on."""
+    """Make the market read a port on which no node listens."""
     market = trade.market.market
     kept, down = market.world, JsonRpcChain("http://127.0.0.1:9", 84532)
     market.world = replace(kept, chains={Env.TEST: down})

@@ -1,4 +1,4 @@
-"""Refusals of the operator's routes."""
+"""Errors of the operator's routes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Refusals of health, agents and wallets."""
+"""Errors of health, agents and wallets."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from tests.trading import Trade, binding
 
 @produces("get_health", "overloaded")
 async def _(trade: Trade) -> Any:
-    return await trade.market.refusal("get_health")  # no probe has found the database yet
+    return await trade.market.refusal("get_health")  # no probe has reached the database yet
 
 
 @produces("register_agent", "handle_taken")

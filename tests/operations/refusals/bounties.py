@@ -1,4 +1,4 @@
-"""Refusals of bounties, proposals and awards."""
+"""Errors of bounties, proposals and awards."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ NOWHERE = {
 
 
 async def offered(trade: Trade, seller: Agent, buyer: Agent) -> tuple[Any, Any]:
-    """A bounty with one proposal."""
+    """Return a bounty and its one proposal."""
     posted = await bounty(trade, buyer)
     return posted, await propose(trade, seller, posted)
 
@@ -154,6 +154,15 @@ async def _(trade: Trade) -> Any:
     posted, made = await offered(trade, seller, buyer)
     await trade.market.call("withdraw_proposal", by=seller, bounty_id=posted["id"])
     return await refused_award(trade, buyer, posted, made)
+
+
+@produces("award_bounty", "proposal_changed")
+async def _(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    posted, read = await offered(trade, seller, buyer)
+    await propose(trade, seller, posted, payment="upfront")
+    named = {"bounty_id": posted["id"], "proposal_id": read["id"], "payment": read["payment"]}
+    return await trade.market.refusal("award_bounty", by=buyer, **named)
 
 
 @produces("award_bounty", "seller_unavailable")

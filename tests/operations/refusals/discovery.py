@@ -1,4 +1,4 @@
-"""Refusals of what is shown of the whole market."""
+"""Errors of market-wide reads: statistics, the feed, opportunities and demand."""
 
 from typing import Any
 

@@ -1,10 +1,12 @@
-"""Refusals of disputes and evaluators, and of the operator's verdict."""
+"""Errors of disputes and evaluators, and of the operator's verdict."""
 
 from typing import Any
 
-from tests.judging import Court
+from storage.tables import JobRow
+from tests.judging import Court, evaluator
 from tests.operations.refusals import EVIL, Scenario, produces
 from tests.operations.refusals.admin import as_operator
+from tests.requirements.probes import write_row
 from tests.trading import Trade
 
 NO_CASE, NO_JOB = "dsp_" + "0" * 26, "job_" + "0" * 26
@@ -49,6 +51,18 @@ async def _(trade: Trade) -> Any:
     (first, *_) = await court.panel()
     await court.vote(first, "buyer")
     return await court.vote(first, "split")
+
+
+@produces("submit_verdict", "evidence_open")
+async def _(trade: Trade) -> Any:
+    """Vote on live before the first tenth of the time to vote is over."""
+    judges = [await evaluator(trade, trust_tier=1) for _ in range(3)]
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("revealed", seller, buyer, price=0)
+    await write_row(trade.market, JobRow, job["id"], env="live")
+    made = await trade.market.call("dispute_job", by=buyer, on="live", job_id=job["id"], reason="Empty.")
+    given = {"dispute_id": made["dispute_id"], "outcome": "buyer", "rationale": "I was quick."}
+    return await trade.market.refusal("submit_verdict", by=judges[0], on="live", **given)
 
 
 @produces("submit_verdict", "dispute_closed")

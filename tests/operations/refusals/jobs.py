@@ -1,4 +1,4 @@
-"""Refusals of jobs, work and reviews."""
+"""Errors of jobs, work and reviews."""
 
 from typing import Any
 
@@ -61,6 +61,7 @@ async def _(trade: Trade, operation: str) -> Any:
 @orders("job_limit")
 async def _(trade: Trade, operation: str) -> Any:
     seller, buyer = await limited(trade, unfinished_jobs=1).parties()
+    await trade.known(buyer)
     listing = await trade.listing(seller)
     await trade.order(buyer, listing)
     return await refused_order(trade, operation, buyer, listing)
@@ -151,7 +152,9 @@ async def _(trade: Trade) -> Any:
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
-    return await trade.market.refusal("review_job", by=buyer, job_id=job["id"], rating=5)
+    error = await trade.market.refusal("review_job", by=buyer, job_id=job["id"], rating=5)
+    assert error["hint"].startswith("You can review once the job is completed or resolved")
+    return error
 
 
 @produces("review_job", "already_reviewed")

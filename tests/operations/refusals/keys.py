@@ -1,4 +1,4 @@
-"""Refusals of API keys."""
+"""Errors of API keys."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ async def _(trade: Trade) -> Any:
 @produces("create_api_key", "key_limit")
 async def _(trade: Trade) -> Any:
     agent = await trade.market.register()
-    return await limited(trade, usable_keys=2).market.refusal("create_api_key", by=agent, env="test")
+    return await limited(trade, usable_keys=1).market.refusal("create_api_key", by=agent, env="test")
 
 
 @produces("revoke_api_key", "not_found")
@@ -27,6 +27,8 @@ async def _(trade: Trade) -> Any:
 @produces("revoke_api_key", "last_key")
 async def _(trade: Trade) -> Any:
     agent = await trade.market.register()
-    live, test = sorted((await trade.market.call("list_api_keys", by=agent))["data"], key=lambda one: one["env"])
-    await trade.market.call("revoke_api_key", by=agent, key_id=live["id"])
+    live, test = sorted(
+        (await trade.market.call("list_api_keys", by=agent, on="live"))["data"], key=lambda one: one["env"]
+    )
+    await trade.market.call("revoke_api_key", by=agent, on="live", key_id=live["id"])
     return await trade.market.refusal("revoke_api_key", by=agent, key_id=test["id"])

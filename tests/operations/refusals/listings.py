@@ -1,4 +1,4 @@
-"""Refusals of listings."""
+"""Errors of listings."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ COSTLY = {
     "type": "object",
     "properties": {"a": {"items": {"allOf": [{"multipleOf": 0.01, "title": str(n)} for n in range(20)]}}},
 }
-LONG = {"a": [1.5e300] * 7_000}  # divided exactly, one by one
+LONG = {"a": [1.5e300] * 7_000}  # each is divided with exact arithmetic
 
 
 @produces("create_listing", "schema_too_expensive")

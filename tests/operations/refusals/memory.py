@@ -1,4 +1,4 @@
-"""Refusals of memory."""
+"""Errors of memory."""
 
 from typing import Any
 
@@ -27,9 +27,10 @@ async def _(trade: Trade) -> Any:
     ada = await trade.market.register()
     for number in range(MOST_KEYS):
         await trade.market.call("put_memory", by=ada, key=f"k{number}", value=None)
-    error = await trade.market.refusal("put_memory", by=ada, on="live", key="one-more", value=None)
+    error = await trade.market.refusal("put_memory", by=ada, key="one-more", value=None)
     assert (error["type"], error["details"]) == ("conflict", {"limit": MOST_KEYS})
     await trade.market.call("put_memory", by=ada, key="k0", value="a key that is there may be written")
+    await trade.market.call("put_memory", by=ada, on="live", key="one-more", value="its live memory is another")
     return error
 
 

@@ -1,4 +1,4 @@
-"""Refusals of the moves beside the straight way, of histories and of listings taken away."""
+"""Errors of quotes, revisions, cancellations and disputes, of histories and of archived listings."""
 
 from typing import Any
 
@@ -55,6 +55,15 @@ async def _(trade: Trade) -> Any:
     await trade.market.call("quote_job", by=seller, job_id=job["id"], price=5)
     await forget_wallet(trade, seller)
     return await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"])
+
+
+@produces("accept_quote", "quote_changed")
+async def _(trade: Trade) -> Any:
+    seller, buyer = await trade.parties()
+    job = await trade.job_at("open", seller, buyer, **QUOTED)
+    for price in (5, 50):
+        await trade.market.call("quote_job", by=seller, job_id=job["id"], price=price)
+    return await trade.market.refusal("accept_quote", by=buyer, job_id=job["id"], price=5)
 
 
 @produces("list_job_events", "invalid_cursor")

@@ -1,4 +1,4 @@
-"""Refusals of payments."""
+"""Errors of payments."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     await forget_wallet(trade, seller)
-    trade.market.pass_seconds(601)  # nothing was frozen before it expired
+    trade.market.pass_seconds(601)  # the terms were not frozen before it expired
     return await prove(trade, buyer, job, UNKNOWN)
 
 

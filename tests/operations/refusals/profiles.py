@@ -1,4 +1,4 @@
-"""Refusals of profiles, the directory, reviews about an agent and support."""
+"""Errors of profiles, the directory, reviews about an agent and support."""
 
 from typing import Any
 

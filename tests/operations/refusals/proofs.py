@@ -1,4 +1,4 @@
-"""Refusals of domains, identities on a chain, and the documents of an agent."""
+"""Errors of domains, on-chain identities, and the documents of an agent."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ async def _(trade: Trade) -> Any:
 
 
 async def linked_on_live(trade: Trade) -> Any:
-    """An agent whose link is to a live identity: these tests have no live chain."""
+    """Return an agent with a link to a live identity, made by rows: there is no live chain here."""
     ada, at = await trade.market.register(), trade.market.clock.now()
     row = IdentityRow(agent_id=ada.id, env="live", token="7", owner="0x" + "1" * 40, verified_at=at, check_at=at)
     await trade.market.store.write(lambda tx: tx.add(row))

@@ -1,4 +1,4 @@
-"""Refusals of purchases with one signed payment."""
+"""Errors of purchases with one signed payment."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ Scene = Callable[[Shop], Awaitable[Any]]
 
 
 def buying(code: str) -> Callable[[Scene], None]:
-    """A refusal of a purchase: the scenario is given a shop that is open for it."""
+    """Register an error of a purchase; the scenario gets an open shop."""
 
     def register(scene: Scene) -> None:
         async def scenario(trade: Trade) -> Any:
@@ -43,13 +43,72 @@ async def refused(shop: Shop, **given: Any) -> Any:
     return orjson.loads(answer.body)["error"]
 
 
+def claiming(code: str) -> Callable[[Callable[[Shop, Any], Awaitable[Any]]], None]:
+    """Register an error of a claim.
+
+    The scenario gets the shop and the account of a purchase, and returns the arguments of the claim.
+    """
+
+    def register(scene: Callable[[Shop, Any], Awaitable[Any]]) -> None:
+        async def scenario(trade: Trade) -> Any:
+            shop = await opened_shop(trade)
+            given = await scene(shop, (await shop.bought())[1]["account"])
+            return await trade.market.refusal("claim_x402_account", **given)
+
+        produces("claim_x402_account", code)(scenario)
+
+    return register
+
+
+@claiming("wallet_signature_invalid")
+async def _(shop: Shop, account: Any) -> Any:
+    return shop.claim(account, text="something else")
+
+
+@claiming("not_found")
+async def _(shop: Shop, account: Any) -> Any:
+    seller = account | {"agent_id": shop.seller.id}
+    message = account["claim"]["message"].replace(account["agent_id"], shop.seller.id)
+    return shop.claim(seller | {"claim": {"message": message}})
+
+
+@claiming("already_claimed")
+async def _(shop: Shop, account: Any) -> Any:
+    await shop.claimed(account)
+    return shop.claim(account)
+
+
+@claiming("buyer_not_active")
+async def _(shop: Shop, account: Any) -> Any:
+    await shop.trade.market.as_operator("set_agent_status", agent_id=account["agent_id"], status="suspended")
+    return shop.claim(account)
+
+
+@claiming("public_key_in_use")
+async def _(shop: Shop, account: Any) -> Any:
+    me = await shop.trade.market.call("get_me", by=shop.seller)
+    return shop.claim(account, public_key=me["public_key"])
+
+
+@claiming("address_sanctioned")
+async def _(shop: Shop, account: Any) -> Any:
+    shop.trade.market.sanctions.listed.add(shop.wallet.address.lower())
+    return shop.claim(account)
+
+
+@claiming("chain_unavailable")
+async def _(shop: Shop, account: Any) -> Any:
+    shop.node.down = True
+    return shop.claim(account, text="what only a contract could agree to")
+
+
 async def selling(shop: Shop, **offer: Any) -> Shop:
-    """The same shop with another listing."""
+    """Return the same shop with another listing."""
     return replace(shop, listing=await shop.trade.listing(shop.seller, **offer))
 
 
 async def paying(shop: Shop, **given: Any) -> Any:
-    """The refusal of a call that comes with a payment."""
+    """Return the error of a call with a payment."""
     return await refused(shop, pay=shop.sign(await shop.terms(given.get("given"))), **given)
 
 
@@ -94,6 +153,7 @@ async def _(shop: Shop) -> Any:
 @buying("job_limit")
 async def _(shop: Shop) -> Any:
     buyer = await limited(shop.trade, unfinished_jobs=1).agent("Bo", PRICE)
+    await shop.trade.known(buyer)
     await shop.trade.order(buyer, shop.listing)
     return await paying(replace(shop, wallet=buyer.wallet))
 
@@ -109,6 +169,7 @@ async def _(trade: Trade) -> Any:
     chains = {Env.LIVE: world.chains[Env.TEST], **world.chains}
     trade.market.market.world = replace(world, chains=chains, facilitators=dict.fromkeys(Env, shop.relay))
     live = replace(shop, listing=listing, wallet=buyer.wallet, chain_id=8453)
+    shop.relay.checks = ["yes"]  # the wallet is empty
     return await paying(live)
 
 

@@ -1,4 +1,4 @@
-"""Refusals of what only a signed request does."""
+"""Errors of operations that need a signed request."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ async def refused(trade: Trade, agent: Agent, operation: str, **given: Any) -> A
 @produces("recover_agent", "key_limit")
 async def _(trade: Trade) -> Any:
     agent = await trade.market.register()
-    return await refused(limited(trade, usable_keys=3), agent, "recover_agent")
+    return await refused(limited(trade, usable_keys=1), agent, "recover_agent")
 
 
 @produces("rotate_key", "public_key_in_use")

@@ -1,4 +1,4 @@
-"""Refusals of refunds."""
+"""Errors of refunds."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ async def _(trade: Trade) -> Any:
     return await refund(trade, buyer, await trade.failed(seller, buyer), UNKNOWN)
 
 
-@produces("refund_job", "nothing_to_refund")
+@produces("refund_job", "not_paid")
 async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
-    return await refund(trade, seller, await trade.job_at("completed", seller, buyer), UNKNOWN)
+    return await refund(trade, seller, await trade.job_at("delivered", seller, buyer), UNKNOWN)
 
 
 @produces("refund_job", "content_rejected")
@@ -34,7 +34,7 @@ async def _(trade: Trade) -> Any:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     trade.market.pass_seconds(601)
-    stray = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)  # nothing was frozen: it is owed back whole
+    stray = trade.evm.transfer(buyer.wallet, seller.wallet, PRICE)  # no frozen terms: all of it is owed
     await trade.market.answer("pay_job", {"job_id": job["id"], "transaction": stray}, key=buyer.keys["test"])
     await forget_wallet(trade, seller)
     return await refund(trade, seller, job, UNKNOWN)

@@ -1,4 +1,4 @@
-"""Refusals of schedules."""
+"""Errors of schedules."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tools.operations.schedules import MOST_ACTIVE
 
 
 async def full(trade: Trade) -> tuple[Agent, str]:
-    """An agent with as many active schedules as allowed, and one that is paused."""
+    """Return an agent at its limit of active schedules, and the id of a paused one."""
     ada = await trade.market.register()
     paused = await trade.market.call("create_schedule", by=ada, in_seconds=60)
     await trade.market.call("update_schedule", by=ada, schedule_id=paused["id"], status="paused")

@@ -1,4 +1,4 @@
-"""Refusals of threads and messages."""
+"""Errors of threads and messages."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def _not_yours(operation: str) -> Scenario:
 
 
 def _says(operation: str, **said: Any) -> Scenario:
-    """Say this, in a thread or to an agent."""
+    """Write a message, in a thread or to an agent."""
 
     async def scenario(trade: Trade) -> Any:
         ada, bo = await trade.market.register("Ada"), await trade.market.register("Bo")

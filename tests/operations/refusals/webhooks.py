@@ -1,4 +1,4 @@
-"""Refusals of webhooks."""
+"""Errors of webhooks."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ URL = "https://agent.example/hook"
 
 
 async def hooked(trade: Trade) -> tuple[Agent, str]:
-    """An agent and the id of its webhook."""
+    """Return an agent and the id of its webhook."""
     agent = await trade.market.register("Ada")
     return agent, (await trade.market.call("create_webhook", by=agent, url=URL))["id"]
 
@@ -22,7 +22,7 @@ async def switched_off(trade: Trade) -> tuple[Agent, str]:
 
 
 async def strangers(trade: Trade, operation: str, **given: Any) -> Any:
-    """What somebody hears who asks about another's webhook."""
+    """Return the error of a call on another agent's webhook."""
     _, webhook_id = await hooked(trade)
     stranger = await trade.market.register("Bo")
     return await trade.market.refusal(operation, by=stranger, webhook_id=webhook_id, **given)

@@ -1,7 +1,7 @@
-"""What test_parity calls over every wire: sections by noun, run in this order on one market.
+"""The calls that test_parity makes over every protocol: sections by noun, run in this order on one market.
 
-A section succeeds and is refused at least once with each operation it is about. What later sections need it leaves in
-`Script` (the parties' keys, ids). A new module is added to SECTIONS.
+Each operation of a section succeeds and is refused at least once. A section stores values for later sections in
+`Script`: keys and ids. Add a new module to SECTIONS.
 """
 
 from dataclasses import dataclass, field
@@ -14,9 +14,10 @@ from tests.chain.evm import Evm
 from tests.market import TestMarket
 from tests.surfaces.wires import Call
 
-MASKED = frozenset({"request_id"})
+# `used`: idempotency answers count as stored bytes, and each protocol repeats other calls.
+MASKED = frozenset({"request_id", "used"})
 SECTIONS = (
-    "agents", "listings", "trade", "moves", "bounties", "threads", "memory", "schedules", "webhooks", "proofs", "disputes", "profiles", "discovery", "limits",
+    "agents", "listings", "trade", "moves", "bounties", "threads", "memory", "schedules", "webhooks", "proofs", "disputes", "profiles", "discovery", "faucet", "accounts", "limits",
 )  # fmt: skip
 SELLER = Account.from_key("0x" + "51" * 32)
 BUYER = Account.from_key("0x" + "b0" * 32)
@@ -24,7 +25,7 @@ BUYER = Account.from_key("0x" + "b0" * 32)
 
 @dataclass
 class Script:
-    """One run: `await script(operation, key, **arguments)` calls, and keeps what was answered."""
+    """One run. `await script(operation, key, **arguments)` calls, and records the answer."""
 
     market: TestMarket
     call: Call
@@ -39,7 +40,7 @@ class Script:
         return await self.send(operation, given, key)
 
     async def send(self, operation: str, given: dict[str, Any], key: str | None = None) -> Any:
-        self.market.dice.rolled = 1000 * len(self.said)  # a wire may roll for ids of its own
+        self.market.dice.rolled = 1000 * len(self.said)  # a protocol may use random bytes for its own ids
         answer = await self.call(operation, given, key)
         self.said.append((operation, masked(answer)))
         return answer
@@ -50,7 +51,7 @@ class Script:
 
 
 def masked(value: Any) -> Any:
-    """The value without what a connection decides."""
+    """Mask the values that differ between connections."""
     if isinstance(value, dict):
         return {key: "*" if key in MASKED and part is not None else masked(part) for key, part in value.items()}
     return [masked(part) for part in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Bounties: posted, found, proposed on, compared, awarded, closed; and a search that finds nothing and offers one."""
+"""Bounties: posted, found, proposed on, compared, awarded, closed; and a search without results that suggests one."""
 
 from tests.bidding import HELD, NEED
 from tests.surfaces.scripts import Script
@@ -6,6 +6,10 @@ from tests.surfaces.scripts import Script
 
 async def run(say: Script) -> None:
     seller, buyer = say.seller, say.buyer
+    await say("set_bounty_alerts", seller, enabled=True)
+    await say("set_bounty_alerts", seller, enabled="yes")
+    await say("get_bounty_alerts", seller)
+    await say("get_bounty_alerts")
     empty = await say("search_listings", buyer, q="weather in Oslo", max_price=5)
     await say("create_bounty", buyer, **empty["post_a_bounty"]["body"])
     posted = await say("create_bounty", buyer, **NEED, input=HELD)

@@ -1,4 +1,4 @@
-"""What is shown of the whole market."""
+"""Figures and lists of the whole market."""
 
 from tests.surfaces.scripts import Script
 

@@ -1,4 +1,4 @@
-"""A dispute from the offer to judge to the verdict, and one that is taken back."""
+"""A dispute from the offer to judge to the verdict, and a withdrawn one."""
 
 from tests.surfaces.scripts import Script
 from tests.surfaces.scripts.moves import order

@@ -1,4 +1,4 @@
-"""The window of reads, used up: the last section, since nothing is read after it."""
+"""The rate limit of reads, used up. It is the last section, because nothing can be read after it."""
 
 from dataclasses import replace
 

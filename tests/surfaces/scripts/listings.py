@@ -1,4 +1,4 @@
-"""Listings: offered, changed, read, found."""
+"""Listings: created, changed, read, found."""
 
 from tests.surfaces.scripts import Script
 from tests.trading import OFFER

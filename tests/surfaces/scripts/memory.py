@@ -1,4 +1,4 @@
-"""Memory: a key with slashes, written over, listed, forgotten."""
+"""Memory: a key with slashes, overwritten, listed, deleted."""
 
 from tests.surfaces.scripts import Script
 

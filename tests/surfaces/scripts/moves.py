@@ -1,4 +1,4 @@
-"""Every way beside the straight one: quotes, refusals, revisions, disputes, refunds, listings taken away."""
+"""Other ways of a job: quotes, refusals, revisions, disputes, refunds, deactivated listings."""
 
 from typing import Any
 

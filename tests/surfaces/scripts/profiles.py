@@ -22,9 +22,10 @@ async def run(say: Script) -> None:
     for name in ("get_reputation", "get_attestation", "check_counterparty"):
         await say(name, agent_id="ada-poet")
     await say("get_leaderboard", limit=0)
-    few = await say("create_api_key", key, env="live", name="few", scopes=["read", "admin:self"], expires_in_days=7)
+    few = await say("create_api_key", key, env="test", name="few", scopes=["read", "admin:self"], expires_in_days=7)
     await say("create_api_key", few["key"], env="test", scopes=["*"])
     await say("create_api_key", key, env="moon")
+    await say("create_api_key", key, env="live")
     await say("list_api_keys", key, limit=2)
     await say("list_api_keys", say.seller, limit=2, cursor="AAAA")
     await say("revoke_api_key", key, key_id=few["id"])

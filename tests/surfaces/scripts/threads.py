@@ -1,4 +1,4 @@
-"""What the two of the trade write to each other, and the inbox of one of them."""
+"""Messages between the parties of a job, and the inbox of one of them."""
 
 from tests.surfaces.scripts import Script
 

@@ -1,4 +1,4 @@
-"""One job from order to receipt, and what both parties were told."""
+"""One job from order to receipt, and the events of both parties."""
 
 from tests.surfaces.scripts import BUYER, Script
 
@@ -7,7 +7,8 @@ async def run(say: Script) -> None:
     seller, buyer = say.seller, say.buyer
     job = await say("create_job", buyer, listing_id=say.listing, input={"text": "guten Tag"})
     await say("create_job", buyer, listing_id=say.listing, input={"txt": 5})
-    await say("hire", buyer, listing_id=say.listing, input={"text": "guten Tag"}, wait_seconds=0)
+    order = {"listing_id": say.listing, "input": {"text": "guten Tag"}, "wait_seconds": 0}
+    await say("hire", buyer, **order)  # a new buyer may have one open job of a priced listing
     await say("hire", buyer, listing_id=say.listing, input={"txt": 5})
     say.job = job["id"]
     ref = {"job_id": say.job}
@@ -28,6 +29,7 @@ async def run(say: Script) -> None:
     await say("accept_job", buyer, **ref)
     await say("review_job", buyer, **ref, rating=5, comment="Quick.")
     await say("review_job", buyer, **ref, rating=4)
+    await say("hire", buyer, **order)
     signed = await say("get_receipt", buyer, **ref)
     await say("get_receipt", buyer, job_id="job_1")
     await say.send("verify_receipt", signed)

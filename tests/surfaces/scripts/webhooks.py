@@ -1,4 +1,4 @@
-"""Webhooks: registered, changed, tested, redelivered, ended. Nothing is posted: the fan-out alone runs."""
+"""Webhooks: registered, changed, tested, redelivered, deleted. Only the fan-out runs, so nothing is posted."""
 
 from server.sender import Sender
 from tests.surfaces.scripts import Script
