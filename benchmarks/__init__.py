@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m benchmarks` runs the real server beside the least that any server must do, in turns."""
+"""Benchmarks: `python -m benchmarks` compares the real server with minimal servers on the same libraries."""

@@ -1,6 +1,6 @@
 """Measure the market: `python -m benchmarks [--quick | --full] [--only G1,G3] [--json FILE]`.
 
-Every case runs the real server; ratios run it in turns with a floor. Exits 1 when a row fails.
+Every case runs the real server. Ratios run it alternately with a floor, a minimal server. Exits with 1 if a row fails.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The data every case runs on: a seeded market of agents, keys, wallets, listings and events, written in bulk."""
+"""The data of every case: a seeded market of agents, keys, wallets, listings and events, written in bulk."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,17 @@ from server.world.clock import SystemClock
 from storage.migrate import upgrade
 from storage.open import open_database
 from storage.search import Indexed, index_listings
-from storage.tables import AgentRow, DocumentRow, FanoutRow, KeyRow, ListingRow, WalletRow
+from storage.tables import (
+    AgentRow,
+    DocumentRow,
+    FanoutRow,
+    KeyRow,
+    ListingRow,
+    SettlementKind,
+    SettlementRow,
+    SettlementStatus,
+    WalletRow,
+)
 from storage.unit import Tx
 from storage.webhooks import newest_of_all
 from tools.ports import Env
@@ -28,7 +38,7 @@ from tools.steps.documents import document
 
 AGENTS, EVENTS_EACH = 1_000, 50
 CHUNK = 1_000
-BORN = SystemClock().now() - timedelta(days=1)  # what is older is forgotten one day
+BORN = SystemClock().now() - timedelta(days=1)  # older data is deleted at some time
 INPUT = {
     "type": "object",
     "required": ["text", "language"],
@@ -45,7 +55,7 @@ EXAMPLE = {"text": "Please put this into English, keep names as they are.", "lan
 
 @dataclass(frozen=True, slots=True)
 class Trader:
-    """An agent with its key for the environment that everything here happens in."""
+    """An agent with its key for the environment of the benchmarks."""
 
     id: str
     key: str
@@ -53,7 +63,7 @@ class Trader:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What was written. The listings are those of `ENV`; each is sold by `sellers[listing]`."""
+    """The written data. The listings are those of `ENV`, each sold by `sellers[listing]`."""
 
     traders: tuple[Trader, ...]
     listing_ids: tuple[str, ...]
@@ -64,7 +74,7 @@ ENV = Env.LIVE
 
 
 def seed(path: Path, pepper: bytes, listings: int) -> Seeded:
-    """Fill an empty SQLite file; the same market every time."""
+    """Fill an empty SQLite file with the same market every time."""
     database = open_database(f"sqlite:///{path}")
     upgrade(database)
     tx = database.writing()
@@ -98,7 +108,7 @@ def seed(path: Path, pepper: bytes, listings: int) -> Seeded:
 
 
 def _catch_up(tx: Tx) -> None:
-    """What the market's workers have done long ago where it has run for a while: else they would do it while others are measured."""
+    """Do the pending work of the market's workers, so that it does not disturb the measurements."""
     tx.add(FanoutRow(name="events", event_number=tx.one(newest_of_all) or 0, at=BORN))
     while index_waiting(tx):
         pass
@@ -140,6 +150,32 @@ def _write_trader(tx: Tx, number: int, trader: Trader, hashed: str) -> None:
     )
     address = to_checksum_address(sha256(trader.id.encode()).digest()[:20])
     tx.add(WalletRow(agent_id=trader.id, env=ENV, address=address, bound_at=BORN))
+    tx.add(_first_payment(number, trader, address))
+
+
+def _first_payment(number: int, trader: Trader, address: str) -> SettlementRow:
+    """Return an old payment, so that the trader is no newcomer with few open jobs."""
+    return SettlementRow(
+        id=new_id("stl_", BORN, number.to_bytes(10)),
+        env=ENV,
+        job_id="job_of_long_ago",
+        kind=SettlementKind.PAYMENT,
+        status=SettlementStatus.SETTLED,
+        payer_agent_id=trader.id,
+        payee_agent_id="agt_of_long_ago",
+        payer_address=address,
+        pay_to=address,
+        amount=10_000,
+        expected_amount=10_000,
+        network="eip155:8453",
+        asset=address,
+        tx_hash=f"0x{number:064x}",
+        block_number=1,
+        block_hash="0x1",
+        block_time=BORN,
+        settled_at=BORN,
+        created_at=BORN,
+    )
 
 
 def _write_events(tx: Tx, traders: tuple[Trader, ...], number: int) -> None:
@@ -170,7 +206,10 @@ def _event(job: str, buyer: Trader, seller: Trader) -> str:
 
 
 def _listings(traders: tuple[Trader, ...], count: int) -> Iterator[Indexed]:
-    """The listings of the search bench, sold by our agents, with schemas and an example: 2 KB each as a record."""
+    """Yield the listings of the search benchmark with our sellers, schemas and an example.
+
+    Each is 2 KB as a record.
+    """
     texts = {"input_schema": document(INPUT, "").hash, "output_schema": document(OUTPUT, "").hash}
     for number, indexed in enumerate(generated(count)):
         told = indexed.listing.__dict__ | texts

@@ -1,4 +1,4 @@
-"""The floors: the least a server built on the same libraries does for the same answer, under the same uvicorn flags.
+"""The floors: minimal servers with the same libraries, the same answers and the same uvicorn flags.
 
     python -m benchmarks.floors http|mcp|a2a --port 8000 --answers folder
 
@@ -30,7 +30,7 @@ ANSWERS = ("listing", "search", "events", "job")
 
 
 def http_floor(answers: Path) -> Starlette:
-    """The four routes of the REST cases, each with its stored bytes."""
+    """Return an application with the four routes of the REST cases and their stored bytes."""
     stored = {name: (answers / f"{name}.json").read_bytes() for name in ANSWERS}
 
     def answering(name: str) -> Any:
@@ -56,7 +56,7 @@ def http_floor(answers: Path) -> Starlette:
 
 
 def mcp_floor(answers: Path) -> Starlette:
-    """One tool of the SDK's low-level server."""
+    """Return an application with one tool on the SDK's low-level server."""
     import mcp_types as t
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -80,7 +80,7 @@ def mcp_floor(answers: Path) -> Starlette:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    server.middleware.clear()  # OpenTelemetry, as in the subject
+    server.middleware.clear()  # removes OpenTelemetry, as in the subject
     manager = StreamableHTTPSessionManager(app=server, stateless=True, json_response=True)
 
     @asynccontextmanager
@@ -89,7 +89,7 @@ def mcp_floor(answers: Path) -> Starlette:
             yield
 
     class Mcp:
-        """An ASGI application where Starlette would otherwise see a function of a Request."""
+        """An ASGI application. Starlette would call a function with a Request."""
 
         async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
             await manager.handle_request(scope, receive, send)
@@ -98,7 +98,7 @@ def mcp_floor(answers: Path) -> Starlette:
 
 
 def a2a_floor(answers: Path) -> Starlette:
-    """The SDK's echo: one executor, tasks in memory, one message with a data part."""
+    """Return the SDK's echo: one executor, tasks in memory, one message with a data part."""
     from a2a.helpers.proto_helpers import new_data_part
     from a2a.server.agent_execution import AgentExecutor, RequestContext
     from a2a.server.events import EventQueue

@@ -1,4 +1,4 @@
-"""The goals: what is measured, and what must be reached. The only place with their numbers."""
+"""The goals: all measured figures with their marks. Their numbers are only here."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,9 +6,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure and its three marks. `unit` "" is a ratio of a floor's CPU to the subject's: 1 is as cheap as the floor.
+    """A figure and its three marks. `must` is the mark below which `make bench` fails.
 
-    `must` is the mark below which `make bench` fails.
+    If `unit` is "", the figure is the ratio of a floor's CPU to the subject's: 1 is as cheap as the floor.
     """
 
     name: str
@@ -17,7 +17,7 @@ class Goal:
     required: float
     stretch: float
     unit: str = ""
-    least: bool = True  # the figure must be at least its mark; else at most
+    least: bool = True  # the figure must be at least its mark, otherwise at most
     must: Literal["first", "required"] = "first"
 
     @property

@@ -1,4 +1,4 @@
-"""The cases that are held against a number: commits, durability, streams, blocks of the loop, search at scale, the start."""
+"""The cases with absolute figures: commits, durability, streams, blocked event loop, search at scale, the start."""
 
 import re
 import resource
@@ -31,7 +31,7 @@ EMPORION = "from server.cli import app; app()"
 
 
 def commits(stage: Stage) -> Row:
-    """G6: counted by the store."""
+    """Measure G6: commits for each unit of work, from the store's counters."""
     before = stage.counters(stage.subject)
     tally = stage.fire(stage.subject, shots.jobs(stage.subject.port, stage.data), MANY)
     after = stage.counters(stage.subject)
@@ -40,7 +40,7 @@ def commits(stage: Stage) -> Row:
 
 
 def durability(stage: Stage) -> Row:
-    """G8: the server is killed while it creates jobs; every id it answered with is in the file."""
+    """Measure G8: kill the server while it creates jobs; count acknowledged jobs in the file."""
     child = stage.market()
     plan = Plan(child.port, child.pid, shots.jobs(child.port, stage.data), MANY, 20, keep=JOB_ID, may_break=True)
     stage.worker.start(fire, plan)
@@ -57,11 +57,11 @@ def durability(stage: Stage) -> Row:
 
 
 def streams(stage: Stage) -> list[Row]:
-    """G14: a thousand idle streams; what each keeps in memory, and what all cost in CPU, a heartbeat of each included."""
+    """Measure G14: memory of each of a thousand idle streams, and CPU of all, with heartbeats."""
     seconds = 45.0 if stage.full else 15.0
     child = stage.market()
     _raise_file_limit()
-    with _listening(stage, child, 40):  # what the first streams make the process load is no stream's
+    with _listening(stage, child, 40):  # the first streams load modules, which is not their memory
         pass
     time.sleep(0.5)
     before, alone = child.resident_kb(), _idle_percent(child, 5.0)
@@ -77,7 +77,7 @@ def streams(stage: Stage) -> list[Row]:
 
 
 def blocks(stage: Stage) -> Row:
-    """G18: reads, searches, orders, tool calls and messages at once, and one delivery of half a megabyte among them."""
+    """Measure G18: the longest block under mixed calls and one delivery of half a megabyte."""
     child, data = stage.market(), stage.data
     mixed: list[Shot] = []
     kinds = (shots.listings, shots.searches, shots.polls, shots.tool_calls, shots.messages, shots.jobs)
@@ -102,7 +102,7 @@ def blocks(stage: Stage) -> Row:
 
 
 def scale(stage: Stage) -> Row:
-    """G4: the search bench of its own, at a hundred thousand listings, or a million."""
+    """Measure G4: the search benchmark, with a hundred thousand listings or a million."""
     count, searches = (1_000_000, 200) if stage.full else (100_000, 60)
     command = [sys.executable, "-m", "benchmarks.search_scale", "--listings", str(count), "--searches", str(searches)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -112,7 +112,7 @@ def scale(stage: Stage) -> Row:
 
 
 def start(stage: Stage) -> list[Row]:
-    """G21: `emporion serve` in an empty folder, from nothing to its first answer."""
+    """Measure G21: `emporion serve` in an empty folder, from its start to its first answer."""
     taken, resident = [], []
     for _ in range(STARTS):
         folder = Path(tempfile.mkdtemp(dir=stage.folder))
@@ -130,7 +130,7 @@ def start(stage: Stage) -> list[Row]:
 
 @contextmanager
 def _listening(stage: Stage, child: Child, count: int) -> Iterator[None]:
-    """Hold so many event streams open."""
+    """Hold this many event streams open."""
     wires = []
     try:
         for number in range(count):
@@ -163,7 +163,7 @@ def _raise_file_limit() -> None:
 
 
 def _accepted_job(stage: Stage, child: Child) -> tuple[str, str]:
-    """A job in progress, and its seller's key."""
+    """Return a job in progress, and its seller's key."""
     key, listing = shots.orders(stage.data)[-1]
     seller = stage.data.sellers[listing].key
     _, job = child.ask("POST", "/v1/jobs", key, {"listing_id": listing, "input": shots.ORDERED})

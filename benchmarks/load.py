@@ -1,7 +1,7 @@
-"""The load generator: prebuilt requests over kept connections, from a process of its own that also reads the server's CPU.
+"""The load generator: prebuilt requests over persistent connections, from its own process.
 
-Every answer is checked for its status and for bytes its body must hold. What is counted is what was answered between two
-readings of the server's CPU, so neither a slow generator nor busy neighbours are in the figure.
+It checks the status of every answer, and bytes that its body must contain. It counts the answers between two readings
+of the server's CPU. So a slow generator or other load does not affect the figure.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ import psutil
 import uvloop
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-NUMBER = b"##number##"  # where a request has this, each sending has a number of its own
+NUMBER = b"##number##"  # replaced by a new number in each request
 LONGEST_WAIT_SECONDS = 20.0
 
 
 class Shot(NamedTuple):
-    """One request as it is sent, and how its answer is known to be right."""
+    """One request as bytes, and the expected status and content of its answer."""
 
     request: bytes
     status: int
@@ -29,21 +29,21 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to fire, where, and for how long."""
+    """The requests of a run, their target, and its duration."""
 
     port: int
     server_pid: int
     shots: Sequence[Shot]
     connections: int
     seconds: float
-    warm_answers: int = 0  # before the counting begins: one of each shot fills the caches
-    keep: bytes | None = None  # a pattern; what its first group matches in the answers is handed back
-    may_break: bool = False  # the server is killed meanwhile: a lost connection ends the run and is no error
+    warm_answers: int = 0  # before the measurement: one of each shot fills the caches
+    keep: bytes | None = None  # a pattern; its first group is collected from the answers
+    may_break: bool = False  # the server is killed during the run, so a lost connection ends it without an error
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of it. Latencies in milliseconds."""
+    """The result of a run. Latencies are in milliseconds."""
 
     answered: int = 0
     seconds: float = 0.0
@@ -61,7 +61,7 @@ class Tally:
 
 
 def fire(plan: Plan) -> Tally:
-    """Run a plan to its end; RuntimeError when an answer was wrong or none came."""
+    """Run a plan to its end. Raises RuntimeError for a wrong answer, or if there is none."""
     tally: Tally = uvloop.run(_fire(plan))
     if tally.errors or not tally.answered:
         raise RuntimeError(f"{tally.errors} wrong answers of {tally.answered}: {tally.first_error or 'none came'}")
@@ -99,7 +99,7 @@ def _cpu_seconds(plan: Plan) -> float:
 
 
 class _Run:
-    """What the lines of one run share."""
+    """The shared state of the connections of one run."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.tally = plan, Tally()
@@ -112,7 +112,7 @@ class _Run:
         self.idle = asyncio.Event()
 
     def stay_awake(self) -> None:
-        """Never sleep: a kernel charges the waking of a local client to the server that answers it."""
+        """Never sleep, because a kernel charges the wake-up of a local client to the server."""
         if not self.over:
             asyncio.get_running_loop().call_soon(self.stay_awake)
 
@@ -141,7 +141,7 @@ class _Run:
 
 
 class _Line(asyncio.Protocol):
-    """One connection: the next request when the answer to the last is whole."""
+    """One connection. It sends the next request when the last answer is complete."""
 
     def __init__(self, run: _Run) -> None:
         self.run, self.got, self.whole, self.head = run, b"", 0, 0

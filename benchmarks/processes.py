@@ -1,4 +1,4 @@
-"""The processes a bench starts and ends: servers on ports, and a worker that runs our own functions beside this process."""
+"""The processes of a benchmark: servers on ports, and a worker that runs our functions in another process."""
 
 import json
 import multiprocessing
@@ -22,7 +22,7 @@ UNSET = ("EMPORION_", "OTEL_", "PYTHONDEVMODE", "PYTHONASYNCIODEBUG")
 
 
 class Child:
-    """A Python program that serves on a free port of 127.0.0.1, ready when it is made. Ended by its own id."""
+    """A Python server on a free port of 127.0.0.1. The constructor waits until it is ready."""
 
     def __init__(self, command: Sequence[str], folder: Path, path: str = "/") -> None:
         self.port, self.folder, self.began = free_port(), folder, time.monotonic()
@@ -31,11 +31,11 @@ class Child:
         self.process = subprocess.Popen(
             [sys.executable, *command, "--port", str(self.port)],
             env=inherited
-            | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"},  # for the floor too: its spans cost a third
-            cwd=folder,  # where no .env is
-            stdin=subprocess.PIPE,  # its end tells our own servers that this process is gone
+            | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"},  # also for the floor: its spans cost a third
+            cwd=folder,  # contains no .env
+            stdin=subprocess.PIPE,  # closes if this process ends, which ends our own servers
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,  # a line of log a call is written, and goes nowhere
+            stderr=subprocess.DEVNULL,  # each call writes a log line, which is discarded
         )
         self.seen = psutil.Process(self.process.pid)
         self._wait(path)
@@ -52,7 +52,7 @@ class Child:
         return float(self.seen.memory_info().rss / 1024)
 
     def ask(self, method: str, path: str, key: str | None = None, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """One request; the status and the JSON answered."""
+        """Send one request; return the status and the JSON of the answer."""
         wire = HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
         told = {name.replace("_", "-"): value for name, value in headers.items()}
         told |= {"X-API-Key": key} if key else {}
@@ -65,7 +65,7 @@ class Child:
         return answer.status, json.loads(read) if is_json and read else None
 
     def send(self, request: bytes) -> Any:
-        """Send a request as it stands; the JSON answered."""
+        """Send these bytes as a request; return the JSON of the answer."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=START_SECONDS) as wire:
             wire.sendall(request)
             answer = HTTPResponse(wire)
@@ -105,7 +105,7 @@ class Child:
 
 
 class Worker:
-    """A process that runs functions of modules, one at a time; between `start` and `finish` the caller is free."""
+    """A process that runs functions of modules, one at a time, while the caller continues."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -123,7 +123,7 @@ class Worker:
         self.wire.send((function, given))
 
     def finish(self) -> Any:
-        """What the function returned; raises what it raised."""
+        """Return the function's result, or raise its error."""
         answer, error = self.wire.recv()
         if error is not None:
             raise error
@@ -142,7 +142,7 @@ def _serve(wire: Connection) -> None:
             return
         try:
             answer = (function(given), None)
-        except Exception as error:  # noqa: BLE001 - raised again where it was asked for
+        except Exception as error:  # noqa: BLE001 - raised again by `finish`
             answer = (None, error)
         wire.send(answer)
 

@@ -1,4 +1,4 @@
-"""The cases that are ratios: what the real server spends on a request beside what its floor spends on the same answer."""
+"""The cases that are ratios: the real server's CPU for a request against its floor's for the same answer."""
 
 import asyncio
 import shutil
@@ -17,17 +17,20 @@ RECORDED_ORDERS, WRITING = 300, 32
 
 
 def listing(stage: Stage) -> Row:
-    """G1."""
+    """Measure G1, reading a listing."""
     return _against(stage, "G1", stage.subject, stage.http, shots.listings)
 
 
 def search(stage: Stage) -> Row:
-    """G3: the floor is the stored page and the search's own statement, replayed on a connection of its own."""
+    """Measure G3.
+
+    The floor is the stored page, and the search's own statement on its own connection.
+    """
     path = stage.folder / "searches.db"
     shutil.copyfile(stage.template, path)
     key = stage.data.traders[0].key
     calls = [raw.Call("search_listings", asked, key) for asked in shots.search_words()]
-    units = asyncio.run(raw.record(path, PEPPER, calls * 2))[len(calls) :]  # the second time the caches are warm
+    units = asyncio.run(raw.record(path, PEPPER, calls * 2))[len(calls) :]  # the second time with full caches
     for unit in units:
         assert len(unit.answer["data"]) == 20
     replay = raw.Replay(path, units, times=2_000, writes=False)
@@ -35,7 +38,10 @@ def search(stage: Stage) -> Row:
 
 
 def create_job(stage: Stage) -> Row:
-    """G5: the floor is a POST that reads its body, and the unit's statements in one durable transaction a job."""
+    """Measure G5.
+
+    The floor is a POST that reads its body, and the statements of each transaction.
+    """
     path = stage.folder / "orders.db"
     shutil.copyfile(stage.template, path)
     orders = shots.orders(stage.data)[:RECORDED_ORDERS]
@@ -48,29 +54,29 @@ def create_job(stage: Stage) -> Row:
 
 
 def poll(stage: Stage) -> Row:
-    """G9."""
+    """Measure G9, polling for events."""
     return _against(stage, "G9", stage.subject, stage.http, shots.polls)
 
 
 def tool_call(stage: Stage) -> Row:
-    """G10."""
+    """Measure G10, a tool call over MCP."""
     _same_record(stage)
     return _against(stage, "G10", stage.subject, stage.mcp, shots.tool_calls)
 
 
 def catalogue(stage: Stage) -> Row:
-    """G11: the same server twice, of the same age."""
+    """Measure G11: a server with all tools against one with one tool, of the same age."""
     return _against(stage, "G11", stage.all_tools, stage.one_tool, shots.tool_calls)
 
 
 def message(stage: Stage) -> Row:
-    """G13."""
+    """Measure G13, a message over A2A."""
     return _against(stage, "G13", stage.subject, stage.a2a, shots.messages)
 
 
 def _against(stage: Stage, goal: str, subject: Child, floor: Child, make: Make) -> Row:
     ours, theirs = make(subject.port, stage.data), make(floor.port, stage.data)
-    stage.cost(subject, ours, warm=len(ours))  # one of each: caches are full before anything is counted
+    stage.cost(subject, ours, warm=len(ours))  # one of each, so that caches are full before the measurement
     stage.cost(floor, theirs, warm=len(theirs))
     return compare(
         GOALS[goal], lambda: stage.cost(subject, ours), lambda: stage.cost(floor, theirs), stage.rounds
@@ -78,7 +84,7 @@ def _against(stage: Stage, goal: str, subject: Child, floor: Child, make: Make) 
 
 
 def _with_sql(stage: Stage, goal: str, make: Make, replay: raw.Replay, connections: int) -> Row:
-    """The floor is HTTP with a stored answer and the statements alone, one after the other."""
+    """Compare with HTTP with a stored answer plus the statements alone, one after the other."""
     ours, theirs = make(stage.subject.port, stage.data), make(stage.http.port, stage.data)
     stage.cost(stage.subject, ours, connections, warm=len(ours) if not replay.writes else 200)
     told: list[tuple[float, float]] = []
@@ -96,7 +102,7 @@ def _with_sql(stage: Stage, goal: str, make: Make, replay: raw.Replay, connectio
 
 
 def _same_record(stage: Stage) -> None:
-    """MCP answers with the very record that REST answers with."""
+    """Check that MCP answers with exactly REST's record."""
     sent = shots.tool_calls(stage.subject.port, stage.data)[0]
     _, told = stage.subject.ask("GET", f"/v1/listings/{stage.data.listing_ids[0]}", stage.data.traders[0].key)
     answered = stage.subject.send(sent.request)["result"]["structuredContent"]

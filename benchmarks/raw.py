@@ -1,4 +1,4 @@
-"""The raw floors: the very statements of a call, recorded as the market runs them, replayed by the sqlite3 module alone."""
+"""The raw floors: the exact SQL statements of a call, recorded from the market, replayed with the sqlite3 module."""
 
 import logging
 import sqlite3
@@ -33,7 +33,7 @@ Statement = tuple[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call through the door."""
+    """One call of an operation."""
 
     operation: str
     arguments: dict[str, Any]
@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one call said to the database, and what it answered."""
+    """The statements of one call, and its answer."""
 
     reads: list[Statement]
     writes: list[Statement]
@@ -51,17 +51,20 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Statements to run again. Each transaction of `writes` is given fresh ids for those in its `answer`."""
+    """Statements to run again.
+
+    In each transaction of `writes`, new ids replace those in `answer`.
+    """
 
     path: Path
     units: Sequence[Unit]
     times: int
     writes: bool
-    first: int = 0  # the number of the first transaction: ids are made from it
+    first: int = 0  # the number of the first transaction, from which ids are made
 
 
 class _Recorder:
-    """A cursor that notes what it is asked."""
+    """A cursor that records its statements."""
 
     def __init__(self, cursor: Cursor, noted: list[Statement]) -> None:
         self.cursor, self.noted = cursor, noted
@@ -94,7 +97,7 @@ class _RecordedSQLite(SQLite):
 
 
 async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]:
-    """Make calls through the door of a market over this file; what each said."""
+    """Make calls on a market over this file; return the statements of each."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     database = _RecordedSQLite(path)
     store = serve(database)
@@ -115,7 +118,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
 
 
 def replay(given: Replay) -> float:
-    """Microseconds of this thread's CPU for one unit."""
+    """Return microseconds of this thread's CPU for one unit."""
     with closing(sqlite3.connect(given.path, isolation_level=None, cached_statements=512)) as connection:
         connection.executescript(WRITER if given.writes else READER)
         numbers = range(given.first, given.first + given.times)
@@ -140,12 +143,12 @@ def _said(unit: Unit, number: int, writes: bool) -> list[Statement]:
         return unit.reads
     fresh = {unit.answer[name]: f"{unit.answer[name][:4]}{number:026d}" for name in ("id", "thread_id")}
     kept = [values[0] for sql, values in unit.writes if "INTO documents" in sql]
-    fresh |= dict.fromkeys(kept, f"{number:064x}")  # an input of its own, so that it is inserted
+    fresh |= dict.fromkeys(kept, f"{number:064x}")  # a new input, so that it is inserted
     return [(sql, [_renamed(value, fresh) for value in values]) for sql, values in unit.writes]
 
 
 def _renamed(value: Any, fresh: dict[str, str]) -> Any:
-    """The value with this transaction's ids in place of the recorded ones."""
+    """Return the value with this transaction's ids in place of the recorded ones."""
     if not isinstance(value, str):
         return value
     for old, new in fresh.items():

@@ -1,4 +1,4 @@
-"""The report: a table for people, the same as JSON for history, and the machine both were made on."""
+"""The report: a table for readers, the same as JSON for history, and a description of the machine."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ def line(row: Row) -> str:
 
 
 def machine() -> str:
-    """Cores, how busy they are, and what runs on them."""
+    """Describe the cores, their load, and the versions of the software."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     busy = ", ".join(f"{average:.1f}" for average in psutil.getloadavg())
     system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {busy}"
@@ -40,7 +40,7 @@ def machine() -> str:
 
 
 def record(rows: list[Row]) -> dict[str, Any]:
-    """The rows as JSON."""
+    """Return the rows as JSON."""
     return {
         "machine": machine(),
         "rows": [

@@ -1,8 +1,8 @@
-"""Rounds: the subject and its floor in turns, A B A B A B A, so that a busy minute falls on both.
+"""Rounds: the subject and its floor alternate, A B A B A B A, so that other load affects both.
 
-The ratio of a round is the floor's CPU over the mean of the subject's before and after it; the figure is the median.
-The spread is the width of the ratios over their median. Where it is above 35 % the case is run once more, and if the
-calmer of the two is still that wide and its rounds disagree about the mark, the verdict is `noisy`, never `pass`.
+The ratio of a round is the floor's CPU divided by the mean of the subject's before and after it. The figure is the
+median of the ratios. The spread is their width divided by their median. If it is above 35 %, the case runs once more.
+If the better run is still that wide and its rounds disagree about the mark, the verdict is `noisy`, never `pass`.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Row:
 
 
 def compare(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str = "") -> Row:
-    """The ratio floor : subject of a goal."""
+    """Return the ratio floor : subject of a goal."""
     row = _once(goal, subject, floor, rounds, note)
     if (row.spread or 0) > MOST_SPREAD:
         again = _once(goal, subject, floor, rounds, note)
@@ -40,7 +40,7 @@ def compare(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str = "")
 
 
 def absolute(goal: Goal, figure: float, subject: str = "", floor: str = "", note: str = "") -> Row:
-    """A figure that is held against its mark as it is."""
+    """Compare an absolute figure with its mark."""
     verdict: Verdict = "pass" if goal.reached(figure, goal.mark) else "fail"
     return Row(goal, figure, verdict, subject, floor, None, note)
 

@@ -1,9 +1,10 @@
-"""Search at scale: seeded listings, indexed by the market's own code in bulk, then p50 and p99 of every filter mix.
+"""Search at scale: seeded listings, indexed in bulk by the market's own code, then p50 and p99 of every filter mix.
 
     python -m benchmarks.search_scale [--listings 100000] [--url sqlite:///search.db] [--searches 300] [--keep]
 
-The listings speak the words of 48 trades beside common ones, a tenth of them in scripts without spaces; every order,
-every filter and the hard cases (words that never meet, a bound just under a crowd of equal prices) are asked for.
+The listings use the words of 48 trades and common words, a tenth of them in scripts without spaces. The searches use
+every order, every filter and difficult cases: words that never occur together, and a bound just below many equal
+prices.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def zipf(size: int) -> list[float]:
 
 
 def word(number: int) -> str:
-    """A made-up word for each number, the same every time."""
+    """Return an invented word for a number, the same every time."""
     parts: list[str] = []
     while number or not parts:
         number, part = divmod(number, len(SYLLABLES))
@@ -191,7 +192,10 @@ def by(sort: Sort, mix: Mix) -> Mix:
 
 
 def build(database: Database, count: int, chunk: int = CHUNK) -> float:
-    """Index `count` listings; the seconds it took. The listings themselves are left out: search does not read them."""
+    """Index `count` listings; return the seconds.
+
+    The listings themselves are left out, because search does not read them.
+    """
     began = time.perf_counter()
     tx = database.writing()
     if tx.is_sqlite:
@@ -208,16 +212,19 @@ def build(database: Database, count: int, chunk: int = CHUNK) -> float:
 
 
 class Times(NamedTuple):
-    """Milliseconds on the clock, and for the p99 also of this thread's work: busy neighbours do not count in it."""
+    """Milliseconds of real time, and a p99 of this thread's CPU, which excludes other load."""
 
     p50: float
     p99: float
     p99_cpu: float
-    hits: float  # a page, on average
+    hits: float  # for each page, on average
 
 
 def measure(tx: Tx, mix: Mix, searches: int, deep: bool) -> Times:
-    """The same searches every time. Deep: the page after the first 200 hits, where there are more."""
+    """Measure the same searches every time.
+
+    `deep`: the page after the first 200 hits, if there are more.
+    """
     dice, taken, cpu, hits = Random(11), [], [], 0
     for _ in range(searches):
         search = mix(dice)
@@ -241,7 +248,10 @@ def nth(seconds: list[float], part: float) -> float:
 
 
 def report(database: Database, searches: int) -> float:
-    """Print every mix; the worst p99: by the thread's work where the database is in it, else by the clock."""
+    """Print every mix; return the worst p99.
+
+    It is by the thread's CPU if the database is in the thread, otherwise by real time.
+    """
     tx = database.reading(LONGEST_SECONDS)
     database.start_read(tx, LONGEST_SECONDS)
     worst = 0.0

@@ -1,4 +1,4 @@
-"""The requests the cases send, as bytes: the same to the subject and to its floor."""
+"""The requests of the cases, as bytes: the same for the subject and its floor."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,7 +21,7 @@ def get(port: int, path: str, key: str, holds: bytes) -> Shot:
 
 
 def post(port: int, path: str, key: str, body: Any, status: int, holds: bytes, more: bytes = b"") -> Shot:
-    """`more` are header lines. NUMBER in the body is another number in each request."""
+    """Return a POST. `more` are header lines; NUMBER in the body becomes a new number each time."""
     sent = orjson.dumps(body)
     head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nx-api-key: {key}\r\n".encode()
     described = b"content-type: application/json\r\ncontent-length: %d\r\n" % len(sent)
@@ -29,13 +29,16 @@ def post(port: int, path: str, key: str, body: Any, status: int, holds: bytes, m
 
 
 def listings(port: int, data: Seeded) -> list[Shot]:
-    """A thousand listings, each read with another key."""
+    """Return reads of a thousand listings, each with another key."""
     pairs = zip(data.traders, data.listing_ids, strict=False)
     return [get(port, f"/v1/listings/{listing}", trader.key, LISTING) for trader, listing in pairs]
 
 
 def search_words() -> list[dict[str, Any]]:
-    """Four shapes in turn: words; words in a category under a price; a category under a price; a tag. Twenty rows each."""
+    """Return searches of four kinds in turn, each for twenty rows.
+
+    The kinds are: words; words in a category under a price; a category under a price; a tag.
+    """
     price = 300_000
     shapes: Iterable[tuple[dict[str, Any], ...]] = (
         (
@@ -62,7 +65,10 @@ def polls(port: int, data: Seeded) -> list[Shot]:
 
 
 def orders(data: Seeded) -> list[tuple[str, str]]:
-    """Who orders which listing (key, listing id): everybody in turn, never from themselves."""
+    """Return pairs of a buyer's key and a listing id.
+
+    All buyers take turns, and none orders its own listing.
+    """
     count = len(data.traders)
     pairs = [(data.traders[(place * 7 + 3) % count], listing) for place, listing in enumerate(data.listing_ids)]
     return [(buyer.key, listing) for buyer, listing in pairs if data.sellers[listing] != buyer]
@@ -77,7 +83,7 @@ def jobs(port: int, data: Seeded) -> list[Shot]:
 
 
 def tool_calls(port: int, data: Seeded) -> list[Shot]:
-    """MCP of 2026-07-28, stateless: what its SDK's client sends for tools/call."""
+    """Return tool calls over MCP 2026-07-28, stateless, as its SDK's client sends them."""
     about = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -97,7 +103,7 @@ def tool_calls(port: int, data: Seeded) -> list[Shot]:
 
 
 def messages(port: int, data: Seeded) -> list[Shot]:
-    """A2A 1.0 over JSON-RPC: one message with one data part."""
+    """Return messages over A2A 1.0 with JSON-RPC, with one data part each."""
     shots = []
     for trader, listing in zip(data.traders, data.listing_ids, strict=False):
         part = {"data": {"tool": "get_listing", "arguments": {"listing_id": listing}}, "mediaType": "application/json"}

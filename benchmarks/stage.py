@@ -1,4 +1,4 @@
-"""The stage: one seeded market with the real server over it, and everything that is ended when the bench ends."""
+"""The stage: one seeded market with the real server, and all processes, which end with the benchmark."""
 
 import shutil
 import tempfile
@@ -20,7 +20,10 @@ LISTINGS = 10_000
 
 
 class Stage:
-    """Makes what a case asks for, once. `full` runs longer and at a larger scale."""
+    """Makes the servers and data of the cases, once each.
+
+    `full` runs longer and at a larger scale.
+    """
 
     def __init__(self, stack: ExitStack, full: bool) -> None:
         self.stack, self.full = stack, full
@@ -38,7 +41,7 @@ class Stage:
 
     @cached_property
     def all_tools(self) -> Child:
-        """A market as old as `one_tool`: caches and heap grow with what was served before."""
+        """A market as old as `one_tool`, because caches and heap grow with each request."""
         return self.market()
 
     @cached_property
@@ -60,7 +63,7 @@ class Stage:
 
     @cached_property
     def answers(self) -> Path:
-        """The subject's own answers, which the floors have stored."""
+        """The subject's own answers, which the floors store."""
         folder = self.folder / "answers"
         folder.mkdir()
         reader, (buyer, listing) = self.data.traders[0].key, shots.orders(self.data)[0]
@@ -80,7 +83,7 @@ class Stage:
         return folder
 
     def market(self, *options: str) -> Child:
-        """The real server over a copy of the seeded file."""
+        """Start the real server over a copy of the seeded file."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         shutil.copyfile(self.template, folder / "market.db")
         (folder / "key_pepper").write_text(PEPPER.hex())
@@ -93,7 +96,7 @@ class Stage:
         return tell(child.folder, "counters")
 
     def cost(self, child: Child, given: Sequence[Shot], connections: int = 16, warm: int = 100) -> float:
-        """One run against a server: microseconds of its CPU for one answer."""
+        """Run once against a server; return microseconds of its CPU for one answer."""
         return self.fire(child, given, connections, warm).cpu_us
 
     def fire(self, child: Child, given: Sequence[Shot], connections: int = 16, warm: int = 100) -> Tally:

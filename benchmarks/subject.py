@@ -1,12 +1,12 @@
-"""The subject: the market as `emporion serve` runs it, with a side door that tells what its store and its loop did.
+"""The subject: the market as `emporion serve` runs it, with an extra port for counters and delays of its event loop.
 
     python -m benchmarks.subject --port 8000 --data-dir folder [--only get_listing]
 
-The side door listens on a port of its own (in `side_port` of the data folder) and costs nothing until it is asked:
+The extra port is in `side_port` of the data folder. It costs nothing until it is used. It accepts these words:
 
-    counters   what the store counted: commits, units, looks, scans, the longest unit
-    watch      begin to measure how late the event loop runs what is due
-    blocks     stop measuring; the longest lateness
+    counters   return the store's counts: commits, units, looks, scans, the longest unit
+    watch      start to measure delays of the event loop
+    blocks     stop the measurement; return the longest delay
 """
 
 import argparse
@@ -33,9 +33,9 @@ TICK_SECONDS = 0.001
 
 @dataclass(slots=True)
 class Blocks:
-    """The longest the loop kept something waiting that was due.
+    """The longest delay of a due callback in the event loop.
 
-    `by_work` counts of each wait only what this process worked in it: a core that others use is no block of ours.
+    `by_work` counts only this process's own CPU in each delay, because another process's load is not our block.
     """
 
     by_clock_ms: float = 0.0
@@ -43,7 +43,7 @@ class Blocks:
 
 
 class Watch:
-    """Wakes every millisecond and notes how late."""
+    """Wakes every millisecond and records the delay."""
 
     def __init__(self) -> None:
         self.found = Blocks()
@@ -59,7 +59,7 @@ class Watch:
 
 
 class WatchedServer(Server):
-    """The market's own server, which also opens the side door."""
+    """The market's own server, with the extra port."""
 
     watch: Watch | None = None
 
@@ -67,7 +67,7 @@ class WatchedServer(Server):
         await super().startup(sockets)
         side = await asyncio.start_server(self._tell, "127.0.0.1", 0)
         port = side.sockets[0].getsockname()[1]
-        Path(self.service.settings.data_dir, SIDE_PORT).write_text(str(port))  # noqa: ASYNC240 - once, before anything is measured
+        Path(self.service.settings.data_dir, SIDE_PORT).write_text(str(port))  # noqa: ASYNC240 - once, before the measurement
 
     async def _tell(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answer = self._answer((await reader.readline()).decode().strip())
@@ -86,7 +86,7 @@ class WatchedServer(Server):
 
 
 def tell(data_dir: Path, word: str) -> dict[str, float]:
-    """Ask the side door of the subject that runs in this folder."""
+    """Ask the extra port of the subject that runs in this folder."""
     port = int((data_dir / SIDE_PORT).read_text())
     with socket.create_connection(("127.0.0.1", port)) as wire:
         wire.sendall(word.encode() + b"\n")
@@ -103,7 +103,8 @@ def main() -> None:
     given = parser.parse_args()
     end_with_parent(os.getppid())
     if given.only:
-        protocol.mcp.CATALOGUE = {given.only: CATALOGUE[given.only]}  # texts and the other surfaces keep theirs
+        # The texts and the other surfaces keep their catalogues.
+        protocol.mcp.CATALOGUE = {given.only: CATALOGUE[given.only]}
     logs.set_up()
     settings = read_settings(port=given.port, data_dir=given.data_dir)
     service = Service(settings)
