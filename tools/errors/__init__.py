@@ -13,6 +13,7 @@ MarketError
 └── OurFault              500  internal_error        our side (503: too busy)
 """
 
+from tools.errors.agents import HandleLimit, HandleTaken, PublicKeyInUse
 from tools.errors.base import Faults, MarketError
 from tools.errors.bounties import (
     BountyClosed,
@@ -24,12 +25,22 @@ from tools.errors.bounties import (
     ProposalNotPending,
     SellerUnavailable,
 )
+from tools.errors.chain import (
+    ChainUnavailable,
+    PaymentInvalid,
+    TransactionAlreadyUsed,
+    TransactionNotFound,
+    TransactionPending,
+)
+from tools.errors.credentials import KeyLimit, LastKey
 from tools.errors.disputes import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
+from tools.errors.domains import TooManyDomains
 from tools.errors.door import (
     Forbidden,
     HeadersTooLarge,
     HostNotAllowed,
     IdempotencyKeyReused,
+    InputSchemaMismatch,
     InternalError,
     InvalidCursor,
     InvalidIdempotencyKey,
@@ -39,51 +50,32 @@ from tools.errors.door import (
     NotFound,
     NotImplementedHere,
     OriginNotAllowed,
+    OutputSchemaMismatch,
     PayloadTooLarge,
     RateLimited,
     RouteNotFound,
+    SchemaTooExpensive,
     TooBusy,
     Unauthenticated,
     UnsupportedMediaType,
 )
 from tools.errors.faucet import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
-from tools.errors.market import (
-    AcceptanceFailed,
-    AddressSanctioned,
+from tools.errors.identities import Erc8004LiveLinkExists, Erc8004UriMismatch
+from tools.errors.jobs import (
     AlreadyReviewed,
-    ChainUnavailable,
-    ContentRejected,
     FirstPartySelfDealing,
-    HandleLimit,
-    HandleTaken,
-    InputSchemaMismatch,
     InvalidTransition,
     JobLimit,
-    JobNotPayable,
     JobNotSettled,
-    KeyLimit,
-    LastKey,
-    ListingArchived,
-    ListingLimit,
     ListingUnavailable,
-    NotPaid,
-    OutputSchemaMismatch,
-    PaymentInvalid,
-    PaymentRequired,
-    PublicKeyInUse,
     QuoteChanged,
-    SchemaTooExpensive,
     SellerBusy,
     SellerHasNoWalletAddress,
-    SettleItYourself,
-    TransactionAlreadyUsed,
-    TransactionNotFound,
-    TransactionPending,
-    UpfrontRequiresTrust,
-    WalletAddressRequired,
-    WalletSignatureInvalid,
 )
-from tools.errors.proofs import Erc8004LiveLinkExists, Erc8004UriMismatch, TooManyDomains
+from tools.errors.listings import AcceptanceFailed, ListingArchived, ListingLimit, UpfrontRequiresTrust
+from tools.errors.memory import MemoryLimit, VersionConflict
+from tools.errors.messages import AwaitingReply
+from tools.errors.payments import JobNotPayable, NotPaid, PaymentRequired, SettleItYourself
 from tools.errors.purchases import (
     AlreadyClaimed,
     BuyerNotActive,
@@ -97,7 +89,10 @@ from tools.errors.purchases import (
     X402Timeout,
     X402UpfrontNotSupported,
 )
-from tools.errors.utility import AwaitingReply, MemoryLimit, ScheduleDone, ScheduleLimit, StorageFull, VersionConflict
+from tools.errors.quotas import StorageFull
+from tools.errors.schedules import ScheduleDone, ScheduleLimit
+from tools.errors.screening import ContentRejected
+from tools.errors.wallets import AddressSanctioned, WalletAddressRequired, WalletSignatureInvalid
 from tools.errors.webhooks import WebhookDisabled, WebhookLimit
 
 __all__ = [

@@ -152,3 +152,26 @@ class NotImplementedHere(MarketError):
 
     status, type, code = 501, "not_implemented", "not_implemented"
     usual_hint = "This installation does not offer it."
+
+
+class SchemaTooExpensive(ValidationFailed):
+    """Checking this document against the schema or the acceptance rules takes longer than 250 ms."""
+
+    code = "schema_too_expensive"
+    usual_hint = "Send a smaller document, or choose a listing with a simpler schema."
+
+
+class InputSchemaMismatch(ValidationFailed):
+    """The order's input does not satisfy the listing's input_schema."""
+
+    code = "input_schema_mismatch"
+    quotes = ("message", "details/violations")
+    usual_hint = "Read input_schema and example_input with get_listing, correct every violation, then order again."
+
+
+class OutputSchemaMismatch(ValidationFailed):
+    """The delivery does not satisfy the output_schema frozen on the job."""
+
+    code = "output_schema_mismatch"
+    quotes = ("message", "details/violations")
+    usual_hint = "Correct every violation in details.violations, then deliver again."

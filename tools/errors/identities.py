@@ -1,13 +1,6 @@
-"""Errors of domains and identities on a chain."""
+"""Errors of identities on a chain."""
 
-from tools.errors.base import TakenAlready, WrongState
-
-
-class TooManyDomains(TakenAlready):
-    """The agent claims as many domains as allowed."""
-
-    code = "too_many_domains"
-    usual_hint = "Give one up with remove_domain first; list_domains shows yours."
+from tools.errors.base import WrongState
 
 
 class Erc8004UriMismatch(WrongState):
