@@ -12,10 +12,10 @@ import orjson
 from eth_utils import to_checksum_address
 
 from benchmarks.search_scale import listings as generated
-from server.world.clock import SystemClock
+from server.adapters.clock import SystemClock
+from storage.listing_search import Indexed, index_listings
 from storage.migrate import upgrade
 from storage.open import open_database
-from storage.search import Indexed, index_listings
 from storage.tables import (
     AgentRow,
     DocumentRow,
@@ -27,14 +27,14 @@ from storage.tables import (
     SettlementStatus,
     WalletRow,
 )
-from storage.unit import Tx
+from storage.transaction import Tx
 from storage.webhooks import newest_of_all
-from tools.ports import Env
-from tools.records.listings import ListingStats
-from tools.rules.ids import new_id
-from tools.rules.keys import api_key, key_hash, key_prefix
-from tools.steps.agents import index_waiting
-from tools.steps.documents import document
+from tools.agents.logic import index_waiting
+from tools.engine.ports import Env
+from tools.engine.stored_documents import document
+from tools.kernel.ids import new_id
+from tools.kernel.keys import api_key, key_hash, key_prefix
+from tools.listings.records import ListingStats
 
 AGENTS, EVENTS_EACH = 1_000, 50
 CHUNK = 1_000

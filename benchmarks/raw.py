@@ -12,20 +12,20 @@ from typing import Any
 import orjson
 import structlog
 
+from server.adapters.checks import CheckPool
+from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.dns import NameServers
+from server.adapters.sanctions import SanctionsLists
+from server.adapters.signer import SeedSigner
+from server.adapters.web import GuardedWeb
 from server.settings import house_of, read_settings
-from server.world.checks import CheckPool
-from server.world.clock import SystemClock, SystemDice
-from server.world.names import NameServers
-from server.world.sanctions import SanctionsLists
-from server.world.signer import SeedSigner
-from server.world.web import GuardedWeb
 from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
-from storage.unit import Cursor
+from storage.transaction import Cursor
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.ports import World
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.ports import World
 
 CONTROL = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK", "COMMIT")
 Statement = tuple[str, list[Any]]

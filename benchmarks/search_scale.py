@@ -19,14 +19,14 @@ from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 from typing import NamedTuple
 
+from storage.listing_search import Indexed, find, index_listings
+from storage.listing_search_tokens import ListingSearch, Sort
 from storage.migrate import upgrade
 from storage.open import open_database
-from storage.search import Indexed, find, index_listings
-from storage.searchindex import ListingSearch, Sort
 from storage.store import Database
 from storage.tables.listings import ListingRow
-from storage.unit import Tx
-from tools.rules.words import index_terms, query_terms
+from storage.transaction import Tx
+from tools.kernel.search_terms import index_terms, query_terms
 
 TRADES, COMMON_WORDS, TRADE_WORDS, TAGS = 48, 3_000, 600, 1_500
 CHUNK = 50_000

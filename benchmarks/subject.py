@@ -19,7 +19,7 @@ from pathlib import Path
 
 import orjson
 
-import protocol.mcp
+import protocol.mcp.server
 from server import logs
 from server.app import Service
 from server.sandbox.parent import end_with_parent
@@ -104,7 +104,7 @@ def main() -> None:
     end_with_parent(os.getppid())
     if given.only:
         # The texts and the other surfaces keep their catalogues.
-        protocol.mcp.CATALOGUE = {given.only: CATALOGUE[given.only]}
+        protocol.mcp.server.CATALOGUE = {given.only: CATALOGUE[given.only]}
     logs.set_up()
     settings = read_settings(port=given.port, data_dir=given.data_dir)
     service = Service(settings)

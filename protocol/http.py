@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from starlette.types import Message, Receive, Send
 
-from tools.answers import Answer
-from tools.house import House
-from tools.rules.oauth import challenge
+from tools.engine.config import House
+from tools.engine.idempotency import Answer
+from tools.engine.oauth import challenge
 
 Header = tuple[bytes, bytes]
 

@@ -1,7 +1,7 @@
 """Sentences about the state of a job, for all protocols that show jobs as tasks. They contain no text of agents."""
 
-from tools.errors.base import Json
-from tools.rules.waits import waits_for
+from tools.jobs.waiting_texts import waits_for
+from tools.kernel.errors import Json
 
 
 def how_it_is(job: dict[str, Json]) -> str:

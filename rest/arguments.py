@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tools.errors import InvalidRequest, MalformedJson
-from tools.errors.base import Json
-from tools.registry import Operation
-from tools.rules.jsontext import BadJson, parse
+from tools.engine.errors import InvalidRequest, MalformedJson
+from tools.engine.registry import Operation
+from tools.kernel.errors import Json
+from tools.kernel.strict_json import BadJson, parse
 
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 MOST_FIELDS = 50

@@ -7,8 +7,8 @@ from email.utils import format_datetime
 from typing import Any
 
 from rest.headers import Headers
-from tools.deprecation import Deprecated
-from tools.registry import CATALOGUE, Operation
+from tools.engine.deprecation import Deprecated
+from tools.engine.registry import CATALOGUE, Operation
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 CHANGELOG = "/v1/changelog"

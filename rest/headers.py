@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from tools.answers import Answer
-from tools.rates import Quota
+from tools.engine.idempotency import Answer
+from tools.engine.rate_limits import Quota
 
 Headers = list[tuple[bytes, bytes]]
 INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}

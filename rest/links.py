@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.registry import Operation
+from tools.engine.registry import Operation
 
 Schema = dict[str, Any]
 SCHEMAS = "#/components/schemas/"

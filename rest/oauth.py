@@ -14,14 +14,15 @@ import structlog
 
 from rest.headers import Headers, of_quota
 from rest.routes import ApproachOf, ClientGone, Receive, Scope, Send, read_body, reply
-from tools.context import Surface
-from tools.dispatch import Market
-from tools.errors import MarketError, Unauthenticated
-from tools.grants import Granted, Login, grant
-from tools.rules import oauth
-from tools.rules.assertions import TYPE
-from tools.rules.jsontext import BadJson, parse
-from tools.rules.oauth import OAuthRefusal
+from tools.engine import oauth
+from tools.engine.client_assertions import TYPE
+from tools.engine.context import Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import Unauthenticated
+from tools.engine.oauth import OAuthRefusal
+from tools.engine.token_grants import Granted, Login, grant
+from tools.kernel.errors import MarketError
+from tools.kernel.strict_json import BadJson, parse
 
 Document = Callable[[str], dict[str, Any]]
 Fields = dict[str, list[str]]

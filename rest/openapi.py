@@ -13,24 +13,24 @@ from rest.credentials import LOGIN, SECURITY, login_path, security_schemes
 from rest.headers import QUOTA, documented, headers_named
 from rest.links import SCHEMAS, links_of
 from rest.webhooks import webhook_entries
-from tools import errors as catalogue
-from tools.context import Surface
-from tools.dispatch import COMMON
-from tools.errors import (
+from tools import error_catalogue as catalogue
+from tools.engine.config import House
+from tools.engine.context import Surface
+from tools.engine.dispatch import COMMON
+from tools.engine.errors import (
     Forbidden,
     HeadersTooLarge,
     HostNotAllowed,
     IdempotencyKeyReused,
     InternalError,
     InvalidIdempotencyKey,
-    MarketError,
     OriginNotAllowed,
     PayloadTooLarge,
     UnsupportedMediaType,
 )
-from tools.house import House
-from tools.records.base import record_schema
-from tools.registry import Operation
+from tools.engine.registry import Operation
+from tools.kernel.errors import MarketError
+from tools.kernel.records import record_schema
 
 Schema = dict[str, Any]
 Responses = dict[str, Schema]

@@ -12,15 +12,15 @@ import orjson
 from rest.arguments import arguments_of, is_dry_run
 from rest.deprecation import noticed
 from rest.headers import Headers, etag, matches, of_answer, version_tag
-from rest.purchases import framed, listening
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
-from tools.answers import Answer
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.errors import InvalidRequest, MarketError, MethodNotAllowed, RouteNotFound
-from tools.errors.base import Json
-from tools.registry import CATALOGUE, Operation
-from tools.rules.oauth import challenge
+from rest.x402_http import framed, listening
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
+from tools.engine.idempotency import Answer
+from tools.engine.oauth import challenge
+from tools.engine.registry import CATALOGUE, Operation
+from tools.kernel.errors import Json, MarketError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tools.records.eventdata import PAYLOADS
-from tools.records.webhooks import WebhookBody
+from tools.events.payloads import PAYLOADS
+from tools.events.webhooks.records import WebhookBody
 
 Schema = dict[str, Any]
 HEADERS = {

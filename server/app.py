@@ -9,45 +9,50 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import structlog
 
-from protocol.a2a import A2aSurface
-from protocol.card import card_json
+from protocol.a2a.agent_card import card_json
+from protocol.a2a.server import A2aSurface
+from protocol.docs.texts import Texts
 from protocol.http import send_refusal
-from protocol.mcp import McpSurface
-from protocol.texts import Texts
+from protocol.mcp.server import McpSurface
 from rest.oauth import OAuth
 from rest.openapi import openapi_json
 from rest.routes import Rest
+from server.adapters.chain import JsonRpcChain
+from server.adapters.checks import CheckPool
+from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.dns import NameServers
+from server.adapters.facilitator import HttpFacilitator
+from server.adapters.faucet import RpcFaucet
+from server.adapters.sanctions import SanctionsLists
+from server.adapters.signer import SeedSigner
+from server.adapters.web import GuardedWeb
+from server.atomic_files import make_data_dir
 from server.docs import JSON, MARKDOWN, book, html_pages, programs_pages
-from server.edge import Edge, hosts_of
-from server.folders import make_data_dir
-from server.identify import approach_reader
+from server.http_identity import approach_reader
 from server.keys import finish_rotation, until_replaced
-from server.looks import Looks
 from server.metrics import MeasuredMarket, Metrics, measured_chains, metrics_page
+from server.middleware import Edge, hosts_of
 from server.pages import Page, Pages
 from server.probes import Probe, Probes
-from server.ready import Readiness, is_low
+from server.readiness import Readiness, is_low
+from server.rechecks import Looks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
-from server.sender import Sender
 from server.settings import BadSettings, Settings, house_of
+from server.webhook_sender import Sender
 from server.workers import Workers
-from server.world.chain import JsonRpcChain
-from server.world.checks import CheckPool
-from server.world.clock import SystemClock, SystemDice
-from server.world.facilitator import HttpFacilitator
-from server.world.faucet import RpcFaucet
-from server.world.names import NameServers
-from server.world.sanctions import SanctionsLists
-from server.world.signer import SeedSigner
-from server.world.web import GuardedWeb
 from storage.open import open_store
 from storage.store import Store
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.house import House
-from tools.ports import Chain, Env, Facilitator, World
-from tools.rules.oauth import OPEN_MCP
+from tools.engine.config import House
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.oauth import OPEN_MCP
+from tools.engine.ports import (
+    Chain,
+    Env,
+    Facilitator,
+    World,
+)
 
 if TYPE_CHECKING:
     from server.traces import Tracing

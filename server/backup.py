@@ -9,14 +9,22 @@ from typing import Any
 
 import orjson
 
+from server.atomic_files import (
+    copy_file,
+    make_empty,
+    new_file,
+    sum_of,
+    sums,
+    sync,
+    write_file,
+)
 from server.desk.keys import FILE as DESK_KEYS
-from server.folders import copy_file, make_empty, new_file, sum_of, sums, sync, write_file
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets
 from server.settings import BadSettings, Settings
-from storage.copies import copy_online, said_of
 from storage.migrate import knows
-from tools.records.base import stamp
+from storage.sqlite_backup import copy_online, said_of
+from tools.kernel.records import stamp
 
 MANIFEST, DATABASE, KIND, FORMAT = "manifest.json", "market.db", "emporion_backup", 1
 SECRETS = ("key_pepper", "signing_seed")  # restored last: without them a database cannot be served

@@ -82,8 +82,8 @@ def rotate(data_dir: DataDir = None) -> None:
     SQLite: stop the market first. PostgreSQL: keep the processes running, each with the new seed as
     EMPORION_NEXT_SIGNING_SEED; they end within seconds and sign with the new key after a restart.
     """
+    from server.adapters.clock import SystemClock
     from server.keys import rotate as replace_key
-    from server.world.clock import SystemClock
 
     found = settings(data_dir=data_dir)
     with sentences():
@@ -113,7 +113,7 @@ def demo(
 @app.command()
 def migrate(data_dir: DataDir = None) -> None:
     """Upgrade the database to this version's tables. `serve` does this itself."""
-    from server.folders import make_data_dir
+    from server.atomic_files import make_data_dir
     from storage.migrate import upgrade
     from storage.open import open_database
 
@@ -148,8 +148,8 @@ def backup(
 
     Keep the copy safe: it contains the secrets.
     """
+    from server.adapters.clock import SystemClock
     from server.backup import MANIFEST, make_backup
-    from server.world.clock import SystemClock
 
     with sentences():
         made = make_backup(settings(data_dir=data_dir), folder, SystemClock().now())
@@ -188,9 +188,9 @@ def export(
     The export shows one moment, even if the market is being served. It contains no keys, secrets, seeds or sealed
     outputs, but it does contain private messages: protect it like the database.
     """
+    from server.adapters.clock import SystemClock
     from server.export import MANIFEST, export_agent, export_market
-    from server.world.clock import SystemClock
-    from tools.ports import Env
+    from tools.engine.ports import Env
 
     if env not in [one.value for one in Env]:
         fail(f"--env {env}: live or test")
@@ -214,9 +214,9 @@ def verify(
     ] = None,
 ) -> None:
     """Check signed receipts and attestations offline; exit 1 if one is invalid."""
+    from server.adapters.clock import SystemClock
     from server.verify import Unreadable
     from server.verify import verify as check
-    from server.world.clock import SystemClock
 
     try:
         raise typer.Exit(check(file, SystemClock().now(), did, retired))
@@ -278,7 +278,7 @@ def draw(
     draw of one closed case, without a database. The list of ids and, since version 2, the related pairs
     (--pairs) are compared with the hashes in the record; then the draw is repeated with the seed.
     """
-    from server.draws import examine_draws, examine_record
+    from server.verify_draws import examine_draws, examine_record
 
     if (record is None) != (ids is None):
         fail("--record and --ids go together: the seed comes from one, the list from the other")
@@ -300,7 +300,7 @@ def openapi() -> None:
 
 def operate(name: str, url: str | None, **given: object) -> None:
     """Call an operator's operation of a served market and print the answer; exit 1 if refused."""
-    from server.operating import Refused, ask
+    from server.operator_client import Refused, ask
 
     with sentences():
         try:
@@ -319,7 +319,7 @@ def settings(**given: object) -> Settings:
 @contextmanager
 def sentences() -> Iterator[None]:
     """Turn errors of settings, storage and files into a message on stderr and exit 2."""
-    from storage.unit import StorageError
+    from storage.transaction import StorageError
 
     try:
         yield

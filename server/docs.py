@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from protocol.html_pages import POLICY, Book, Doc
-from protocol.reference_texts import pointers, reference_text
-from protocol.texts import Texts
+from protocol.docs.html_pages import POLICY, Book, Doc
+from protocol.docs.reference import pointers, reference_text
+from protocol.docs.texts import Texts
 from server.pages import Page
-from tools.house import House
+from tools.engine.config import House
 
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 

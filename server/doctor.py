@@ -3,26 +3,33 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+from server.adapters.clock import SystemClock
+from server.adapters.facilitator import HttpFacilitator
 from server.app import make_world
 from server.keys import retired_count
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import check_brand, check_secrets, known_secrets, read_secrets
 from server.settings import BadSettings, Settings, check_named, house_of
-from server.world.clock import SystemClock
-from server.world.facilitator import HttpFacilitator
-from storage.moment import open_moment
+from storage.listing_search import stale_listings_counted
+from storage.listing_search_tokens import TOKENS_VERSION
 from storage.open import open_store
-from storage.search import stale_listings_counted
-from storage.searchindex import TOKENS_VERSION
+from storage.snapshot_store import open_moment
 from storage.store import Store
-from storage.unit import ServedElsewhere, StorageError
-from tools.house import House
-from tools.ports import Chain, Clock, Env, SettleLost, SettleNotSent, World
-from tools.rules.keys import did_of
-from tools.rules.transfers import ChainDown, block_time_in
-from tools.steps.figures import drifted_listings
-from tools.steps.recompute import recompute
-from tools.steps.recounting import count_waiting
+from storage.transaction import ServedElsewhere, StorageError
+from tools.chain.transfer_verification import ChainDown, block_time_in
+from tools.engine.config import House
+from tools.engine.ports import (
+    Chain,
+    Clock,
+    Env,
+    SettleLost,
+    SettleNotSent,
+    World,
+)
+from tools.kernel.keys import did_of
+from tools.listings.stats import drifted_listings
+from tools.operator.aggregate_checks import recompute
+from tools.reputation.recount_queue import count_waiting
 
 MOST_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds

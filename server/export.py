@@ -11,27 +11,44 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from server.adapters.signer import SeedSigner
 from server.app import make_world
-from server.folders import make_empty, new_file, sums, sync, write_file
+from server.atomic_files import (
+    make_empty,
+    new_file,
+    sums,
+    sync,
+    write_file,
+)
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
-from server.world.signer import SeedSigner
-from storage.dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.migrate import newest
-from storage.moment import Moment, open_moment
 from storage.rows import Row
+from storage.snapshot_store import Moment, open_moment
+from storage.table_dump import (
+    KEPT_BACK,
+    LEFT_OUT,
+    next_page,
+    shown,
+    taken,
+)
 from storage.tables import AgentRow, AgentStatus, HouseRow, JobDeliveryRow, JobRow, JobTextRow
-from tools.context import Approach, Caller, Outside, Surface
-from tools.dispatch import Market
-from tools.operations.exports import document
-from tools.ports import Env
-from tools.records.base import stamp
-from tools.rules.scopes import EVERYTHING
-from tools.steps.agents import any_agent
-from tools.steps.exports import Reader, gathered
-from tools.steps.jobs import see_all
-from tools.steps.room import INPUT
-from tools.steps.sealing import marks_of
+from tools.account.export_operations import document
+from tools.account.export_writer import Reader, gathered
+from tools.agents.logic import any_agent
+from tools.engine.context import (
+    Approach,
+    Caller,
+    Outside,
+    Surface,
+)
+from tools.engine.dispatch import Market
+from tools.engine.ports import Env
+from tools.engine.scopes import EVERYTHING
+from tools.jobs.logic import see_all
+from tools.jobs.sealing import marks_of
+from tools.kernel.records import stamp
+from tools.quotas.logic import INPUT
 
 MANIFEST = "manifest.json"
 HERE = Approach(Surface.REST, "", "export")  # a call without credential and address

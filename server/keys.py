@@ -17,12 +17,12 @@ import structlog
 from server.secrets import NEXT, Secrets, check_secrets, make_secret, read_secrets
 from server.settings import BadSettings, Settings
 from storage.open import open_store
-from storage.signers import remember, retired_keys
+from storage.platform_keys import remember, retired_keys
 from storage.store import Store
 from storage.tables import HouseRow, RetiredKeyRow
-from storage.unit import StorageError, Tx
-from tools.dispatch import Market
-from tools.rules.keys import did_of, jwk_of
+from storage.transaction import StorageError, Tx
+from tools.engine.dispatch import Market
+from tools.kernel.keys import did_of, jwk_of
 
 log = structlog.get_logger("emporion.keys")
 WATCH_SECONDS = 1.0

@@ -14,20 +14,26 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 
 from rest.headers import of_answer
+from server.adapters.observed import WatchedChain
 from server.probes import Found
-from server.world.watched import WatchedChain
 from storage.store import Store
-from tools.answers import Answer
-from tools.context import Approach, Surface
-from tools.dispatch import Given, Market
-from tools.errors import MarketError, RateLimited
-from tools.house import House
-from tools.identity import need_operator
-from tools.ports import Chain, Clock, Env, World
-from tools.registry import Operation
-from tools.rules.oauth import challenge
-from tools.rules.transfers import ChainDown
-from tools.rules.webhooks import Attempted
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.authentication import need_operator
+from tools.engine.config import House
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Given, Market
+from tools.engine.errors import RateLimited
+from tools.engine.idempotency import Answer
+from tools.engine.oauth import challenge
+from tools.engine.ports import (
+    Chain,
+    Clock,
+    Env,
+    World,
+)
+from tools.engine.registry import Operation
+from tools.events.webhooks.rules import Attempted
+from tools.kernel.errors import MarketError
 
 T = TypeVar("T")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0)

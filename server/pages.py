@@ -11,8 +11,8 @@ from hashlib import blake2b
 from typing import Any
 
 from rest.headers import matches
-from server.accept import prefers_html, takes_gzip
-from tools.errors import MethodNotAllowed
+from server.content_negotiation import prefers_html, takes_gzip
+from tools.engine.errors import MethodNotAllowed
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from nacl.signing import SigningKey
 
-from server.folders import make_data_dir
+from server.atomic_files import make_data_dir
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
-from storage.signers import remember
+from storage.platform_keys import remember
 from storage.store import Store
 from storage.tables import HouseRow
-from storage.unit import Tx
+from storage.transaction import Tx
 
 HEX = re.compile(rb"[0-9a-fA-F]{64}")
 BRAND_BREAKS = (

@@ -12,12 +12,12 @@ import uvicorn
 
 from server import logs
 from server.app import Service
+from server.atomic_files import make_data_dir
 from server.desk.child import Desk, with_operator_secret
-from server.folders import make_data_dir
-from server.heads import bounded_http
+from server.http_limits import bounded_http
 from server.sandbox.process import Sandbox, SandboxRefused, start_sandbox
 from server.settings import BadSettings, Settings, check_named
-from storage.unit import Unavailable
+from storage.transaction import Unavailable
 
 IDLE_SECONDS = 75  # of a connection; clients and proxies keep one for 60 s, and the last to close it loses no request
 GRACE_SECONDS = 10

@@ -15,10 +15,15 @@ from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from tools.house import House, Limits, Network, Windows
-from tools.ports import Env
-from tools.rules.impersonation import COMMON_BRAND
-from tools.rules.wallet import address_of
+from tools.agents.impersonation import COMMON_BRAND
+from tools.chain.wallet_proof import address_of
+from tools.engine.config import (
+    House,
+    Limits,
+    Network,
+    Windows,
+)
+from tools.engine.ports import Env
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

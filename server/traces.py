@@ -20,16 +20,16 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from server.adapters.observed import WatchedChain
 from server.metrics import MeasuredMarket, Metrics
-from server.world.watched import WatchedChain
 from storage.store import Store
-from storage.unit import Tx
-from tools.answers import Answer
-from tools.context import Approach
-from tools.dispatch import Given, Market
-from tools.house import House
-from tools.ports import Env, World
-from tools.registry import Operation
+from storage.transaction import Tx
+from tools.engine.config import House
+from tools.engine.context import Approach
+from tools.engine.dispatch import Given, Market
+from tools.engine.idempotency import Answer
+from tools.engine.ports import Env, World
+from tools.engine.registry import Operation
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]

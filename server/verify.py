@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tools.rules.signed import Checked, all_checked
+from tools.jobs.signed_documents import Checked, all_checked
 
 MOST_BYTES = 1024 * 1024 * 1024
 SIGNER = "/.well-known/agent-registration.json"  # names the market's did

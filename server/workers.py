@@ -8,37 +8,47 @@ from datetime import datetime
 
 import structlog
 
-from storage.agentsearch import ANY_UNINDEXED
+from storage.account_deletion import due_departures
+from storage.agent_search import ANY_UNINDEXED
 from storage.alerts import ANY_MATCH
-from storage.departures import due_departures
 from storage.disputes import deserted_cases
+from storage.listing_search import stale_listings_counted
+from storage.listing_search_tokens import TOKENS_VERSION
 from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
-from storage.search import stale_listings_counted
-from storage.searchindex import TOKENS_VERSION
-from storage.unit import StorageError, Tx
-from tools.arguments import NoArguments
-from tools.context import Approach, Caller, Context, Surface
-from tools.dispatch import Market
-from tools.ports import Chain, Env
-from tools.purchasing import look_after
-from tools.records.base import EPOCH
-from tools.rules.lifecycle import CLOCK_MOVES, JobMove
-from tools.rules.transfers import ChainDown
-from tools.searches import write_searches
-from tools.steps.agents import index_waiting
-from tools.steps.alerts import tell_of_bounties
-from tools.steps.batches import Place as Due
-from tools.steps.bounties import expire_due_bounties
-from tools.steps.deadlines import expire_due_jobs
-from tools.steps.departures import START, Place, close_batch, look_again
-from tools.steps.housekeeping import forget_old
-from tools.steps.listings import index_stale
-from tools.steps.notices import tell_due_notices
-from tools.steps.panels import held, judge_due_cases
-from tools.steps.recounting import count_waiting
-from tools.steps.wakeups import fire_due_schedules
-from tools.touches import write_touches
+from storage.transaction import StorageError, Tx
+from tools.account.deletion import (
+    START,
+    Place,
+    close_batch,
+    look_again,
+)
+from tools.agents.logic import index_waiting
+from tools.bounties.alerts import tell_of_bounties
+from tools.bounties.logic import expire_due_bounties
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.arguments import NoArguments
+from tools.engine.batch import Place as Due
+from tools.engine.context import (
+    Approach,
+    Caller,
+    Context,
+    Surface,
+)
+from tools.engine.dispatch import Market
+from tools.engine.last_seen import write_touches
+from tools.engine.ports import Chain, Env
+from tools.engine.search_log import write_searches
+from tools.events.schedules.logic import fire_due_schedules
+from tools.jobs.disputes.panel_actions import held, judge_due_cases
+from tools.jobs.expiry import expire_due_jobs
+from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
+from tools.jobs.reminders import tell_due_notices
+from tools.kernel.records import EPOCH
+from tools.listings.logic import index_stale
+from tools.operator.retention import forget_old
+from tools.purchases.workflow import look_after
+from tools.reputation.recount_queue import count_waiting
 
 log = structlog.get_logger("emporion.workers")
 Batches = Callable[[Context, Due], tuple[int, Due | None]]

@@ -2,7 +2,7 @@
 
 from sqlalchemy import bindparam, func, or_, select, update
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import AgentRow, HandleRow, KeyRow
 

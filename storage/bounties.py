@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, func, literal, or_, select, update
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import BountyRow, DocumentRow, ListingRow, ProposalRow
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, exists, func, literal, not_, or_, select
 
-from storage.among import among
-from storage.octets import octets
+from storage.byte_length import octets
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import (
     AgentRow,

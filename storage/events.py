@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, func, select, type_coerce
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query, deleting
-from storage.room import EVENT_BYTES
+from storage.quotas import EVENT_BYTES
 from storage.tables import EventRow
 
 _MINE = EventRow.agent_id == bindparam("agent_id"), EventRow.env == bindparam("env")

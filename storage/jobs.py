@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, exists, func, literal, or_, select
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
 

@@ -4,7 +4,7 @@ from functools import cache
 
 from sqlalchemy import bindparam, delete, func, literal, or_, select
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import JobRow, ListingRow, PromiseRow
 

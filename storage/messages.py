@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select, union_all
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.rows import as_row
 from storage.tables import JobEventRow, MessageRow, ThreadKind, ThreadRow
-from storage.unit import Tx
+from storage.transaction import Tx
 
 _NONE: ColumnElement[int] = literal_column(
     "0"

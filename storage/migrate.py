@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from storage.store import Database
-from storage.unit import Unavailable
+from storage.transaction import Unavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = text("SELECT pg_advisory_lock(7303015)")

@@ -11,7 +11,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from storage.store import EVERYBODY, SCAN_SECONDS, Database, Store
-from storage.unit import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
+from storage.transaction import (
+    Conflict,
+    Cursor,
+    Held,
+    TooSlow,
+    Tx,
+    Unavailable,
+)
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # because a COMMIT that notifies waits for the others
 EVENT_ORDER = (

@@ -4,7 +4,7 @@ from functools import cache
 
 from sqlalchemy import bindparam, delete, literal, select
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import (
     AgentRow,

@@ -13,7 +13,14 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from storage.store import SCAN_SECONDS, Database, Store
-from storage.unit import Conflict, Cursor, ServedElsewhere, TooSlow, Tx, Unavailable
+from storage.transaction import (
+    Conflict,
+    Cursor,
+    ServedElsewhere,
+    TooSlow,
+    Tx,
+    Unavailable,
+)
 
 T = TypeVar("T")
 WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"

@@ -18,8 +18,18 @@ from typing import Literal, TypeVar
 
 from sqlalchemy.engine import Dialect, Engine
 
-from storage.threads import Answer, Asked, Reader, Writer
-from storage.unit import Cursor, Overloaded, Tx, Unavailable
+from storage.transaction import (
+    Cursor,
+    Overloaded,
+    Tx,
+    Unavailable,
+)
+from storage.worker_threads import (
+    Answer,
+    Asked,
+    Reader,
+    Writer,
+)
 
 T = TypeVar("T")
 Probe = Callable[[Literal["before", "after"], Sequence[str]], None]

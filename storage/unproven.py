@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import String, cast, exists, func, literal, or_, select
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query
 from storage.tables import (
     AgentRow,

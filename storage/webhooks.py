@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, exists, func, literal, select
 
-from storage.among import among
+from storage.json_in import among
 from storage.query import Query, deleting
 from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostRow, WebhookRow
 

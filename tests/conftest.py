@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from storage.open import open_database, serve
 from storage.store import Store
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests import suites
 from tests.databases import (
     DATABASES,
@@ -25,7 +25,7 @@ from tests.databases import (
     modes_above,
     wheel,
 )
-from tools.records.eventdata import PAYLOADS
+from tools.events.payloads import PAYLOADS
 
 EVENTS = {kind: TypeAdapter(data) for kind, data in PAYLOADS.items()}
 MODES_BEFORE = modes_above(Path(sys.prefix), Path(__file__).parents[1], Path.home(), Path(tempfile.gettempdir()))

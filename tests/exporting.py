@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from nacl.signing import SigningKey
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.tables import HeldDomainRow
 from tests.judging import Court, evaluator
 from tests.market import Agent, TestMarket
@@ -17,7 +17,7 @@ from tests.signing import approach
 from tests.surfaces.wires import served
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import public_key_of, rotation_message
+from tools.kernel.keys import public_key_of, rotation_message
 
 NEW_KEY = SigningKey(b"\x31" * 32)
 PATH = "/v1/agents/me/export"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from tests.market import TestMarket
-from tools.ports import FaucetLost, FaucetRefused
+from tools.engine.ports import FaucetLost, FaucetRefused
 
 
 @dataclass

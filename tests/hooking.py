@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.sender import Sender
-from server.world.web import GuardedWeb
+from server.adapters.web import GuardedWeb
+from server.webhook_sender import Sender
 from storage.store import Store
 from tests.market import Agent, CountingDice, TestMarket
 from tests.receiver import Receiver
-from tools.ports import Chain, Env
+from tools.engine.ports import Chain, Env
 
 
 @dataclass

@@ -12,7 +12,7 @@ import orjson
 from nacl.signing import SigningKey
 
 from server.app import Served, assemble
-from server.edge import Edge, hosts_of
+from server.middleware import Edge, hosts_of
 from server.settings import Settings
 from tests.market import BASE_URL, Agent, TestMarket
 

@@ -9,17 +9,29 @@ from typing import Any
 import orjson
 import structlog
 
+from server.adapters.checks import CheckPool
+from server.adapters.signer import SeedSigner
 from server.workers import Workers
-from server.world.checks import CheckPool
-from server.world.signer import SeedSigner
 from storage.store import Store
 from tests.steps import check_steps
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.house import House, Limits, Network, Windows
-from tools.ports import Chain, Env, Fetched, Reply, Screening, World
+from tools.engine.config import (
+    House,
+    Limits,
+    Network,
+    Windows,
+)
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.idempotency import Answer
+from tools.engine.ports import (
+    Chain,
+    Env,
+    Fetched,
+    Reply,
+    Screening,
+    World,
+)
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -10,25 +10,30 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
-from protocol.reserved import RESERVED
-from protocol.skill import every_error
-from protocol.texts import Texts
-from protocol.toolsets import CALL, CORE_NAME, ONE, OPENINGS
+from protocol.docs.skill import every_error
+from protocol.docs.texts import Texts
+from protocol.mcp.toolsets import (
+    CALL,
+    CORE_NAME,
+    ONE,
+    OPENINGS,
+)
+from protocol.reserved_arguments import RESERVED
 from rest.openapi import openapi
 from rest.routes import Table
 from server.app import make_pages
 from tests.surfaces.conftest import FixedClock, house
+from tools.agents.live_guard import LIVE_KEY
 from tools.catalogue import CATALOGUE
-from tools.house import Limits
-from tools.ports import Env
-from tools.registry import Operation
-from tools.rules.contentcodes import Code
-from tools.rules.eventkinds import FAMILIES, KINDS
-from tools.rules.lifecycle import MOVES
-from tools.rules.oauth import SERVER_PATH, TOKEN_PATH
-from tools.rules.x402 import payment_required, requirements
-from tools.steps.gasless import gasless_block, gasless_info, token_of
-from tools.steps.live import LIVE_KEY
+from tools.chain.x402_payload import payment_required, requirements
+from tools.engine.config import Limits
+from tools.engine.oauth import SERVER_PATH, TOKEN_PATH
+from tools.engine.ports import Env
+from tools.engine.registry import Operation
+from tools.events.types import FAMILIES, KINDS
+from tools.jobs.lifecycle import MOVES
+from tools.jobs.payments.gasless import gasless_block, gasless_info, token_of
+from tools.screening.codes import Code
 
 ROOT = Path(__file__).parents[1]
 OPERATIONS = list(CATALOGUE.values())

@@ -7,12 +7,12 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from server.looks import Looks
+from server.rechecks import Looks
 from server.sandbox.genesis import IDENTITIES
 from tests.chain.evm import Evm, pack
 from tests.market import BASE_URL, Agent, TestMarket
-from tools.ports import Fetched, Reply, Unanswered
-from tools.rules.outgoing import Unreached
+from tools.engine.ports import Fetched, Reply, Unanswered
+from tools.events.webhooks.ssrf_guard import Unreached
 
 DOMAIN = "agent.example.com"
 DAY = 86_400

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.sender import Sender
-from server.world.web import GuardedWeb
+from server.adapters.web import GuardedWeb
+from server.webhook_sender import Sender
 from tests.market import Agent
 from tests.receiver import Posted, Receiver
 from tests.surfaces.a2a_app import HTTP_03, RPC_03, RPC_1, RPC_FORMS, Heard

@@ -7,11 +7,11 @@ from typing import Any
 from storage.store import Store
 from storage.tables import JobRow, ReviewRow, SettlementKind, SettlementRow
 from storage.tables.payments import SettlementStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.storage.orders import NOW, job
-from tools.steps.jobs import see
-from tools.steps.recompute import recompute
-from tools.steps.reputation import count_job
+from tools.jobs.logic import see
+from tools.operator.aggregate_checks import recompute
+from tools.reputation.logic import count_job
 
 OURS = ("job_marks", "reputations", "reputation_categories", "reputation_counterparties", "agents")
 ACCEPTED = {"accepted_at": NOW, "delivered_at": NOW, "deliver_by": NOW + timedelta(hours=1), "output": "x"}

@@ -12,16 +12,21 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
-from server.world.watched import WatchedChain
+from server.adapters.observed import WatchedChain
 from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.market import Agent
 from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import PRICE, Trade
-from tools.answers import Answer
-from tools.ports import Env, Settled, SettleLost, SettleNotSent
-from tools.rules.transfers import ChainDown
-from tools.rules.x402quotes import header
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.idempotency import Answer
+from tools.engine.ports import (
+    Env,
+    Settled,
+    SettleLost,
+    SettleNotSent,
+)
+from tools.purchases.quotes import header
 
 INPUT = {"text": "guten Tag"}
 WORK = {"english": "good day"}

@@ -11,9 +11,9 @@ import orjson
 from nacl.signing import SigningKey
 
 from tests.market import BASE_URL, Agent
-from tools.context import Approach, Surface
-from tools.registry import Operation
-from tools.rules.signatures import HttpRequest
+from tools.engine.context import Approach, Surface
+from tools.engine.registry import Operation
+from tools.kernel.http_signatures import HttpRequest
 
 
 def encoded(raw: bytes) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rest.routes import Table
-from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
+from tools.engine.arguments import read_arguments
 
 ACTIONS = {op.action for op in CATALOGUE.values() if op.action}
 WRITTEN = ("input", "output", "output_preview", "metadata", "payload", "value", "data")  # by agents, if it is an object

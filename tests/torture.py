@@ -28,7 +28,7 @@ from tests.faults.standing import Standing, half_states, standing
 from tests.market import Agent
 from tests.trading import OFFER, PRICE, binding
 from tools.catalogue import CATALOGUE
-from tools.steps.figures import drifted_listings
+from tools.listings.stats import drifted_listings
 
 CLIENTS, ORDERS_AT_ONCE = 6, 2
 LIFE_SECONDS = (0.02, 0.8)  # from the ready message of a server to its kill

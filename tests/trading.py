@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 from storage.tables import SettlementKind, SettlementRow, SettlementStatus
 from tests.chain.evm import Evm
 from tests.market import Agent, TestMarket
-from tools.ports import Env
+from tools.engine.ports import Env
 
 PRICE = 250_000
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "maxLength": 100}}}

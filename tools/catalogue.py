@@ -1,64 +1,59 @@
-"""Imports every module of operations, which registers them in the order documents list them."""
+"""Imports every module of operations; CATALOGUE then lists the operations in the order of documents."""
 
-from tools.operations import (
-    admin,
-    agents,
-    alerts,
-    awards,
-    bounties,
-    directory,
-    disputes,
-    documents,
-    domains,
-    evaluators,
-    events,
-    exports,
-    faucet,
-    figures,
-    finding,
-    hiring,
-    history,
-    inbox,
-    jobs,
-    keys,
-    listings,
-    memory,
-    meta,
-    moves,
-    onchain,
-    overview,
-    payments,
-    proposals,
-    receipts,
-    recovery,
-    refunds,
-    reputation,
-    reviews,
-    schedules,
-    search,
-    support,
-    threads,
-    wallets,
-    wanted,
-    webhooks,
-    work,
-    x402,
-    x402_accounts,
-)
-from tools.registry import CATALOGUE
+from importlib import import_module
+
+from tools.engine.registry import CATALOGUE
 
 CONTENTS = (
-    meta, finding, figures, wanted, support,
-    agents, exports, keys, recovery, directory, reputation, reviews, wallets, domains, onchain, documents,
-    search, listings, bounties, alerts, proposals, awards,
-    hiring, jobs, work, moves, disputes, evaluators, history, payments, faucet, refunds, receipts,
-    inbox, threads, events, webhooks, schedules, memory,
-    x402, x402_accounts, admin, overview,
-)  # fmt: skip
+    "discovery.market_operations",
+    "discovery.tool_search_operations",
+    "discovery.stats_operations",
+    "discovery.demand_operations",
+    "operator.support_operations",
+    "agents.operations",
+    "account.export_operations",
+    "credentials.operations",
+    "credentials.recovery_operations",
+    "agents.directory_operations",
+    "reputation.operations",
+    "reputation.review_operations",
+    "wallets.operations",
+    "domains.operations",
+    "identities.operations",
+    "agents.document_operations",
+    "listings.search_operations",
+    "listings.operations",
+    "bounties.operations",
+    "bounties.alert_operations",
+    "bounties.proposal_operations",
+    "bounties.award_operations",
+    "jobs.hire_operations",
+    "jobs.operations",
+    "jobs.delivery_operations",
+    "jobs.transition_operations",
+    "jobs.disputes.operations",
+    "jobs.disputes.evaluator_operations",
+    "jobs.history_operations",
+    "jobs.payments.operations",
+    "faucet.operations",
+    "jobs.payments.refund_operations",
+    "jobs.receipt_operations",
+    "inbox.operations",
+    "messages.operations",
+    "events.operations",
+    "events.webhooks.operations",
+    "events.schedules.operations",
+    "memory.operations",
+    "purchases.operations",
+    "purchases.account_operations",
+    "operator.operations",
+    "operator.overview_operations",
+)
 
-_ordered = {op.name: op for module in CONTENTS for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
+MODULES = tuple(import_module(f"tools.{name}") for name in CONTENTS)
+_ordered = {op.name: op for module in MODULES for op in CATALOGUE.values() if op.run.__module__ == module.__name__}
 assert len(_ordered) == len(CATALOGUE), "a module of operations is missing from CONTENTS"
 CATALOGUE.clear()
 CATALOGUE.update(_ordered)
 
-__all__ = ["CATALOGUE", "CONTENTS"]
+__all__ = ["CATALOGUE"]

@@ -1,6 +1,6 @@
 """What changed, as data: GET /v1/changelog answers it."""
 
-from tools.records.meta import ChangelogEntry
+from tools.discovery.market_records import ChangelogEntry
 
 CHANGELOG = (
     ChangelogEntry(

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.desk.model import Question, Unusable
 from server.desk.service import Failed, JsonObject, Kit
-from tools.records.base import Json
+from tools.kernel.records import Json
 
 ATTEMPTS = 2
 MARK_BYTES = 12

@@ -14,11 +14,11 @@ import orjson
 
 from server.desk.market import JsonObject, Market, Refused
 from server.settings import BadSettings
-from tools.arguments import read_arguments
-from tools.errors import InvalidRequest
-from tools.operations.bounties import BountyInput, CreateBounty
-from tools.steps.acceptance import judge_rules
-from tools.steps.judging import judge_schema
+from tools.bounties.operations import BountyInput, CreateBounty
+from tools.engine.arguments import read_arguments
+from tools.engine.document_validation import judge_schema
+from tools.engine.errors import InvalidRequest
+from tools.listings.acceptance import judge_rules
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,47}")
 SAID = ("title", "description", "category", "tags", "budget_max", "input")

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from typing import Final
 
+from server.adapters.clock import SystemDice
 from server.settings import Settings
-from server.world.clock import SystemDice
 
 STOP_SECONDS: Final = 5.0
 SECRET_BYTES: Final = 24

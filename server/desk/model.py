@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import httpx
 import orjson
 
-from tools.records.base import Json
-from tools.rules.jsontext import BadJson, check_tree
-from tools.rules.schemas import Checker
+from tools.kernel.json_schema import Checker
+from tools.kernel.records import Json
+from tools.kernel.strict_json import BadJson, check_tree
 
 ASK_SECONDS = 240.0  # half of what the turnaround leaves: an answer that cannot be used is asked for once more
 MOST_ANSWER_BYTES = 4 << 20

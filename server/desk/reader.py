@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from server.world.browser import Browser, Page
-from tools.rules.outgoing import NotTried, Unreached
+from server.adapters.http_fetch import Browser, Page
+from tools.events.webhooks.ssrf_guard import NotTried, Unreached
 
 WALL_SECONDS = 20.0  # the process ends itself after ten seconds of its own time; this is for when it cannot
 MOST_FOUND_BYTES = 16 << 20

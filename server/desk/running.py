@@ -7,6 +7,9 @@ from contextlib import AsyncExitStack, closing, suppress
 
 import structlog
 
+from server.adapters.checks import CheckPool
+from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.http_fetch import PAGE_SECONDS, Browser
 from server.desk.keys import KeyFile
 from server.desk.market import Away, Market
 from server.desk.model import Model
@@ -15,9 +18,6 @@ from server.desk.reader import Reader
 from server.desk.service import Kit, Service
 from server.desk.worker import AGAIN_SECONDS, Worker
 from server.settings import Settings
-from server.world.browser import PAGE_SECONDS, Browser
-from server.world.checks import CheckPool
-from server.world.clock import SystemClock, SystemDice
 
 log = structlog.get_logger()
 

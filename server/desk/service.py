@@ -7,8 +7,8 @@ from typing import Any
 
 from server.desk.model import Model
 from server.desk.reader import Reader
-from tools.ports import Checks, Clock, Dice
-from tools.records.base import Json
+from tools.engine.ports import Checks, Clock, Dice
+from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
 MOST_REASON = 500  # characters, as decline_job and cancel_job take them

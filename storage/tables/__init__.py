@@ -12,7 +12,6 @@ from storage.tables.agents import (
 )
 from storage.tables.alerts import BountyAlertRow, BountyMatchRow
 from storage.tables.bounties import BountyRow, BountyStatus, ProposalRow, ProposalStatus
-from storage.tables.demand import SearchedRow
 from storage.tables.disputes import (
     DisputeRow,
     DisputeStatus,
@@ -22,19 +21,37 @@ from storage.tables.disputes import (
     SeatRow,
     SeatStatus,
 )
-from storage.tables.door import AnswerRow, BodyRow, HouseRow, RetiredKeyRow, SignatureUseRow, WindowRow
+from storage.tables.domains import (
+    DomainRow,
+    DomainStatus,
+    HeldDomainRow,
+    IdentityRow,
+)
 from storage.tables.events import EventRow
 from storage.tables.faucet import FaucetClaimRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
 from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, PromiseRow, ResultRow
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
-from storage.tables.proofs import DomainRow, DomainStatus, HeldDomainRow, IdentityRow
 from storage.tables.purchases import PurchaseRow, PurchaseStatus, X402AccountRow
+from storage.tables.quotas import JobTextRow, RoomRow
 from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
-from storage.tables.room import JobTextRow, RoomRow
+from storage.tables.requests import (
+    AnswerRow,
+    BodyRow,
+    HouseRow,
+    RetiredKeyRow,
+    SignatureUseRow,
+    WindowRow,
+)
 from storage.tables.schedules import ScheduleRow, ScheduleStatus
-from storage.tables.search import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
+from storage.tables.search_indexes import (
+    AgentSearchRow,
+    BountySearchRow,
+    ListingSearchRow,
+    UnindexedRow,
+)
+from storage.tables.search_log import SearchedRow
 from storage.tables.support import ReportRow
 from storage.tables.threads import MailboxRow, MessageRow, ThreadKind, ThreadRow
 from storage.tables.webhooks import (

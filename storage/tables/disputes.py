@@ -65,7 +65,7 @@ class DrawRow(Row, name="dispute_draws"):
 
     dispute_id: Mapped[str] = mapped_column(primary_key=True)
     round: Mapped[int] = mapped_column(primary_key=True)
-    draw_version: Mapped[int] = mapped_column(default=1)  # of the method, see tools/rules/draw.py
+    draw_version: Mapped[int] = mapped_column(default=1)  # of the method, see tools/jobs/disputes/draw_rules.py
     wanted: Mapped[int] = mapped_column(default=0)  # seats to be filled; 0 in version 1
     seats: Mapped[int]  # seats that were filled
     eligible: Mapped[str]  # JSON: the sorted ids that were drawn from

@@ -4,8 +4,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tests.trading import OFFER
-from tools.rules.jobfacts import JobStatus as S
-from tools.rules.lifecycle import MOVES, NOTICES, OPENINGS, Actor, JobMove
+from tools.jobs.facts import JobStatus as S
+from tools.jobs.lifecycle import (
+    MOVES,
+    NOTICES,
+    OPENINGS,
+    Actor,
+    JobMove,
+)
 
 BUYER, SELLER, CLOCK, PANEL, OPERATOR = Actor
 

@@ -8,20 +8,20 @@ from datetime import datetime
 
 import pytest
 
-from protocol.a2a_view import FINAL, STATES
+from protocol.a2a.task_view import FINAL, STATES
 from server.workers import context_of
 from storage.tables import JobRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.a2a_states.journeys import JOURNEYS, ROWS, first_seen
 from tests.a2a_states.walking import A2A, REST, Walk
 from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
-from tools.ports import Env
-from tools.rules.jobfacts import FINAL as ENDED
-from tools.rules.jobfacts import JobStatus
-from tools.steps.jobs import see
-from tools.steps.purchases import call_off
+from tools.engine.ports import Env
+from tools.jobs.facts import FINAL as ENDED
+from tools.jobs.facts import JobStatus
+from tools.jobs.logic import see
+from tools.purchases.logic import call_off
 
 CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]
 

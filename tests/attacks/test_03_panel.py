@@ -17,7 +17,7 @@ from tests.attacks.judges import (
     vote,
 )
 from tests.attacks.world import Agent, Arena, Market
-from tools.rules.draw import drawn
+from tools.jobs.disputes.draw_rules import drawn
 
 STEERING_MINOR = {"live": 1_150_000, "test": 10_001}  # more than a ninth of the payments that a judge got from others
 QUICK = {"rate_limits": "off", "verdict_window_seconds_live": "20"}

@@ -7,12 +7,19 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from server.world.chain import ABSENT_SECONDS, JsonRpcChain
+from server.adapters.chain import ABSENT_SECONDS, JsonRpcChain
 from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode
-from tools.rules.transfers import Kind, Reason, Terms, Verdict, judge, normalise_hash
-from tools.steps.chain_reading import look_up
+from tools.chain.chain_reads import look_up
+from tools.chain.transfer_verification import (
+    Kind,
+    Reason,
+    Terms,
+    Verdict,
+    judge,
+    normalise_hash,
+)
 
 ONE = 1_000_000
 

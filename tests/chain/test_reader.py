@@ -12,12 +12,17 @@ import orjson
 import pytest
 from eth_account.messages import _hash_eip191_message, encode_defunct
 
-from server.world.chain import CALL_GAS, MAX_ANSWER_BYTES, JsonRpcChain, NodeError
+from server.adapters.chain import (
+    CALL_GAS,
+    MAX_ANSWER_BYTES,
+    JsonRpcChain,
+    NodeError,
+)
 from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.chain.faults import Fault, FaultyNode, Json, Reply, Silence, error, result
 from tests.requirements import REQUIREMENTS, covers
-from tools.rules.transfers import MAX_BLOCK_NUMBER, ChainDown
+from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown
 
 NOBODYS = "0x" + "11" * 32
 A_BALANCE = "0x" + pack("balanceOf(address)", "0x" + "11" * 20).hex()
@@ -101,7 +106,7 @@ def test_the_five_reads_are_the_clause_and_the_documents_and_all_that_the_code_n
     root = Path(__file__).parents[2]
     code = "".join(
         file.read_text()
-        for part in ("server/world", "tools", "protocol", "rest", "storage")
+        for part in ("server/adapters", "tools", "protocol", "rest", "storage")
         for file in (root / part).rglob("*.py")
     )
     assert {*re.findall(r'"(eth_[a-z]+[A-Z]\w+|eth_call)"', code)} == {*READS}

@@ -9,10 +9,10 @@ from typing import Any
 
 from eth_account import Account
 
+from server.adapters.chain import JsonRpcChain
+from server.adapters.clock import SystemClock
+from server.adapters.faucet import RpcFaucet
 from server.sandbox.process import Sandbox, start_sandbox
-from server.world.chain import JsonRpcChain
-from server.world.clock import SystemClock
-from server.world.faucet import RpcFaucet
 from storage.store import Store
 from tests.chain.test_sandbox_facilitator import balance, post, rpc
 from tests.conftest import Opening
@@ -20,7 +20,7 @@ from tests.market import Agent, TestMarket
 from tests.operations.test_contract_gasless import name_facilitator
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, binding
-from tools.ports import Env
+from tools.engine.ports import Env
 
 
 @asynccontextmanager

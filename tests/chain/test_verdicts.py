@@ -10,7 +10,7 @@ from tests.chain.evm import Evm, pack
 from tests.chain.flows import Move, Wallet
 from tests.chain.scene import ONE, Scene, open_scene
 from tests.requirements import covers
-from tools.rules.transfers import Kind, Reason, Verdict
+from tools.chain.transfer_verification import Kind, Reason, Verdict
 
 NOBODYS = "0x" + "11" * 32
 

@@ -18,17 +18,17 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from starlette.types import Receive, Scope, Send
 
-from protocol.a2a_desk import Desk
-from protocol.a2a_sending import Sending, order_in, texts_of
-from protocol.a2a_view import View
-from protocol.a2a_wire import Call
+from protocol.a2a.request_handler import Desk
+from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.send_message import Sending, order_in, texts_of
+from protocol.a2a.task_view import View
 from protocol.http import read_body, replayed, send_json
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.errors.base import Json
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.kernel.errors import Json
 
 Record = dict[str, Any]
 CARD = "/.well-known/agent-card.json"

@@ -10,8 +10,8 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
-from protocol.mcp import Call, Extra
-from protocol.mcp_request import Request
+from protocol.mcp.request import Request
+from protocol.mcp.server import Call, Extra
 from tests.conformance import tasks
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

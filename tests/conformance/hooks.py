@@ -19,11 +19,11 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.openapi.checks import ObjectLevelAuthorizationViolation, RejectedPositiveData
 
 from rest.arguments import DRY_RUN
-from server.world.clock import SystemClock
+from server.adapters.clock import SystemClock
 from tests.conformance.excuses import PUBLIC, excuses_of
 from tests.signing import Signing
-from tools.arguments import MOST_WAITED
 from tools.catalogue import CATALOGUE
+from tools.engine.arguments import MOST_WAITED
 
 COUNTED = "CONFORMANCE_COUNTED"  # the variable with the file's name
 SIGNER = "CONFORMANCE_SIGNER"  # the variable with the signer's agent id and seed, separated by a colon

@@ -32,9 +32,9 @@ from tests.conformance.world import EACH, LIMITS, SECRETS, Closed, Party, World,
 from tests.databases import DATABASES, PostgresServer
 from tests.proving import Zone
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.house import Limits
-from tools.rules.keys import public_key_of
+from tools.engine.config import Limits
+from tools.engine.context import Surface
+from tools.kernel.keys import public_key_of
 
 HERE = Path(__file__).parent
 SECONDS = 600

@@ -12,10 +12,16 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
-from protocol.mcp import Call
-from protocol.mcp_request import Request
-from protocol.mcp_tasks import Asking, Task, created, declares, missing
-from server.world.clock import SystemClock
+from protocol.mcp.request import Request
+from protocol.mcp.server import Call
+from protocol.mcp.tasks import (
+    Asking,
+    Task,
+    created,
+    declares,
+    missing,
+)
+from server.adapters.clock import SystemClock
 
 POLL_MS = 200
 CLOCK, NUMBERS = SystemClock(), count(1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tools.rules.content import REFUSED, Code, warnings
+from tools.screening.rules import REFUSED, Code, warnings
 
 HALVES = ("known", "held_out")
 MENTIONS = frozenset({Code.SYSTEM_PROMPT_REFERENCE, Code.CREDENTIAL_MENTION})  # codes of a topic, not alarms

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.rules.content import Code, warnings
+from tools.screening.rules import Code, warnings
 
 NEW = frozenset({Code.PAYMENT_REDIRECTION, Code.AUTHORITY_CLAIM, Code.TOOL_INSTRUCTION})
 MENTIONS = frozenset({Code.SYSTEM_PROMPT_REFERENCE, Code.CREDENTIAL_MENTION})

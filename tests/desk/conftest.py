@@ -4,20 +4,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import server.world.checks
+import server.adapters.checks
+from server.adapters.checks import CheckPool
+from server.adapters.clock import SystemClock, SystemDice
+from server.adapters.http_fetch import Browser
 from server.desk.model import Model
 from server.desk.reader import Reader
 from server.desk.service import Kit
-from server.world.browser import Browser
-from server.world.checks import CheckPool
-from server.world.clock import SystemClock, SystemDice
 from tests.receiver import Receiver
 
 
 @pytest.fixture(autouse=True)
 def _a_slow_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks here are limited by processor time only, whatever else the machine runs."""
-    monkeypatch.setattr(server.world.checks, "WALL_SECONDS", 60.0)
+    monkeypatch.setattr(server.adapters.checks, "WALL_SECONDS", 60.0)
 
 
 @pytest.fixture

@@ -224,7 +224,7 @@ async def test_a_desk_lets_go_of_a_purchase_that_ran_out_of_time_and_works_the_n
         first = await purse.buy(listings["validate-json"], {"schema": {}, "data": 1})
         assert first.status_code == 200, "who never paid holds one place of a listing; now two may be held"
         with monkeypatch.context() as patch:
-            patch.setattr("tools.rules.purchases.PATIENCE", timedelta(seconds=1))
+            patch.setattr("tools.purchases.rules.PATIENCE", timedelta(seconds=1))
             ended = await asyncio.gather(*(purse.refused(listings["translate"], TRANSLATION) for _ in range(2)))
         assert ended == [(409, "x402_timeout", "the work did not come in time; nothing was charged")] * 2
         if not hears:

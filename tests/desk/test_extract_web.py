@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from server.adapters.http_fetch import MOST_PAGE_BYTES, Browser, Page
 from server.desk import extractor
 from server.desk.reader import Reader, extracted
 from server.desk.service import Declined, Kit, Order
 from server.desk.services import extract_web
 from server.desk.services.extract_web import SERVICE
-from server.world.browser import MOST_PAGE_BYTES, Browser, Page
 from tests.desk.said import ARTICLE, SENTENCE, answering, drip, packed, page
 from tests.receiver import Answer, Receiver, hang, hang_up, huge, nonsense, slow_headers, status
-from tools.rules.schemas import Checker
+from tools.kernel.json_schema import Checker
 
 PLAIN = "Nothing but words.\nTwo lines of them."
 

@@ -7,8 +7,8 @@ import pytest
 from server.desk.catalogue import SERVICES
 from server.desk.service import Declined, Kit, Order
 from tests.requirements import covers
-from tools.rules.pricing import UnitRule, units_of
-from tools.rules.schemas import Checker, admit
+from tools.kernel.json_schema import Checker, admit
+from tools.listings.pricing import UnitRule, units_of
 
 TABLE = {
     "validate-json": ("fixed", 10_000, {"schema", "data", "documents"}),

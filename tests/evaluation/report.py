@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from protocol.mcp_tools import call_tool, tool_of
-from protocol.toolsets import CALL, View, shown
-from protocol.wording import Wording
+from protocol.mcp.tools import call_tool, tool_of
+from protocol.mcp.toolsets import CALL, View, shown
+from protocol.mcp.wording import Wording
 from tests.evaluation import Graded, grade
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
+from tools.engine.context import Surface
 
 LEAST_SCORE = 95  # of each tool
 LEAST_MEAN = 99.0

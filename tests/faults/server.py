@@ -25,15 +25,15 @@ import uvloop
 from eth_utils.crypto import keccak
 
 from rest.routes import Receive, Rest, Scope, Send, read_body, reply
+from server.adapters.chain import JsonRpcChain
 from server.app import Service
-from server.edge import Edge, hosts_of
-from server.identify import approach_reader
+from server.http_identity import approach_reader
+from server.middleware import Edge, hosts_of
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
-from server.world.chain import JsonRpcChain
 from storage.open import open_store
 from tests.market import TestMarket
-from tools.ports import Chain, Env
+from tools.engine.ports import Chain, Env
 
 Told = Callable[[str], None]
 KILL = b"kill\n"

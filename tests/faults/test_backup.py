@@ -24,7 +24,7 @@ from server.desk.keys import KeyFile
 from server.secrets import check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
-from storage.unit import Unavailable
+from storage.transaction import Unavailable
 from tests.databases import close
 from tests.faults.chain import wallet_of
 from tests.faults.test_start import start

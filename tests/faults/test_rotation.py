@@ -13,10 +13,10 @@ from server.keys import finish_rotation, rotate, turn
 from server.secrets import NEXT, Secrets, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
-from storage.signers import retired_keys
+from storage.platform_keys import retired_keys
 from tests.databases import close
 from tests.faults.test_start import refused, start
-from tools.rules.keys import did_of
+from tools.kernel.keys import did_of
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SEED, FOLLOWING, PEPPER = "11" * 32, "33" * 32, "22" * 32

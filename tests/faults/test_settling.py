@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from server import serve
-from tools.rules.jsontext import parse
+from tools.kernel.strict_json import parse
 
 LISTS = b"[" + b",".join([b"[]"] * 49_000) + b"]"
 

@@ -45,7 +45,7 @@ CLAUSES = (
     ClauseChange(
         "listing.stats.median_turnaround_seconds",
         "the value is doubled",
-        "tools/steps/figures.py",
+        "tools/listings/stats.py",
         "median_turnaround_seconds=median_seconds,",
         "median_turnaround_seconds=2 * (median_seconds or 0),",
         "tests/operations/test_trade.py::test_the_listing_shows_what_its_jobs_came_to",
@@ -53,7 +53,7 @@ CLAUSES = (
     ClauseChange(
         "reputation.name.rating_weighted",
         "every review counts as a vote, not every counterparty",
-        "tools/rules/reputation.py",
+        "tools/reputation/rules.py",
         "weight = round(MICRO * weight_of(weighed_minor)) if dealings.rating_count else 0",
         "weight = round(MICRO * weight_of(weighed_minor)) * dealings.rating_count",
         "tests/operations/test_contract_reputation.py::test_a_counterparty_is_one_vote_however_often_it_reviews",
@@ -61,7 +61,7 @@ CLAUSES = (
     ClauseChange(
         "reputation.name.third_party_counterparties",
         "the operator's wallets are counted too",
-        "tools/steps/standing.py",
+        "tools/reputation/views.py",
         "third_party_counterparties=tally.third_party_wallets",
         "third_party_counterparties=tally.wallets",
         "tests/operations/test_contract_reputation.py::test_the_operators_agents_are_no_third_party",
@@ -69,7 +69,7 @@ CLAUSES = (
     ClauseChange(
         "reputation.name.as_evaluator.agreement_rate",
         "agreement is counted where the vote was not the outcome",
-        "tools/steps/evaluators.py",
+        "tools/jobs/disputes/evaluators.py",
         "agreed += seats if outcome == vote else 0",
         "agreed += seats if outcome != vote else 0",
         "tests/operations/test_contract_reputation.py::test_what_an_evaluator_did_stands_in_its_reputation",
@@ -77,7 +77,7 @@ CLAUSES = (
     ClauseChange(
         "route.disputes.panel.random",
         "the draw is alphabetical",
-        "tools/rules/draw.py",
+        "tools/jobs/disputes/draw_rules.py",
         'return digest(seed, f"emporion:draw:v1:{number}:{one}".encode(), "sha256")',
         "return one.encode()",
         "tests/operations/test_contract_disputes.py::test_the_seed_alone_decides_who_of_the_eligible_sits",
@@ -85,7 +85,7 @@ CLAUSES = (
     ClauseChange(
         "listing.field.graduated",
         "one buyer is enough instead of three",
-        "tools/rules/stats.py",
+        "tools/listings/stats_rules.py",
         "GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 3, 3.5",
         "GRADUATION_JOBS, GRADUATION_BUYERS, GRADUATION_RATING = 5, 1, 3.5",
         "tests/operations/test_contract_search.py::test_a_listing_graduates_with_five_paid_jobs_of_three_buyers",
@@ -93,7 +93,7 @@ CLAUSES = (
     ClauseChange(
         "event.webhook.retries",
         "the first wait is 50 seconds instead of 5",
-        "tools/rules/webhooks.py",
+        "tools/events/webhooks/rules.py",
         "WAITS_IN_SECONDS = (5, 300,",
         "WAITS_IN_SECONDS = (50, 300,",
         "tests/operations/test_contract_deliveries.py::test_a_failing_receiver_is_tried_ten_times_as_promised",

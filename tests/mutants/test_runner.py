@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.mutants.changes import found_in
 from tests.mutants.runner import Unusable, limit_of, prepare, run
 path, tests = Path(sys.argv[1]), [sys.argv[2]]
-source = found_in("tools.rules.counted", path.read_text(encoding="utf-8"), path)
+source = found_in("tools.kernel.plurals", path.read_text(encoding="utf-8"), path)
 prepare([])
 try:
     limits = {source.module: limit_of(source, tests)}
@@ -32,11 +32,11 @@ tried = run(((source, one) for one in source.changes), {source.module: tests}, l
 print(json.dumps(sorted((one.text, ended.noticed) for one, ended in tried)))
 """
 CODE = "def counted(n):\n    while n > 0:\n        n -= 1\n    if n < 0:\n        n = n\n    return 'done'\n"
-PROOF = "from tools.rules.counted import counted\n\ndef test_it():\n    assert counted(3) == {}\n"
+PROOF = "from tools.kernel.plurals import counted\n\ndef test_it():\n    assert counted(3) == {}\n"
 
 
 def tried(folder: Path, expected: str) -> object:
-    """Return the results of all changes of a small module, named tools.rules.counted."""
+    """Return the results of all changes of a small module, named tools.kernel.plurals."""
     (folder / "counted.py").write_text(CODE, encoding="utf-8")
     proof = folder / "test_proof.py"
     proof.write_text(PROOF.format(expected), encoding="utf-8")

@@ -11,7 +11,7 @@ from tests.mutants.changes import Change, Source, found_in
 from tests.mutants.excuses import Excuse
 from tests.mutants.runner import Ended
 
-STATS = "tools.rules.stats"
+STATS = "tools.listings.stats_rules"
 
 
 def changes(number: int) -> list[Change]:
@@ -33,7 +33,7 @@ def test_ninety_of_a_hundred_must_be_noticed_and_three_may_be_excused(
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"{100 - missed} of 100 noticed: {100 - missed}.0% (at least 90%); {excused}.0% excused"
     assert said[: missed - excused] == [
-        f"tools/rules/stats.py:{n + 1} boolean in the module: A{n} = True -> A{n} = False"
+        f"tools/listings/stats_rules.py:{n + 1} boolean in the module: A{n} = True -> A{n} = False"
         for n in range(excused, missed)
     ]
 
@@ -76,6 +76,6 @@ def test_what_was_tried_is_not_tried_again_until_a_rule_or_its_test_changes(
 
 
 def test_a_fingerprint_is_that_of_all_rules_and_the_modules_tests() -> None:
-    prints = {name: command.fingerprint(name) for name in (STATS, "tools.rules.panel")}
+    prints = {name: command.fingerprint(name) for name in (STATS, "tools.jobs.disputes.panel_rules")}
     assert len(set(prints.values())) == 2
     assert command.fingerprint(STATS) == prints[STATS]

@@ -8,8 +8,13 @@ from tests.bidding import bounty, propose
 from tests.market import Agent
 from tests.operations.races import Move
 from tests.trading import Trade
-from tools.rules.bounties import BOUNTY_MOVES, PROPOSAL_MOVES, BountyState, ProposalState
-from tools.rules.lifecycle import Actor
+from tools.bounties.rules import (
+    BOUNTY_MOVES,
+    PROPOSAL_MOVES,
+    BountyState,
+    ProposalState,
+)
+from tools.jobs.lifecycle import Actor
 
 CHOSEN, OTHER, LATE = "chosen", "other", "late"  # sellers: the first two have proposed, the third has not
 OPERATIONS = {

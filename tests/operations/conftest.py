@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from storage.store import Store
 from tests.chain.evm import Evm
 from tests.hooking import Scene, opened
 from tests.market import TestMarket
 from tests.receiver import Receiver
 from tests.trading import Trade
-from tools.ports import Chain, Env
+from tools.engine.ports import Chain, Env
 
 
 @pytest.fixture

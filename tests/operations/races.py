@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from tests.market import Agent
 from tests.trading import Trade
-from tools.rules.jobfacts import JobStatus
-from tools.rules.lifecycle import MOVES, Actor, JobMove
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import MOVES, Actor, JobMove
 
 FREE = {"price": 0}
 QUOTE = {"pricing_model": "quote", "price": None}

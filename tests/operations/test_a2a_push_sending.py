@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.tables import AgentRow, AgentStatus, WebhookRow
 from tests.databases import Opening
 from tests.hooking import Scene, opened, scene_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.tables import WebhookRow
 from tests.market import BASE_URL, Agent
 from tests.pushing import OLD_FORMS, SECRET, TOKEN, Pushes, config_in, configs_in, pushing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocol.reserved import DRY_RUN_TOLD
+from protocol.reserved_arguments import DRY_RUN_TOLD
 from tests.market import BASE_URL, Agent
 from tests.signing import Signing
 from tests.surfaces.a2a_app import FORMS, HTTP_1, RPC_1, RPC_FORMS, error_of, message_of, request

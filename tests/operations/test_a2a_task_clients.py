@@ -11,7 +11,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from protocol.a2a_x402 import PAYLOAD, REQUIRED, STATUS
+from protocol.a2a.payment import PAYLOAD, REQUIRED, STATUS
 from tests.operations.test_a2a_sending import INPUT
 from tests.pushing import pushing
 from tests.receiver import Receiver

@@ -10,7 +10,7 @@ from tests.market import TestMarket
 from tests.requirements import covers
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.rules.amounts import PRICES, UNIT, in_minor_units
+from tools.kernel.amount_hints import PRICES, UNIT, in_minor_units
 
 TAKEN = [(op.name, name) for op in CATALOGUE.values() for name in op.input.model_fields if name in PRICES]
 

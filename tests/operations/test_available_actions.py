@@ -11,7 +11,7 @@ from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.rules.jobfacts import JobStatus
+from tools.jobs.facts import JobStatus
 
 Job = dict[str, Any]
 Reach = Callable[[Trade, Agent, Agent], Awaitable[Job]]

@@ -10,13 +10,18 @@ from storage.cache import Cache
 from storage.query import Query
 from storage.store import Store
 from storage.tables import AnswerRow, BodyRow, EventRow, JobRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import job
 from tests.trading import Trade
-from tools.operations import events
-from tools.rates import ALLOWANCES, MOST_BUCKETS, Rate, Windows
-from tools.rules.ids import event_id
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    MOST_BUCKETS,
+    Rate,
+    Windows,
+)
+from tools.events import operations as events
+from tools.kernel.ids import event_id
 
 bodies: Query[Any] = Query(select(func.count()).select_from(BodyRow.__table__))
 answers: Query[Any] = Query(select(func.count()).select_from(AnswerRow.__table__))
@@ -40,7 +45,7 @@ async def paged(market: TestMarket, operation: str, **given: Any) -> tuple[list[
 async def test_a_page_of_listings_ends_before_it_grows_large(
     trade: Trade, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
-    monkeypatch.setattr("tools.operations.search.MOST_PAGE", 100_000)
+    monkeypatch.setattr("tools.listings.search_operations.MOST_PAGE", 100_000)
     seller, other = await trade.agent("Sela"), await trade.agent("Sol")
     made = [
         (await trade.listing(agent, **BIG, example_input={"text": "x" * 20_000}))["id"]
@@ -52,7 +57,7 @@ async def test_a_page_of_listings_ends_before_it_grows_large(
 
 
 async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.steps.paging.MOST_PAGE", 50_000)
+    monkeypatch.setattr("tools.engine.paging.MOST_PAGE", 50_000)
     seller, buyer = await trade.parties()
     await trade.known(buyer)
     listing = await trade.listing(seller, **BIG, example_input=None)
@@ -63,7 +68,7 @@ async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypat
 
 
 async def test_one_record_larger_than_a_page_is_still_shown(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.steps.paging.MOST_PAGE", 10)
+    monkeypatch.setattr("tools.engine.paging.MOST_PAGE", 10)
     seller, buyer = await trade.parties()
     await trade.known(buyer)
     listing = await trade.listing(seller)
@@ -137,7 +142,7 @@ async def test_a_large_answer_given_often_is_kept_once(trade: Trade) -> None:
 async def test_housekeeping_deletes_in_batches_until_nothing_old_is_left(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.steps.housekeeping.BATCH", 7)
+    monkeypatch.setattr("tools.operator.retention.BATCH", 7)
     market = TestMarket(store)
     agent = await market.register()
 

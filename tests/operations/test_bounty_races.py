@@ -24,7 +24,7 @@ from tests.operations.races import Move
 from tests.operations.refusals import limited
 from tests.operations.test_races import SEED, at_place, together
 from tests.trading import Trade
-from tools.answers import Answer
+from tools.engine.idempotency import Answer
 
 pytestmark = pytest.mark.both_databases
 

@@ -12,20 +12,20 @@ from typing import Any
 import orjson
 import pytest
 
-import server.world.checks
-import tools.rules.acceptance
-import tools.steps.judging
-import tools.steps.screening
-from server.world.checks import PROCESSES, WAITING_EACH, CheckPool
-from server.world.turns import Turns
+import server.adapters.checks
+import tools.engine.document_validation
+import tools.listings.acceptance_rules
+import tools.screening.logic
+from server.adapters.checks import PROCESSES, WAITING_EACH, CheckPool
+from server.adapters.fair_queue import Turns
 from storage.store import Store
 from tests.market import CHECKS, TestMarket
 from tests.operations.refusals.listings import COSTLY, LONG
 from tests.requirements import covers
 from tests.trading import OFFER, TEXT, Trade
-from tools.ports import ChecksBusy, CheckTooLong
-from tools.rules.acceptance import failures, is_costly, rules_in
-from tools.rules.schemas import admit, compiled, is_heavy
+from tools.engine.ports import ChecksBusy, CheckTooLong
+from tools.kernel.json_schema import admit, compiled, is_heavy
+from tools.listings.acceptance_rules import failures, is_costly, rules_in
 
 COSTLY_TEXT = orjson.dumps(COSTLY).decode()
 
@@ -33,7 +33,7 @@ COSTLY_TEXT = orjson.dumps(COSTLY).decode()
 @pytest.fixture(autouse=True)
 def _a_slow_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks here are limited by processor time only, whatever else the machine runs."""
-    monkeypatch.setattr(server.world.checks, "WALL_SECONDS", 60.0)
+    monkeypatch.setattr(server.adapters.checks, "WALL_SECONDS", 60.0)
 
 
 ROWS = orjson.dumps({"type": "object", "properties": {"a": {"items": {"type": "object", "required": ["id"]}}}}).decode()
@@ -218,7 +218,7 @@ async def test_rules_that_hash_a_large_output_leave_the_event_loop_and_are_refus
     assert (refused["code"], CHECKS.killed - before) == ("schema_too_expensive", 1)
     same = [{"name": f"r{n}", "kind": "sha256", "path": "/d", "value": "0" * 64} for n in range(16)]
     other = await trade.job_at("in_progress", seller, buyer, **offer | {"acceptance": same})
-    monkeypatch.setattr(tools.rules.acceptance, "canonical", None)  # hashing in this process would fail
+    monkeypatch.setattr(tools.listings.acceptance_rules, "canonical", None)  # hashing in this process would fail
     refused = await trade.market.refusal("deliver_job", by=seller, job_id=other["id"], output={"d": [1.5e-7] * 10_000})
     assert [one["rule"] for one in refused["details"]["violations"]] == [one["name"] for one in same]
 
@@ -252,7 +252,7 @@ async def test_long_work_is_screened_beside_the_event_loop(trade: Trade, monkeyp
     seller, buyer = await trade.parties()
     offer = {"input_schema": None, "example_input": None, "output_schema": None, "example_output": None}
     listing = await trade.listing(seller, **offer)
-    monkeypatch.setattr(tools.steps.screening, "warnings_in", seen)
+    monkeypatch.setattr(tools.screening.logic, "warnings_in", seen)
     for size in (10, 5_000):
         job = await trade.order(buyer, listing, input={"text": "x" * size})
         await trade.market.call("accept_job", by=seller, job_id=job["id"])
@@ -265,14 +265,14 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
     judged = []
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
-    measure = tools.steps.judging.measured
+    measure = tools.engine.document_validation.measured
 
     async def measured(value: Any, *given: Any) -> Any:
         judged.append(value)
         return await measure(value, *given)
 
-    monkeypatch.setattr(tools.steps.judging, "admit", lambda schema: judged.append(schema))
-    monkeypatch.setattr(tools.steps.judging, "measured", measured)
+    monkeypatch.setattr(tools.engine.document_validation, "admit", lambda schema: judged.append(schema))
+    monkeypatch.setattr(tools.engine.document_validation, "measured", measured)
 
     async def change(**given: Any) -> Any:
         judged.clear()

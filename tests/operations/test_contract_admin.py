@@ -13,10 +13,10 @@ from tests.market import OPERATOR_SECRET, TestMarket
 from tests.requirements import covers
 from tests.surfaces.conftest import HOST, approach_of, edged
 from tests.trading import OFFER, PRICE, Trade
+from tools.account.deletion import BATCH
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.rates import ALLOWANCES, Rate
-from tools.steps.departures import BATCH
+from tools.engine.context import Surface
+from tools.engine.rate_limits import ALLOWANCES, Rate
 
 ADMIN = {op.name: op for op in CATALOGUE.values() if op.auth == "admin"}
 WRONG = ("", "x", OPERATOR_SECRET[:-1], OPERATOR_SECRET + "x", OPERATOR_SECRET.upper(), "ä" * 20)

@@ -11,8 +11,8 @@ from storage.tables import AgentRow
 from tests.market import BASE_URL, START, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import stored, write_row
-from tools.records.base import stamp
-from tools.rules.ids import is_id
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 SEED = bytes(range(32))
 PUBLIC = bytes(SigningKey(SEED).verify_key)

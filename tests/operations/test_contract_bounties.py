@@ -11,7 +11,7 @@ from tests.market import START, Agent, TestMarket, bare
 from tests.operations.refusals import EVIL, change_row
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
-from tools.records.base import stamp
+from tools.kernel.records import stamp
 
 
 def public(agent: Agent) -> dict[str, Any]:

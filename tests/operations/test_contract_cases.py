@@ -20,10 +20,10 @@ from tests.operations.test_contract_recovery import rotation, sign
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import ENGLISH, PRICE, Trade
-from tools.rules.keys import did_of
-from tools.rules.knownas import MOST_KEPT, read_known
-from tools.rules.redaction import Known, Veil
-from tools.rules.spellings import marks_of_id, marks_of_key
+from tools.agents.aliases import MOST_KEPT, read_known
+from tools.kernel.keys import did_of
+from tools.screening.identifier_spellings import marks_of_id, marks_of_key
+from tools.screening.redaction import Known, Veil
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"

@@ -9,8 +9,8 @@ from tests.market import TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import as_deployed
 from tests.trading import PRICE, Trade
-from tools.ports import Env
-from tools.records.base import stamp
+from tools.engine.ports import Env
+from tools.kernel.records import stamp
 
 swept = pytest.mark.parametrize("sweep", [False, True], ids=["by reading", "by sweeping"])
 

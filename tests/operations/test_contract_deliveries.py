@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from tests.hooking import Scene, opened
 from tests.receiver import (
     Receiver,
@@ -27,11 +27,11 @@ from tests.receiver import (
 from tests.requirements import covers
 from tests.requirements.probes import stored
 from tests.trading import Trade
-from tools.records.base import record_schema, stamp
-from tools.records.eventdata import PAYLOADS
-from tools.records.webhooks import WebhookBody
-from tools.rules.webhooks import MOST_FAILURES, WAITS_IN_SECONDS, v1
-from tools.steps.webhooks import BATCH
+from tools.events.payloads import PAYLOADS
+from tools.events.webhooks.logic import BATCH
+from tools.events.webhooks.records import WebhookBody
+from tools.events.webhooks.rules import MOST_FAILURES, WAITS_IN_SECONDS, v1
+from tools.kernel.records import record_schema, stamp
 
 THIRD_OF_A_MINUTE = 20.0
 

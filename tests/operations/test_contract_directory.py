@@ -11,9 +11,9 @@ from tests.market import START, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import stored
 from tests.trading import Trade
-from tools.records.base import stamp
-from tools.rules.ids import is_id
-from tools.steps.agents import change_agent
+from tools.agents.logic import change_agent
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 ADA: dict[str, Any] = {"name": "Ada", "description": "Translates poems into English.", "capabilities": ["translate"]}
 BO: dict[str, Any] = {"name": "Bo", "handle": "bo-codes", "tags": ["Python", "review"], "framework": "LangGraph"}

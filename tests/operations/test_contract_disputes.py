@@ -12,8 +12,8 @@ from tests.market import OPERATOR_SECRET, Agent
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import PRICE, Trade
-from tools.rules.canonical import sha256_hex
-from tools.rules.draw import drawn, hash_of, list_text
+from tools.jobs.disputes.draw_rules import drawn, hash_of, list_text
+from tools.kernel.canonical_json import sha256_hex
 
 SEEDS = [bytes([number] * 32) for number in range(20)]
 MAJORITIES = [("buyer", "buyer"), ("seller", "split", "seller"), ("split", "buyer", "split")]

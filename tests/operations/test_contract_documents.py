@@ -21,7 +21,7 @@ from tests.requirements.probes import write_row
 from tests.surfaces.wires import served
 from tests.trading import OFFER, Trade, binding
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import jwk_of
+from tools.kernel.keys import jwk_of
 
 PAPERS = ("erc8004.json", "agent-card.json", "did.json", "jwks.json", "cimd.json")
 WELL_KNOWN = "/.well-known/agent-registration.json"

@@ -13,9 +13,9 @@ from tests.proving import DAY, DOMAIN, Outside
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
-from tools.house import Limits
-from tools.ports import Env
-from tools.records.base import stamp
+from tools.engine.config import Limits
+from tools.engine.ports import Env
+from tools.kernel.records import stamp
 
 
 @pytest.fixture

@@ -11,16 +11,23 @@ import orjson
 import pytest
 from nacl.signing import SigningKey
 
-from server.draws import examine_record, findings
+from server.verify_draws import examine_record, findings
 from storage.tables import AgentRow, DisputeRow, DrawRow, JobRow, SeatRow, SeatStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.judging import Court, evaluator
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade, binding
-from tools.ports import Env
-from tools.rules.draw import Made, drawn, faults, hash_of, list_text, ticket
+from tools.engine.ports import Env
+from tools.jobs.disputes.draw_rules import (
+    Made,
+    drawn,
+    faults,
+    hash_of,
+    list_text,
+    ticket,
+)
 
 
 @covers("route.agents.evaluator")

@@ -13,10 +13,10 @@ from tests.market import Agent
 from tests.requirements import covers
 from tests.surfaces.wires import served
 from tests.trading import PRICE, Trade
-from tools.ports import Env
-from tools.records.base import encode, spliced, stamp
-from tools.records.events import Event, written
-from tools.rules.ids import event_id, is_id
+from tools.engine.ports import Env
+from tools.events.records import Event, written
+from tools.kernel.ids import event_id, is_id
+from tools.kernel.records import encode, spliced, stamp
 
 TRADED = ["job.created", "job.accepted", "job.delivered", "job.payment_due", "job.paid", "job.completed"]
 

@@ -22,17 +22,17 @@ from rest.stream import CHUNK_BYTES, DOCUMENT, send_stream
 from server.verify import verify
 from storage.rows import metadata
 from storage.store import Store
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.exporting import PATH, exported, full, opened
 from tests.market import START, Agent, TestMarket
 from tests.trading import Trade
+from tools.account import export_operations as exports
+from tools.account import export_writer as machine
+from tools.account.export_sections import SECTIONS
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.operations import exports
-from tools.ports import Env
-from tools.records.base import stamp
-from tools.steps import exports as machine
-from tools.steps.sections import SECTIONS
+from tools.engine.context import Approach, Surface
+from tools.engine.ports import Env
+from tools.kernel.records import stamp
 
 OP = CATALOGUE["export_me"]
 HERE = {"platform", "agent_id", "env", "generated_at", "object", "version", "finished_at"}
@@ -480,7 +480,7 @@ async def test_what_is_written_meanwhile_leaves_no_gap_and_comes_not_twice(
 ) -> None:
     """Meanwhile threads, schedules, memory keys and events are added, changed and deleted."""
     monkeypatch.setattr(machine, "PAGE", 2)
-    monkeypatch.setattr("tools.steps.sections.PAGE", 2)
+    monkeypatch.setattr("tools.account.export_sections.PAGE", 2)
     monkeypatch.setattr(machine, "PIECE_BYTES", 1)
     ada = await market.register("Ada")
     others = [await market.register(f"Bo {number}") for number in range(7)]
@@ -534,7 +534,7 @@ async def test_a_slow_reader_of_a_busy_agent_comes_to_an_end(
 ) -> None:
     """After each page of events, more new events follow than the page had."""
     monkeypatch.setattr(machine, "PIECE_BYTES", 1)
-    monkeypatch.setattr("tools.steps.sections.PAGE", 2)
+    monkeypatch.setattr("tools.account.export_sections.PAGE", 2)
     ada = await market.register("Ada")
 
     async def tell(count: int) -> None:

@@ -5,14 +5,19 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
+from server.adapters.web import LOOK_UPS_OF_ONE
 from server.workers import context_of
-from server.world.web import LOOK_UPS_OF_ONE
 from storage.store import Store
 from tests.hooking import Scene, opened
 from tests.market import Agent
 from tests.receiver import Receiver, hang
-from tools.steps.deliveries import MOST_LOOKED, MOST_OF_ONE_AGENT, Posting, claim
-from tools.steps.webhooks import MOST_WAITING
+from tools.events.webhooks.deliveries import (
+    MOST_LOOKED,
+    MOST_OF_ONE_AGENT,
+    Posting,
+    claim,
+)
+from tools.events.webhooks.logic import MOST_WAITING
 
 
 async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scene: Scene) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.market import TestMarket
 from tools.catalogue import CATALOGUE
-from tools.shapes import input_schema
+from tools.engine.json_schemas import input_schema
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.chain import flows
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
-from tools.ports import Env
+from tools.engine.ports import Env
 
 FACILITATOR = "https://facilitator.example"
 

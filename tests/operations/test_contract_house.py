@@ -6,9 +6,9 @@ from pathlib import Path
 from storage.rows import metadata
 from tests.requirements import REQUIREMENTS, covers, named
 from tools.catalogue import CATALOGUE
-from tools.errors import MarketError
-from tools.house import Limits
-from tools.rates import ALLOWANCES
+from tools.engine.config import Limits
+from tools.engine.rate_limits import ALLOWANCES
+from tools.kernel.errors import MarketError
 
 ROOT = Path(__file__).parents[2]
 MARKET = [

@@ -9,7 +9,7 @@ import httpx
 import orjson
 import pytest
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.store import Store
 from storage.tables import KeyRow
 from tests.market import TestMarket, bare

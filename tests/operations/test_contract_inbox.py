@@ -12,8 +12,8 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.shape.test_gates import statements
 from tests.trading import PRICE, Trade
-from tools.operations.inbox import SHOWN
-from tools.records.base import stamp
+from tools.inbox.operations import SHOWN
+from tools.kernel.records import stamp
 
 WAITING = ("jobs_awaiting_my_action", "refunds_due", "unread_threads")
 

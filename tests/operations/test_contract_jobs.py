@@ -12,8 +12,8 @@ from tests.market import BASE_URL, Agent
 from tests.requirements import covers, named
 from tests.requirements.probes import stored
 from tests.trading import PRICE, Trade
-from tools.records.base import stamp
-from tools.rules.ids import is_id
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 WORK = {"english": "good day"}
 CANONICAL = b'{"english":"good day"}'

@@ -9,14 +9,14 @@ import pytest
 
 from storage.postgres import PostgresStore
 from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket, bare
 from tests.requirements import covers, named
 from tests.requirements.probes import stored, write_row
-from tools.records.base import stamp
-from tools.rules.ids import is_id
-from tools.steps.keys import USELESS_KEPT
+from tools.credentials.logic import USELESS_KEPT
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 REPEAT = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
 

@@ -19,12 +19,12 @@ from storage.tables import (
     ListingRow,
     ListingStatus,
 )
-from storage.unit import StorageError, Tx
+from storage.transaction import StorageError, Tx
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
-from tools.steps.departures import BATCH, BEFORE_WORK
+from tools.account.deletion import BATCH, BEFORE_WORK
 
 REPEAT = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
 GOING_ON = ("in_progress", "delivered", "revealed")

@@ -13,9 +13,9 @@ from tests.requirements import covers, named
 from tests.requirements.probes import as_deployed, forget_wallet, live_agent, write_row
 from tests.trading import ENGLISH, OFFER, PRICE, TEXT, Trade, binding
 from tools.catalogue import CATALOGUE
-from tools.records.base import stamp
-from tools.rules import content
-from tools.rules.ids import is_id
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
+from tools.screening import rules as content
 
 REQUIRED = {name: OFFER[name] for name in ("title", "description", "category", "pricing_model", "price")}
 EVERYTHING: dict[str, Any] = OFFER | {

@@ -14,7 +14,7 @@ from tests.requirements import covers, named
 from tests.requirements.probes import as_deployed
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.records.base import stamp
+from tools.kernel.records import stamp
 
 
 @covers("health.status", "health.service", "health.version", "health.time", "health.request_id", "version.health")

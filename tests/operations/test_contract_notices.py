@@ -8,14 +8,14 @@ from pydantic import TypeAdapter
 
 from storage.jobs import due_notices
 from storage.tables import JobRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.shape.test_gates import statements
 from tests.trading import Trade
-from tools.records.base import EPOCH, stamp
-from tools.records.eventdata import PAYLOADS
+from tools.events.payloads import PAYLOADS
+from tools.kernel.records import EPOCH, stamp
 
 SOON, OVERDUE = "job.deadline_soon", "job.delivery_overdue"
 

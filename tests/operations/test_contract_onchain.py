@@ -8,7 +8,7 @@ import pytest
 from eth_abi.abi import encode
 from nacl.signing import SigningKey
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from storage.tables import IdentityRow
 from tests.chain.faults import FaultyNode, result
 from tests.market import Agent, TestMarket
@@ -16,9 +16,9 @@ from tests.operations.refusals import chain_down
 from tests.proving import DAY, Outside, Registry, own_file, world_with
 from tests.requirements import covers
 from tests.trading import Trade, binding
-from tools.ports import Env
-from tools.records.base import stamp
-from tools.rules.erc8004 import OWNER_OF, TOKEN_URI
+from tools.chain.erc8004 import OWNER_OF, TOKEN_URI
+from tools.engine.ports import Env
+from tools.kernel.records import stamp
 
 REGISTRY = "eip155:84532:0x8004A818BFB912233c491871b3d84c89A494BD9e"
 

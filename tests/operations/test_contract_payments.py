@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from eth_account.messages import encode_defunct
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from tests.chain import flows
 from tests.chain.flows import Wallet
 from tests.market import Agent, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import forget_wallet
 from tests.trading import PRICE, Trade, binding
-from tools.ports import Env
-from tools.records.base import stamp
-from tools.rules.ids import is_id
+from tools.engine.ports import Env
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 UNKNOWN = "0x" + "ab" * 32
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from storage.tables import AgentRow, ListingRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.requirements import covers
 from tests.trading import OFFER, Trade
-from tools.rules.pricing import UnitRule, pricing_faults, units_of
+from tools.listings.pricing import UnitRule, pricing_faults, units_of
 
 PER_WORD = {"pricing_model": "per_unit", "price": 200, "unit_name": "word"}
 QUOTE = {"pricing_model": "quote", "price": None}

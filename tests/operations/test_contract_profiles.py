@@ -6,13 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
-import tools.arguments
+import tools.engine.arguments
 from storage.tables import HandleRow
 from tests.market import Agent, TestMarket
 from tests.operations.test_contract_agents import ENDPOINTS, EVERYTHING, REFUSED, TAKEN
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.answers import Answer
+from tools.engine.idempotency import Answer
 
 CHANGES: dict[str, Any] = {
     "name": "Ada King",
@@ -128,7 +128,7 @@ async def test_an_endpoint_is_a_url_with_a_host(market: TestMarket, url: str) ->
 async def test_of_too_many_faults_none_is_listed(market: TestMarket, monkeypatch: pytest.MonkeyPatch) -> None:
     agent, listed = await market.register(), list[Any]()
     monkeypatch.setattr(
-        tools.arguments, "_violation", lambda _, fault: listed.append(fault) or {"param": "x", "message": "y"}
+        tools.engine.arguments, "_violation", lambda _, fault: listed.append(fault) or {"param": "x", "message": "y"}
     )
     rule = {"name": "a", "kind": "present"} | dict.fromkeys(map(str, range(501)))
     error = await market.refusal("create_listing", by=agent, title="a", acceptance=[rule])

@@ -11,9 +11,9 @@ from tests.market import Agent, bare
 from tests.operations.refusals import change_row, forget_wallet, limited, live_agent
 from tests.requirements import covers
 from tests.trading import ENGLISH, PRICE, Trade
-from tools.records.base import stamp
-from tools.rules.money import display
-from tools.steps.departures import have_closed
+from tools.account.deletion import have_closed
+from tools.kernel.money import display
+from tools.kernel.records import stamp
 
 WORK = {"english": "The sea, the sea."}
 

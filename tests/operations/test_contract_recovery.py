@@ -16,9 +16,14 @@ from tests.requirements import covers
 from tests.requirements.probes import stored, write_row
 from tests.signing import approach
 from tests.trading import binding
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import did_of, key_hash, public_key_of, rotation_message
+from tools.engine.idempotency import Answer
+from tools.kernel.keys import (
+    did_of,
+    key_hash,
+    public_key_of,
+    rotation_message,
+)
 
 NEW = SigningKey(b"\x21" * 32)
 REPEAT = "one-idempotency-key-for-this"

@@ -19,9 +19,9 @@ from tests.reputed import drift
 from tests.requirements import covers, named
 from tests.requirements.probes import write_row
 from tests.trading import PRICE, Trade
-from tools.records.base import stamp
-from tools.records.reputation import EXPLAIN
-from tools.steps.recompute import recompute
+from tools.kernel.records import stamp
+from tools.operator.aggregate_checks import recompute
+from tools.reputation.records import EXPLAIN
 
 NOBODY: dict[str, Any] = {
     "jobs_completed": 0, "jobs_failed": 0, "jobs_disputed": 0, "jobs_cancelled": 0, "jobs_unpaid": 0,

@@ -1,6 +1,6 @@
 """Routes by their documented paths, over HTTP: each works, and an agent without access gets 404."""
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from tests.bidding import NEED
 from tests.hooking import Scene
 from tests.judging import Court

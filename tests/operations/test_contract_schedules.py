@@ -16,10 +16,10 @@ from tests.databases import Opening
 from tests.market import Agent, TestMarket, bare
 from tests.requirements import covers
 from tests.requirements.probes import write_row
-from tools.records.base import stamp
-from tools.records.eventdata import PAYLOADS
-from tools.records.schedules import HOW_IT_FIRES
-from tools.rules.ids import is_id
+from tools.events.payloads import PAYLOADS
+from tools.events.schedules.records import HOW_IT_FIRES
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
 
 
 async def make(market: TestMarket, by: Agent, **given: Any) -> Any:

@@ -8,13 +8,13 @@ import pytest
 from eth_account import Account
 
 from storage.tables import ListingRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import Agent, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import live_agent
 from tests.trading import OFFER, Trade, binding
-from tools.records.listings import ListingStats
-from tools.steps.listings import index
+from tools.listings.logic import index
+from tools.listings.records import ListingStats
 
 pytestmark = pytest.mark.both_databases
 

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.store import Store
 from storage.tables import AgentRow, AgentStatus, WebhookRow
 from tests.databases import Opening

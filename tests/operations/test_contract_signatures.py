@@ -21,8 +21,8 @@ from tests.requirements.probes import stored, write_row
 from tests.signing import Signing, approach, digest_of, signing
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import did_of, public_key_of
-from tools.signers import NOT_SIGNED, USES_KEPT
+from tools.engine.request_signatures import NOT_SIGNED, USES_KEPT
+from tools.kernel.keys import did_of, public_key_of
 
 GIVEN = {"key": "plan", "value": 1}
 REPEAT = "one-idempotency-key"

@@ -11,11 +11,11 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
-from tools.operations.threads import MOST_DATA
-from tools.records.base import stamp
-from tools.records.eventdata import PAYLOADS
-from tools.rules.ids import is_id
-from tools.rules.talk import MOST_UNANSWERED
+from tools.events.payloads import PAYLOADS
+from tools.kernel.ids import is_id
+from tools.kernel.records import stamp
+from tools.messages.operations import MOST_DATA
+from tools.messages.rules import MOST_UNANSWERED
 
 DAY = 86_400
 

@@ -9,13 +9,13 @@ from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
-from server.world.sanctions import SanctionsLists
+from server.adapters.sanctions import SanctionsLists
 from tests.bidding import bounty, propose
 from tests.chain.flows import smart_wallet
 from tests.market import START, Agent, TestMarket, bare
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, Trade
-from tools.records.base import stamp
+from tools.kernel.records import stamp
 
 LISTED = "0x8589427373D6D84E98730D7795D8f6f8731FDA16"
 

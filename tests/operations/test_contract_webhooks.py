@@ -13,11 +13,11 @@ from tests.market import Agent, TestMarket, bare
 from tests.receiver import Receiver, status
 from tests.requirements import covers
 from tests.requirements.probes import stored
-from tools.records.base import record_schema, stamp
-from tools.records.eventdata import PAYLOADS
-from tools.records.webhooks import Webhook
-from tools.rules.eventkinds import KINDS
-from tools.rules.ids import is_id
+from tools.events.payloads import PAYLOADS
+from tools.events.types import KINDS
+from tools.events.webhooks.records import Webhook
+from tools.kernel.ids import is_id
+from tools.kernel.records import record_schema, stamp
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 URL = "https://agent.example/hook"

@@ -21,9 +21,9 @@ from tests.requirements import covers
 from tests.shopping import INPUT, WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.ports import Env
-from tools.rules.schemas import Checker
-from tools.rules.x402quotes import header
+from tools.engine.ports import Env
+from tools.kernel.json_schema import Checker
+from tools.purchases.quotes import header
 
 PER_UNIT = {
     "pricing_model": "per_unit",

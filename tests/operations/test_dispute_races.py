@@ -15,9 +15,9 @@ from tests.judging import Court, evaluator
 from tests.market import OPERATOR_SECRET
 from tests.operations.test_races import PLACE, together
 from tests.trading import Trade
-from tools.answers import Answer
-from tools.rules.jobfacts import JobStatus
-from tools.rules.lifecycle import MOVES
+from tools.engine.idempotency import Answer
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import MOVES
 
 pytestmark = pytest.mark.both_databases
 

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 from storage.query import Query
 from storage.store import Store
 from storage.tables import AgentRow, AgentStatus, AnswerRow, KeyRow, KeyStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.requirements import covers
 

@@ -8,14 +8,14 @@ import orjson
 import pytest
 from mcp.client import Client
 
-from protocol.reserved import DRY_RUN_TOLD
+from protocol.reserved_arguments import DRY_RUN_TOLD
 from tests.faults.standing import standing
 from tests.judging import Court
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
 from tests.trading import OFFER, Trade
 from tools.catalogue import CATALOGUE
-from tools.rehearsal import NOT_MADE, hidden_in
+from tools.engine.dry_run import NOT_MADE, hidden_in
 
 
 async def rehearsed(market: TestMarket, operation: str, by: Agent | None = None, **given: Any) -> Any:

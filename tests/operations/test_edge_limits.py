@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from server.world.chain import ABSENT_SECONDS, JsonRpcChain
+from server.adapters.chain import ABSENT_SECONDS, JsonRpcChain
 from storage.store import Store
 from storage.tables import WindowRow
 from tests.chain.faults import FaultyNode
@@ -13,8 +13,15 @@ from tests.market import TestMarket
 from tests.receiver import Receiver
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.rates import Allowance, Share, take_shares
-from tools.steps.deliveries import ALL_BYTES, ALL_POSTS, BYTES, MEGABYTE, NEVER_WAITS, POSTS
+from tools.engine.rate_limits import Allowance, Share, take_shares
+from tools.events.webhooks.deliveries import (
+    ALL_BYTES,
+    ALL_POSTS,
+    BYTES,
+    MEGABYTE,
+    NEVER_WAITS,
+    POSTS,
+)
 
 UNKNOWN = "0x" + "ab" * 32
 
@@ -29,7 +36,7 @@ async def test_the_windows_of_posts_are_as_decided() -> None:
 async def test_a_host_that_all_agents_have_used_up_still_hears_of_one_that_posts_little(
     scene: Scene, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.steps.deliveries.ALL_POSTS", Allowance(NEVER_WAITS + 5, 60, shared=True))
+    monkeypatch.setattr("tools.events.webhooks.deliveries.ALL_POSTS", Allowance(NEVER_WAITS + 5, 60, shared=True))
     ada, bo = await scene.market.register("Ada"), await scene.market.register("Bo")
     for one in (ada, bo):
         await scene.hook(one, receiver)
@@ -48,7 +55,7 @@ async def test_a_host_that_all_agents_have_used_up_still_hears_of_one_that_posts
 async def test_the_bytes_of_an_agent_to_a_host_are_bounded(
     scene: Scene, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.steps.deliveries.BYTES", Allowance(1_000, 60, shared=True))
+    monkeypatch.setattr("tools.events.webhooks.deliveries.BYTES", Allowance(1_000, 60, shared=True))
     ada = await scene.market.register("Ada")
     await scene.hook(ada, receiver)
     await scene.tell(ada, *["job.created"] * 30)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import TestMarket
-from tools.ports import Env
-from tools.records.disputes import EvaluatorRecord
-from tools.steps.evaluators import evaluator_record
+from tools.engine.ports import Env
+from tools.jobs.disputes.evaluators import evaluator_record
+from tools.jobs.disputes.records import EvaluatorRecord
 
 NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
 SeatOf = tuple[SeatStatus, str | None, str | None, int]

@@ -9,8 +9,8 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from server.world.facilitator import MAX_ANSWER_BYTES, HttpFacilitator
-from tools.ports import Settled, SettleLost, SettleNotSent
+from server.adapters.facilitator import MAX_ANSWER_BYTES, HttpFacilitator
+from tools.engine.ports import Settled, SettleLost, SettleNotSent
 
 HASH = "0x" + "aB" * 32
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

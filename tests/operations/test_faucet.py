@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
+from server.adapters.faucet import MAX_ANSWER_BYTES, RpcFaucet
 from server.settings import BadSettings, house_of, read_settings
-from server.world.faucet import MAX_ANSWER_BYTES, RpcFaucet
 from storage.tables import FaucetClaimRow
 from tests.funding import open_faucet
 from tests.market import Agent
@@ -16,7 +16,7 @@ from tests.operations.refusals import limited
 from tests.operations.test_facilitator import answers, facilitator
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.ports import Env, FaucetLost, FaucetRefused
+from tools.engine.ports import Env, FaucetLost, FaucetRefused
 
 HASH = "0x" + "ab" * 32
 

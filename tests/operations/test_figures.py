@@ -15,15 +15,28 @@ from storage.query import Query
 from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementKind, SettlementRow
 from storage.tables.payments import SettlementStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding
-from tools.rules.reputation import FINISHED
-from tools.rules.stats import Result, Tally, buyers_by, moved, tallied, wallet_moves, wallet_of_most
-from tools.steps.figures import drifted_listings, has_drifted, recount, result_in
-from tools.steps.jobs import see
-from tools.steps.recounting import count_waiting
+from tools.jobs.logic import see
+from tools.listings.stats import (
+    drifted_listings,
+    has_drifted,
+    recount,
+    result_in,
+)
+from tools.listings.stats_rules import (
+    Result,
+    Tally,
+    buyers_by,
+    moved,
+    tallied,
+    wallet_moves,
+    wallet_of_most,
+)
+from tools.reputation.recount_queue import count_waiting
+from tools.reputation.rules import FINISHED
 
 pytestmark = pytest.mark.both_databases
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage.unit import Unavailable
+from storage.transaction import Unavailable
 from tests.market import TestMarket
 
 

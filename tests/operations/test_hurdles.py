@@ -6,7 +6,9 @@ import pytest
 
 from tests.operations.refusals import EVIL, limited, live_agent
 from tests.trading import OFFER, Trade
-from tools.errors import Faults, InvalidRequest, JobLimit, NotFound
+from tools.engine.errors import InvalidRequest, NotFound
+from tools.jobs.errors import JobLimit
+from tools.kernel.errors import Faults
 
 
 def failing(error: Any) -> list[str]:

@@ -10,11 +10,11 @@ import orjson
 import pytest
 from sqlalchemy import text
 
-from server.draws import examine_record, findings
+from server.verify_draws import examine_record, findings
 from storage.disputes import seats_of_dispute
 from storage.migrate import upgrade
 from storage.tables import AgentRow, DrawRow, HeldDomainRow, HeldWalletRow, JobRow, SeatRow, SettlementRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.judging import Court, evaluator
 from tests.market import Agent
 from tests.proving import Outside
@@ -23,9 +23,14 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.storage.earlier import at_revision
 from tests.trading import Trade
-from tools.ports import Env
-from tools.rules.draw import hash_of, in_order, list_text, pairs_text
-from tools.steps.recompute import recompute
+from tools.engine.ports import Env
+from tools.jobs.disputes.draw_rules import (
+    hash_of,
+    in_order,
+    list_text,
+    pairs_text,
+)
+from tools.operator.aggregate_checks import recompute
 
 Relating = Callable[[Trade, Agent, Agent], Awaitable[None]]
 MONTH = timedelta(days=30)

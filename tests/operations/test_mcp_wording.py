@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
-from protocol.mcp_texts import GUIDES
-from protocol.mcp_tools import tool_of
-from protocol.toolsets import CALL, CORE, FIND
-from protocol.wording import Wording
+from protocol.mcp.texts import GUIDES
+from protocol.mcp.tools import tool_of
+from protocol.mcp.toolsets import CALL, CORE, FIND
+from protocol.mcp.wording import Wording
 from tests.requirements import covers
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, connected
 from tests.surfaces.wires import served
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
+from tools.engine.context import Surface
 
 HIDING = Wording(frozenset({"hire", "get_dispute", "create_bounty"}))
 SERVED = frozenset(op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces)

@@ -9,16 +9,16 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from protocol.skill import every_error
+from protocol.docs.skill import every_error
 from server.metrics import Metrics, measured_chains, outcome_of
 from tests.market import OPERATOR_SECRET, TestClock
 from tests.receiver import Receiver
 from tests.serving import serving
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.ports import Env
-from tools.rules.transfers import ChainDown
-from tools.rules.webhooks import Attempted
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.context import Surface
+from tools.engine.ports import Env
+from tools.events.webhooks.rules import Attempted
 
 ADMIN = {"X-Admin-Token": OPERATOR_SECRET}
 Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from server.adapters.chain import JsonRpcChain
 from server.doctor import clock_drift, drifted
-from server.world.chain import JsonRpcChain
 from storage.tables import JobRow
 from tests.bidding import award, bounty, propose
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.ports import Env
-from tools.rules.transfers import ChainDown
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.ports import Env
 
 BEGAN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from storage.migrate import upgrade
 from storage.store import Store
 from storage.tables import ListingRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import Agent, TestMarket
 from tests.operations.refusals import change_row
 from tests.reputed import Ended, count, drift
@@ -18,9 +18,9 @@ from tests.requirements import covers
 from tests.storage.earlier import at_revision
 from tests.storage.test_reputation_migration import job, paid
 from tests.trading import Trade
-from tools.records.reputation import EXPLAIN
-from tools.steps.figures import drifted_listings, recount
-from tools.steps.jobs import see
+from tools.jobs.logic import see
+from tools.listings.stats import drifted_listings, recount
+from tools.reputation.records import EXPLAIN
 
 ENOUGH = 10_000
 EMPTY_HANDED = {"rating_avg": None, "rating_weighted": None, "rating_count": 0, "on_time_rate": None, "volume_usdc": 0}

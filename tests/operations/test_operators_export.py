@@ -13,20 +13,20 @@ import pytest
 
 from server.export import MANIFEST, agent_document, export_agent, export_market, find
 from server.settings import BadSettings, Settings, read_settings
-from storage.dump import KEPT_BACK, LEFT_OUT, PAGE
 from storage.migrate import newest
-from storage.moment import Moment, open_moment
 from storage.rows import metadata
+from storage.snapshot_store import Moment, open_moment
 from storage.store import Store
+from storage.table_dump import KEPT_BACK, LEFT_OUT, PAGE
 from storage.tables import AgentRow, MemoryRow
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.databases import PostgresDatabase, close
 from tests.exporting import exported, full
 from tests.market import START, TestMarket
 from tests.trading import Trade
-from tools.dispatch import Market
-from tools.ports import Env
-from tools.rules.canonical import canonical
+from tools.engine.dispatch import Market
+from tools.engine.ports import Env
+from tools.kernel.canonical_json import canonical
 
 LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher|body")
 HARMLESS = {  # they look like secrets and are not

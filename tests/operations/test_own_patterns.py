@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
-from tools.errors import InvalidRequest
-from tools.registry import Operation
+from tools.engine.arguments import read_arguments
+from tools.engine.errors import InvalidRequest
+from tools.engine.registry import Operation
 
 READ_BY_OPERATIONS = {"transaction", "since"}  # these operations check them: tests/rules/test_transfers.py, test_ids.py
 

@@ -7,15 +7,20 @@ from typing import Any
 import orjson
 import pytest
 
-from server.draws import examine_record
+from server.verify_draws import examine_record
 from storage.tables import HeldWalletRow, JobRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.judging import REASON, Court
 from tests.market import Agent
 from tests.operations.test_independent_panels import draw_holds, drifts, judges, named, sitting, sold
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.rules.draw import hash_of, in_order, list_text, pairs_text
+from tools.jobs.disputes.draw_rules import (
+    hash_of,
+    in_order,
+    list_text,
+    pairs_text,
+)
 
 TICK = timedelta(microseconds=1)
 AT_ONCE = timedelta(0)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.market import Agent, TestMarket
+from tools.agents.profiles import URL
 from tools.catalogue import CATALOGUE
-from tools.steps.profiles import URL
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 ADDRESSES = [f"[{one}]" if ":" in one else one for one in VECTORS["blocked_addresses"]]

@@ -11,9 +11,9 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.signing import approach
 from tests.trading import Trade
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import did_of
+from tools.engine.idempotency import Answer
+from tools.kernel.keys import did_of
 
 KEY = SigningKey(b"\x07" * 32)
 PUBLIC = KEY.verify_key.encode().hex()

@@ -12,16 +12,16 @@ import dns.message
 import dns.rcode
 import pytest
 
-from server.world.names import MOST_BYTES, NameServers
-from server.world.web import MOST_READ_BYTES, GuardedWeb
+from server.adapters.dns import MOST_BYTES, NameServers
+from server.adapters.web import MOST_READ_BYTES, GuardedWeb
 from tests.market import Agent, TestMarket, house
 from tests.nameserver import Answer, NameServer, refusing, saying, sending
 from tests.operations.test_web import PUBLIC, answering, certified, web
 from tests.proving import DOMAIN, world_with
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
-from tools.ports import Fetched, Unanswered
-from tools.rules.outgoing import NotTried, Unreached
-from tools.steps.domains import look_for_proof
+from tools.domains.logic import look_for_proof
+from tools.engine.ports import Fetched, Unanswered
+from tools.events.webhooks.ssrf_guard import NotTried, Unreached
 
 MINE = b"service=agt_1"
 NAME = f"_service.{DOMAIN}"

@@ -17,7 +17,7 @@ import pytest
 from tests.market import Agent
 from tests.operations.races import RACES, TWICE, Move, Race, prepared, ready, two
 from tests.trading import Trade
-from tools.answers import Answer
+from tools.engine.idempotency import Answer
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 10)]
 

@@ -10,15 +10,15 @@ import httpx
 import orjson
 import pytest
 
-from server import ready
-from server.probe import ask
-from server.ready import Readiness
+from server import readiness as ready
+from server.healthcheck import ask
+from server.readiness import Readiness
 from storage.store import Store
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.market import TestMarket
 from tests.processes.trouble import connected_with
 from tests.serving import serving
-from tools.ports import Env
+from tools.engine.ports import Env
 
 pytestmark = pytest.mark.both_databases
 

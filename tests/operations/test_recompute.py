@@ -12,10 +12,10 @@ import orjson
 import pytest
 from sqlalchemy import delete, select, update
 
+from server.adapters.chain import JsonRpcChain
 from server.doctor import examine
 from server.sandbox.journal import JOURNAL_NAME
 from server.settings import read_settings
-from server.world.chain import JsonRpcChain
 from storage.open import open_database, serve
 from storage.query import Query
 from storage.rows import Row, metadata
@@ -30,8 +30,13 @@ from tests.operations.test_facilitator import answers, facilitator
 from tests.requirements import covers
 from tests.shopping import opened_shop
 from tests.trading import PRICE, Trade
-from tools.ports import Chain, Env
-from tools.steps.recompute import AGGREGATES, PROOFS, Aggregate, recompute
+from tools.engine.ports import Chain, Env
+from tools.operator.aggregate_checks import (
+    AGGREGATES,
+    PROOFS,
+    Aggregate,
+    recompute,
+)
 
 pytestmark = pytest.mark.both_databases
 
@@ -120,7 +125,7 @@ async def test_an_account_that_acts_before_its_wallet_has_claimed_it_is_named(tr
 
 
 async def test_a_second_page_is_read_too(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.steps.recompute.PAGE", 1)
+    monkeypatch.setattr("tools.operator.aggregate_checks.PAGE", 1)
     await busy_market(trade)
     assert await differing(trade.market.store) == {}
     document = Query[None](update(JobTextRow.__table__).values(text="null"))

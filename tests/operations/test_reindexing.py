@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-import storage.search
-import storage.searchindex
-import tools.steps.listings
+import storage.listing_search
+import storage.listing_search_tokens
+import tools.listings.logic
+from storage.listing_search import stale_listings_counted
+from storage.listing_search_tokens import TOKENS_VERSION
 from storage.query import Query
-from storage.search import stale_listings_counted
-from storage.searchindex import TOKENS_VERSION
 from storage.tables import ListingRow, ListingSearchRow
 from tests.requirements import covers
 from tests.trading import Trade
@@ -25,9 +25,9 @@ INDEXED: Query[Any] = Query(
 
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate the next version of the market, whose listings have one more token."""
-    made = storage.search.listing_tokens
-    monkeypatch.setattr(storage.search, "listing_tokens", lambda row, terms: made(row, terms) + " twnewtoken")
-    for module in (storage.search, tools.steps.listings):
+    made = storage.listing_search.listing_tokens
+    monkeypatch.setattr(storage.listing_search, "listing_tokens", lambda row, terms: made(row, terms) + " twnewtoken")
+    for module in (storage.listing_search, tools.listings.logic):
         monkeypatch.setattr(module, "TOKENS_VERSION", NEXT)
     monkeypatch.setattr("server.workers.TOKENS_VERSION", NEXT)
 
@@ -38,7 +38,7 @@ async def waiting(trade: Trade) -> int | None:
 
 @covers("second.reindex")
 async def test_a_worker_indexes_listings_again_batch_by_batch(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools.steps.listings, "INDEXED_AT_ONCE", 2)
+    monkeypatch.setattr(tools.listings.logic, "INDEXED_AT_ONCE", 2)
     seller = await trade.agent("Sela")
     made = [await trade.listing(seller) for _ in range(5)]
     await trade.market.call("archive_listing", by=seller, listing_id=made[0]["id"])
@@ -57,14 +57,14 @@ async def test_a_listing_it_fails_on_keeps_no_other_waiting(trade: Trade, monkey
     seller = await trade.agent("Sela")
     broken, whole = [await trade.listing(seller) for _ in range(2)]
     upgrade(monkeypatch)
-    index = tools.steps.listings.index
+    index = tools.listings.logic.index
 
     def failing(tx: Any, row: ListingRow) -> None:
         if row.id == broken["id"]:
             raise ValueError("spoilt")
         index(tx, row)
 
-    monkeypatch.setattr(tools.steps.listings, "index", failing)
+    monkeypatch.setattr(tools.listings.logic, "index", failing)
     await trade.market.workers.index_listings()
     assert await waiting(trade) == 0
     (found,) = (await trade.market.call("search_listings", env="test", q="newtoken"))["data"]

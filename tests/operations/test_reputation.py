@@ -17,15 +17,15 @@ from storage.tables import (
     ReputationRow,
     UnmarkedRow,
 )
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import OPERATOR_SECRET, TestMarket
 from tests.reputed import Ended, count, drift, write
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import OFFER
-from tools.steps.recounting import BATCH
-from tools.steps.reputation import tally_in
-from tools.steps.trust import set_tier
+from tools.agents.trust_tier_updates import set_tier
+from tools.reputation.logic import tally_in
+from tools.reputation.recount_queue import BATCH
 
 USDC = 1_000_000
 ENDS: tuple[dict[str, Any], ...] = (

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from storage.tables import AgentRow, HandleRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.requirements import covers
-from tools.rules.impersonation import reserved_word
+from tools.agents.impersonation import reserved_word
 
 TAKEN = ("official-help", "the_operator", "0perator", "emporion", "emporion-desk", "staff", "moderator1")
 

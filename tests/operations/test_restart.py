@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from server.world.web import GuardedWeb
+from server.adapters.web import GuardedWeb
 from storage.store import Store
 from tests.databases import Opening, close
 from tests.hooking import Scene, opened, scene_of

@@ -7,15 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
+from server.adapters.signer import SeedSigner
 from server.keys import turn
 from server.secrets import Secrets, check_secrets
 from server.verify import Unreadable, verify
-from server.world.signer import SeedSigner
 from tests.market import PEPPER, TestMarket
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.records.base import stamp
-from tools.rules.keys import did_of, jwk_of
+from tools.kernel.keys import did_of, jwk_of
+from tools.kernel.records import stamp
 
 OLD = Secrets(bytes(32), PEPPER)
 NEW = Secrets(b"\1" * 32, PEPPER)

@@ -13,8 +13,8 @@ from tests.operations.refusals import change_row
 from tests.operations.refusals.room import fill
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, Trade
-from tools.rules.sealing import rounded_size
-from tools.steps.recompute import recompute
+from tools.jobs.sealing_rules import rounded_size
+from tools.operator.aggregate_checks import recompute
 
 pytestmark = pytest.mark.both_databases
 

@@ -10,13 +10,19 @@ from pathlib import Path
 import pytest
 from eth_account import Account
 
+from server.adapters import sanctions
+from server.adapters.sanctions import (
+    MOST_BYTES,
+    RETRY_SECONDS,
+    BadList,
+    SanctionsLists,
+    addresses_in,
+)
 from server.settings import BadSettings, read_settings
-from server.world import sanctions
-from server.world.sanctions import MOST_BYTES, RETRY_SECONDS, BadList, SanctionsLists, addresses_in
 from tests.market import TestMarket
 from tests.operations.test_contract_wallets import signed
 from tests.requirements import covers
-from tools.ports import Screening
+from tools.engine.ports import Screening
 
 ONE, TWO, THREE = (f"0x{digit * 40}" for digit in "aBc")
 SIX_HOURS = 6 * 3600

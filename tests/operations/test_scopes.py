@@ -7,10 +7,15 @@ import pytest
 
 from tests.market import Agent, TestMarket
 from tests.trading import Trade
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.rules.scopes import EVERYTHING, SCOPES, beyond, opens
+from tools.engine.context import Approach, Surface
+from tools.engine.idempotency import Answer
+from tools.engine.scopes import (
+    EVERYTHING,
+    SCOPES,
+    beyond,
+    opens,
+)
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 OF_BOTH_SIDES = {"accept_job", "cancel_job", "review_job"}

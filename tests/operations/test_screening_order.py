@@ -6,8 +6,8 @@ import pytest
 
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.errors import ContentRejected
-from tools.registry import CATALOGUE
+from tools.engine.registry import CATALOGUE
+from tools.screening.errors import ContentRejected
 
 SAID: dict[str, dict[str, Any]] = {
     "decline_job": {"reason": "EVIL"},

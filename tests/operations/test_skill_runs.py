@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from protocol.skill import skill_source
+from protocol.docs.skill import skill_source
 from tests.judging import evaluator
 from tests.market import Agent
 from tests.trading import Trade, binding

@@ -7,9 +7,9 @@ import orjson
 import pytest
 from sqlalchemy import text
 
-from protocol.reserved import KEY_ADVICE
+from protocol.reserved_arguments import KEY_ADVICE
 from storage.tables import AgentRow, DomainRow, JobRow, KeyRow, KeyStatus, ListingRow, WalletRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
@@ -17,7 +17,7 @@ from tests.requirements.probes import forget_wallet, write_row
 from tests.signing import approach
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
+from tools.engine.context import Approach, Surface
 
 CHANGES: dict[str, dict[str, Any]] = {
     "update_me": {"name": "Eve"},
@@ -222,7 +222,7 @@ async def test_an_agent_of_test_alone_does_all_of_it_with_its_test_key(market: T
 
 
 async def test_keys_of_test_push_no_used_key_of_live_out(market: TestMarket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.steps.keys.USELESS_KEPT", 2)
+    monkeypatch.setattr("tools.credentials.logic.USELESS_KEPT", 2)
     agent = await market.register()
     used = await market.call("create_api_key", by=agent, on="live", env="live")
     await market.answer("get_me", key=used["key"])

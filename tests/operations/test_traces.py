@@ -19,7 +19,7 @@ from server.settings import BadSettings, read_settings
 from tests.market import OPERATOR_SECRET
 from tests.serving import serving
 from tests.shape.test_house import ROOT
-from tools.errors import ChainUnavailable
+from tools.chain.errors import ChainUnavailable
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 KNOWN = {

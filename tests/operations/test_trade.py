@@ -10,10 +10,10 @@ import pytest
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from protocol.skill import skill_source
+from protocol.docs.skill import skill_source
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
-from tools.rules.canonical import canonical
+from tools.kernel.canonical_json import canonical
 
 pytestmark = pytest.mark.both_databases
 

@@ -14,8 +14,8 @@ from nacl.signing import SigningKey
 
 from server.verify import Unreadable, verify
 from tests.trading import Trade
-from tools.rules.canonical import canonical
-from tools.rules.keys import did_of, jwk_of
+from tools.kernel.canonical_json import canonical
+from tools.kernel.keys import did_of, jwk_of
 
 OTHER = SigningKey(bytes(range(32)))
 DAY = timedelta(days=1)

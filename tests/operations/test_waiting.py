@@ -11,7 +11,7 @@ import pytest
 from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.answers import Answer
+from tools.engine.idempotency import Answer
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from mcp.client import Client
 
 from tests.surfaces.wires import WIRES, served, wire
 from tests.trading import Trade
-from tools.operations.hiring import USUALLY_WAITED
+from tools.jobs.hire_operations import USUALLY_WAITED
 
 
 @pytest.mark.parametrize("name", WIRES)
@@ -39,7 +39,7 @@ async def test_progress_is_told_while_a_call_waits(trade: Trade, mode: Any, thro
     given: Any = {"job_id": job["id"], "wait_seconds": 55}
     called, arguments = (through, {"name": "get_job", "arguments": given}) if through else ("get_job", given)
     arguments["api_key"] = buyer.keys["test"]
-    with patch("tools.waiting.TICK_SECONDS", 0.05):
+    with patch("tools.engine.long_polling.TICK_SECONDS", 0.05):
         async with served(trade.market) as url, Client(f"{url}/mcp", mode=mode) as client, asyncio.timeout(20):
             task = asyncio.create_task(client.call_tool(called, arguments, progress_callback=listen))
             await told.wait()
@@ -70,7 +70,7 @@ async def test_hire_tells_its_progress_though_no_wait_was_named(trade: Trade, mo
     given: Any = {"listing_id": listing["id"], "input": {"text": "guten Tag"}}
     called, arguments = (through, {"name": "hire", "arguments": given}) if through else ("hire", given)
     arguments["api_key"] = buyer.keys["test"]
-    with patch("tools.waiting.TICK_SECONDS", 0.05):
+    with patch("tools.engine.long_polling.TICK_SECONDS", 0.05):
         async with served(trade.market) as url, Client(f"{url}/mcp", mode=mode) as client, asyncio.timeout(20):
             task = asyncio.create_task(client.call_tool(called, arguments, progress_callback=listen))
             await told.wait()

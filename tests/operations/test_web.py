@@ -19,10 +19,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from server.world.web import LOOK_UPS, LOOK_UPS_OF_ONE, MOST_READ_BYTES, AddrInfo, GuardedWeb
+from server.adapters.web import (
+    LOOK_UPS,
+    LOOK_UPS_OF_ONE,
+    MOST_READ_BYTES,
+    AddrInfo,
+    GuardedWeb,
+)
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
-from tools.ports import Reply
-from tools.rules.outgoing import NotTried, Unreached
+from tools.engine.ports import Reply
+from tools.events.webhooks.ssrf_guard import NotTried, Unreached
 
 PUBLIC = "93.184.216.34"
 NAMED = "https://hook.example/in"

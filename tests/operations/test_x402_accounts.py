@@ -17,9 +17,9 @@ from tests.requirements.probes import write_row
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade, binding
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.ports import Env
-from tools.rules.x402quotes import header
+from tools.engine.context import Approach, Surface
+from tools.engine.ports import Env
+from tools.purchases.quotes import header
 
 KEY = "ab" * 31 + "cd"
 

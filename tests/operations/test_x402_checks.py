@@ -50,7 +50,7 @@ async def test_an_empty_wallet_is_refused_before_any_work_and_may_be_filled(shop
 async def test_where_the_facilitator_does_not_answer_nothing_is_begun(
     shop: Shop, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.checking.CHECK_SECONDS", 0.2 if word == "silent" else 5.0)
+    monkeypatch.setattr("tools.purchases.payment_verification.CHECK_SECONDS", 0.2 if word == "silent" else 5.0)
     shop.relay.checks, paid, agents = [word], shop.sign(await shop.terms()), await rows(shop, "agents")
     status, refused = await buying(shop, paid)
     assert (status, refused["error"]["code"], refused["error"]["retryable"]) == (502, "chain_unavailable", True)

@@ -9,7 +9,7 @@ import pytest
 from server.workers import Workers
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.rules.x402quotes import header
+from tools.purchases.quotes import header
 
 SIGNED_FOR = 900  # seconds
 

@@ -11,8 +11,8 @@ from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.shopping import Relay, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.ports import Env, Settled, SettleNotSent
-from tools.steps.purchases import LEASE
+from tools.engine.ports import Env, Settled, SettleNotSent
+from tools.purchases.logic import LEASE
 
 
 class Slow(Relay):

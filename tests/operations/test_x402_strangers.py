@@ -12,8 +12,8 @@ from tests.chain.evm import Evm
 from tests.requirements import covers
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.answers import Answer
-from tools.rules.x402quotes import header
+from tools.engine.idempotency import Answer
+from tools.purchases.quotes import header
 
 YES = "7f1626ba7e" + 28 * "00" + "60005260206000f3"  # returns EIP-1271's success value for every call
 FOR_EVER = "5b600056"

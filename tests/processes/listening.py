@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 import psycopg
 
-from tools.rules.ids import event_id
+from tools.kernel.ids import event_id
 
 FIRST = event_id(0)
 RETRY_SECONDS = 0.05

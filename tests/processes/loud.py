@@ -17,9 +17,9 @@ from server import logs
 from server.app import Service
 from server.cli import app
 from server.settings import Settings
-from tools.arguments import NoArguments
 from tools.catalogue import CATALOGUE
-from tools.context import Outside
+from tools.engine.arguments import NoArguments
+from tools.engine.context import Outside
 
 SPANS = "LOUD_SPANS"  # names the file for spans
 FAULTY = "get_changelog"  # the operation that fails

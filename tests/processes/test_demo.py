@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from server.demo import OFFER, PRICE_MINOR, TEXT
-from tools.rules.money import display
+from tools.kernel.money import display
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 120

@@ -75,7 +75,7 @@ async def test_whoever_ends_the_market_ends_its_desk(tmp_path: Path, how: signal
             await asyncio.to_thread(serving.wait, GONE_SECONDS)
             await asyncio.to_thread(wait_for, lambda: all(has_ended(one.pid) for one in begun), GONE_SECONDS)
             left = [said for one, said in zip(begun, words, strict=True) if not has_ended(one.pid)]
-    for part in ("desk run", "server.sandbox", "server.world.checker"):
+    for part in ("desk run", "server.sandbox", "server.adapters.checker"):
         assert any(part in one for one in words), f"{part} was never begun"
     assert left == []
     with KeyFile(tmp_path).held():

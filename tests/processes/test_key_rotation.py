@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from server.adapters.clock import SystemClock
 from server.keys import rotate
 from server.settings import read_settings
-from server.world.clock import SystemClock
 from tests.databases import PostgresServer
 from tests.market import BASE_URL
 from tests.processes.pair import Pair, Wired
-from tools.rules.keys import did_of, jwk_of, public_key_of
+from tools.kernel.keys import did_of, jwk_of, public_key_of
 
 pytestmark = pytest.mark.xdist_group("processes-signed")
 NEXT = "33" * 32

@@ -17,8 +17,8 @@ DOMAINS = 60
 LOOKS = """
 import asyncio, sys
 from dataclasses import replace
-from server.looks import Looks
-from server.world.names import NameServers
+from server.rechecks import Looks
+from server.adapters.dns import NameServers
 from storage.open import open_store
 from tests.market import TestMarket
 

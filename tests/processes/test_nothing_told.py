@@ -20,13 +20,13 @@ import orjson
 import pytest
 from fastmcp import Client
 
+from server.adapters.clock import SystemClock
 from server.demo import Caller, JsonObject, Peer, trade
-from server.world.clock import SystemClock
 from tests.processes.loud import FAULTY, SPANS
 from tests.processes.test_demo import ROOT, SECONDS, environment, free_ports
 from tests.receiver import Receiver
 from tests.signing import Signing
-from tools.rules.keys import API_KEY
+from tools.kernel.keys import API_KEY
 
 OPERATOR = "operator-secret-of-this-test"
 WRONG_OPERATOR = "operator-secret-that-is-wrong"

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from server.app import Service
-from server.operating import Refused, ask
+from server.operator_client import Refused, ask
 from server.settings import BadSettings, read_settings
 from tests.processes.test_demo import ROOT, environment
 from tests.serving import serving

@@ -8,13 +8,13 @@ import httpx
 import pytest
 from nacl.signing import SigningKey
 
-from server.world.clock import SystemClock
+from server.adapters.clock import SystemClock
 from tests.databases import PostgresServer
 from tests.market import BASE_URL, Agent
 from tests.processes.pair import Pair, Wired
 from tests.signing import Signing, signing
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import public_key_of
+from tools.kernel.keys import public_key_of
 
 pytestmark = pytest.mark.xdist_group("processes-signed")
 ROUNDS, AT_ONCE = 10, 6

@@ -15,7 +15,7 @@ from tests.market import OPERATOR_SECRET
 from tests.processes.pair import Pair, Wired
 from tests.processes.till import WORK, Between, Bought, Till, comes, opened, outcome
 from tests.trading import PRICE
-from tools.steps.purchases import LEASE
+from tools.purchases.logic import LEASE
 
 pytestmark = pytest.mark.xdist_group("processes-x402-facilitators")
 

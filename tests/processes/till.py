@@ -23,7 +23,7 @@ from tests.chain.flows import _AUTHORIZATION_FIELDS, _DOMAIN_FIELDS
 from tests.market import OPERATOR_SECRET, Agent
 from tests.processes.pair import Chain, Wired
 from tests.trading import PRICE, Trade
-from tools.rules.x402quotes import header
+from tools.purchases.quotes import header
 
 INPUT = {"text": "guten Tag"}
 WORK = {"english": "good day"}

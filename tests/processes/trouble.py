@@ -17,7 +17,7 @@ from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from storage.sqlite import WRITER
 from storage.store import Store
-from storage.unit import Unavailable
+from storage.transaction import Unavailable
 from tests.databases import PostgresServer
 from tests.processes.pair import Chain, Pair
 

@@ -10,10 +10,10 @@ from storage.query import Query
 from storage.rows import metadata
 from storage.store import Store
 from storage.tables import WalletRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import BASE_URL, Agent, TestMarket
 from tests.trading import binding
-from tools.house import House
+from tools.engine.config import House
 
 FORGET_WALLET = Query(delete(WalletRow.__table__).where(WalletRow.agent_id == bindparam("agent_id")))
 EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sorted_tables]

@@ -4,9 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tools.rules.attention import NOBODY, Attention, announced_at, attention
-from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus, Timing
-from tools.rules.lifecycle import Actor, waiting_on
+from tools.jobs.attention import (
+    NOBODY,
+    Attention,
+    announced_at,
+    attention,
+)
+from tools.jobs.facts import (
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Timing,
+)
+from tools.jobs.lifecycle import Actor, waiting_on
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 S = JobStatus

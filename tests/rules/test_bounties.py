@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.tables import BountyStatus, ProposalStatus
-from tools.rules import bounties
-from tools.rules.bounties import (
+from tools.bounties import rules as bounties
+from tools.bounties.rules import (
     BOUNTY_MOVES,
     PROPOSAL_MOVES,
     BountyFacts,
@@ -17,8 +17,8 @@ from tools.rules.bounties import (
     proposal_move,
     state_now,
 )
-from tools.rules.eventkinds import KINDS
-from tools.rules.lifecycle import Actor
+from tools.events.types import KINDS
+from tools.jobs.lifecycle import Actor
 
 END = datetime(2026, 11, 22, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)

@@ -12,7 +12,7 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tools.rules.canonical import NotCanonical, canonical, sha256_hex
+from tools.kernel.canonical_json import NotCanonical, canonical, sha256_hex
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 FILES = sorted(path.stem for path in (VECTORS / "jcs" / "input").iterdir())

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from protocol.compact import compact
+from protocol.schema_compaction import compact
 from tools.catalogue import CATALOGUE
-from tools.shapes import output_schema
+from tools.engine.json_schemas import output_schema
 
 NULLABLE: dict[str, Any] = {
     "anyOf": [{"type": "integer", "description": "minor units"}, {"type": "null"}],

@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.rules import content
-from tools.rules.content import REFUSED, Code, hides, warnings, warnings_in
-from tools.rules.jsontext import Json
-from tools.rules.keys import api_key
-from tools.rules.phrases import RULES, VOCABULARIES
-from tools.rules.plaintext import visible
-from tools.rules.tokens import Token, write_token
+from tools.engine.token_claims import Token, write_token
+from tools.kernel.keys import api_key
+from tools.kernel.strict_json import Json
+from tools.screening import rules as content
+from tools.screening.phrases import RULES, VOCABULARIES
+from tools.screening.rules import (
+    REFUSED,
+    Code,
+    hides,
+    warnings,
+    warnings_in,
+)
+from tools.screening.visible_text import visible
 
 OVERRIDE, ROLE, ASK = "instruction_override", "role_hijack", "credential_request"
 LEAK, PIPE, HIDDEN, TOOL = "leaked_credential", "shell_pipe", "hidden_unicode", "tool_call_smuggling"

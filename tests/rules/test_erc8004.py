@@ -5,7 +5,7 @@ from eth_abi.abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.rules.erc8004 import (
+from tools.chain.erc8004 import (
     LARGEST,
     MOST_SHOWN,
     OWNER_OF,

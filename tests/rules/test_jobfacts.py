@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.rules import lifecycle
-from tools.rules.jobfacts import (
+from tools.jobs import lifecycle
+from tools.jobs.facts import (
     DELIVERY_GRACE,
     FINAL,
     KEPT_UNPAID,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from nacl.signing import SigningKey
 
-from tools.rules.keys import (
+from tools.kernel.keys import (
     API_KEY,
     BadKey,
     api_key,

@@ -9,9 +9,24 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.requirements import covers
-from tools.rules import lifecycle
-from tools.rules.jobfacts import FINAL, ClosedAs, JobFacts, JobStatus, Outcome, PricingModel, Timing
-from tools.rules.lifecycle import MOVES, Actor, ListingStatus, Sweep, Waiter, Waiting
+from tools.jobs import lifecycle
+from tools.jobs.facts import (
+    FINAL,
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Outcome,
+    PricingModel,
+    Timing,
+)
+from tools.jobs.lifecycle import (
+    MOVES,
+    Actor,
+    ListingStatus,
+    Sweep,
+    Waiter,
+    Waiting,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)

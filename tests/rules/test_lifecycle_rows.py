@@ -6,9 +6,20 @@ from itertools import product
 import pytest
 
 from tests.rules.test_lifecycle import AGO, BUYER, CASES, NOW, SELLER, SOON, TICK
-from tools.rules import lifecycle
-from tools.rules.jobfacts import JobFacts, JobStatus, PricingModel, Timing
-from tools.rules.lifecycle import OPENINGS, Actor, Move, Waiter, Waiting
+from tools.jobs import lifecycle
+from tools.jobs.facts import (
+    JobFacts,
+    JobStatus,
+    PricingModel,
+    Timing,
+)
+from tools.jobs.lifecycle import (
+    OPENINGS,
+    Actor,
+    Move,
+    Waiter,
+    Waiting,
+)
 
 OPERATOR, PANEL, CLOCK = Actor.OPERATOR, Actor.PANEL, Actor.CLOCK
 CALLED_OFF = {

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.rules.money import DUST_MINOR, display, display_or_none, half_up, price_display
+from tools.kernel.money import (
+    DUST_MINOR,
+    display,
+    display_or_none,
+    half_up,
+    price_display,
+)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.requirements import covers
-from tools.rules.jobfacts import Outcome
-from tools.rules.panel import (
+from tools.jobs.disputes.panel_rules import (
     Decision,
     Draw,
     Escalation,
@@ -19,6 +18,7 @@ from tools.rules.panel import (
     not_drawn,
     tally,
 )
+from tools.jobs.facts import Outcome
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LATER, TICK = NOW + timedelta(hours=1), timedelta(microseconds=1)

@@ -2,7 +2,12 @@
 
 import pytest
 
-from tools.rules.pricing import MOST_PRICE, UnitRule, pricing_faults, units_of
+from tools.listings.pricing import (
+    MOST_PRICE,
+    UnitRule,
+    pricing_faults,
+    units_of,
+)
 
 BY_LETTERS, BY_ITEMS = UnitRule("text", "characters", 10), UnitRule("documents", "items", 3)
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus
-from tools.rules.purchases import (
+from tools.jobs.facts import ClosedAs, JobFacts, JobStatus
+from tools.purchases.rules import (
     UNDER_WAY,
     End,
     Next,

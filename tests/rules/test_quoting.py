@@ -2,8 +2,8 @@
 
 import pytest
 
-from tools.rules.quoting import parts_of
-from tools.rules.schemas import compiled
+from tools.kernel.json_schema import compiled
+from tools.kernel.quoting import parts_of
 
 MARK, END = "<untrusted-x>", "</untrusted-x>"
 

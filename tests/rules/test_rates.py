@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from storage.tables import WindowRow
-from tools.errors import RateLimited
-from tools.rates import (
+from tools.engine.errors import RateLimited
+from tools.engine.rate_limits import (
     ALLOWANCES,
     KEYS_OF_AN_AGENT,
     MOST_BUCKETS,

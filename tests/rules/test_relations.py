@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.rules.draw import (
+from tools.agents.relation_rules import (
+    Traces,
+    are_linked,
+    are_related,
+    pays_much_of,
+    registrable,
+    share_payers,
+)
+from tools.jobs.disputes.draw_rules import (
     Made,
     drawn,
     drawn_again,
@@ -21,7 +29,6 @@ from tools.rules.draw import (
     pairs_text,
     seat_unrelated,
 )
-from tools.rules.relations import Traces, are_linked, are_related, pays_much_of, registrable, share_payers
 
 SEED = b"s" * 32
 

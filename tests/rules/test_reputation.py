@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.rules.counterparty import check
-from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus, Outcome
-from tools.rules.lifecycle import Actor
-from tools.rules.reputation import (
+from tools.agents.trust_tiers import earns_tier_one, trust_tier
+from tools.jobs.facts import (
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Outcome,
+)
+from tools.jobs.lifecycle import Actor
+from tools.reputation.counterparty import check
+from tools.reputation.rules import (
     DUST_MINOR,
     EMPTY,
     Beside,
@@ -35,7 +41,6 @@ from tools.rules.reputation import (
     unpaid_rating,
     weight_of,
 )
-from tools.rules.trust import earns_tier_one, trust_tier
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 USDC = 1_000_000

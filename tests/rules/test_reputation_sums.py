@@ -6,10 +6,17 @@ from math import log10
 
 import pytest
 
-from tools.rules.counterparty import ENOUGH_JOBS, LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED, check
-from tools.rules.jobfacts import ClosedAs, JobFacts, JobStatus
-from tools.rules.lifecycle import Actor
-from tools.rules.reputation import (
+from tools.jobs.facts import ClosedAs, JobFacts, JobStatus
+from tools.jobs.lifecycle import Actor
+from tools.reputation.counterparty import (
+    ENOUGH_JOBS,
+    LEAST_ANSWERED,
+    LEAST_PAID,
+    MOST_DISPUTED,
+    MOST_FAILED,
+    check,
+)
+from tools.reputation.rules import (
     EMPTY,
     FINISHED,
     MICRO,

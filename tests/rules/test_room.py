@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
-from storage.room import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
+from storage.quotas import (
+    forget_input,
+    forget_outputs,
+    forgettable_jobs,
+    said_in,
+    texts_of_job,
+)
 from storage.tables import AgentRow, JobTextRow, RoomRow, ThreadRow
-from storage.unit import Taken
-from tools.errors import StorageFull
-from tools.steps import room
+from storage.transaction import Taken
+from tools.quotas import logic as room
+from tools.quotas.errors import StorageFull
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIMIT = 5_000_000

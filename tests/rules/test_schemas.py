@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.rules import schemas as rules
-from tools.rules.schemapatterns import MAX_READING, TOO_LONG
-from tools.rules.schemas import (
+from tools.kernel import json_schema as rules
+from tools.kernel.json_schema import (
     KEPT_CHECKERS,
     Checker,
     SchemaRefused,
@@ -23,6 +22,7 @@ from tools.rules.schemas import (
     compiled,
     is_heavy,
 )
+from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
 
 SUITE = sorted((Path(__file__).parents[1] / "vectors" / "jsonschema").glob("*.json"))
 # Tests whose verdict differs from the suite's although the schema is admitted, each with its reason. There are none.

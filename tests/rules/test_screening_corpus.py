@@ -3,9 +3,9 @@
 import pytest
 
 from tests.corpus import HALVES, MENTIONS, Labelled, labelled, report, score, texts
-from tools.rules.clauses import Clauses, Near, Rule
-from tools.rules.content import REFUSED, Code, warnings
-from tools.rules.phrases import RULES, VOCABULARIES
+from tools.screening.phrase_rules import Clauses, Near, Rule
+from tools.screening.phrases import RULES, VOCABULARIES
+from tools.screening.rules import REFUSED, Code, warnings
 
 LANGUAGES = {"en", "es", "de", "fr", "pt", "ru", "zh", "ja", "ko", "ar", "hi", "tr", "fa", "he", "el", "vi"}
 ASKED = {"held_out": (0.90, 0.03), "known": (0.97, 0.01)}  # minimum recall, maximum rate of false alarms

@@ -15,8 +15,7 @@ from nacl.signing import SigningKey
 
 from tests.requirements import covers
 from tests.signing import Signing, digest_of
-from tools.rules.keys import public_key_from
-from tools.rules.signatures import (
+from tools.kernel.http_signatures import (
     LONGEST_FIELD,
     LONGEST_SHOWN,
     BadSignature,
@@ -29,6 +28,7 @@ from tools.rules.signatures import (
     shown_base,
     signed_by,
 )
+from tools.kernel.keys import public_key_from
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 CONTRACT: dict[str, Any] = json.loads((VECTORS / "signed_request_contract_form.json").read_text())

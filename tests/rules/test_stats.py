@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tools.rules.stats import (
+from tools.listings.stats_rules import (
     ClosedJob,
     Result,
     Tally,

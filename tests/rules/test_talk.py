@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.rules.talk import MOST_UNANSWERED, PAUSE, Run
+from tools.messages.rules import MOST_UNANSWERED, PAUSE, Run
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 SAID = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.integers(0, 100_000)), max_size=60)

@@ -3,9 +3,20 @@
 import pytest
 
 from tests.rules.test_lifecycle import CASES, NOW, Case, job
-from tools.rules.jobfacts import FINAL, ClosedAs, JobFacts
-from tools.rules.lifecycle import Actor, after, clocked, moves_for, waiting_on
-from tools.rules.tasks import CANCELLED_BY_BUYER, TaskStatus, has_output, task_status
+from tools.jobs.facts import FINAL, ClosedAs, JobFacts
+from tools.jobs.lifecycle import (
+    Actor,
+    after,
+    clocked,
+    moves_for,
+    waiting_on,
+)
+from tools.jobs.task_status import (
+    CANCELLED_BY_BUYER,
+    TaskStatus,
+    has_output,
+    task_status,
+)
 
 ENDED = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
 SEALED = {"delivered": True}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.rules.transfers import (
+from tools.chain.transfer_verification import (
     MAX_AMOUNT_MINOR,
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,

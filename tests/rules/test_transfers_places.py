@@ -21,7 +21,7 @@ from tests.rules.test_transfers import (
     answers,
     put,
 )
-from tools.rules.transfers import (
+from tools.chain.transfer_verification import (
     CLOCK_SLACK_SECONDS,
     MAX_AMOUNT_MINOR,
     MAX_BLOCK_NUMBER,

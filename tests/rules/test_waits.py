@@ -2,9 +2,9 @@
 
 import pytest
 
-from tools.rules.jobfacts import JobStatus
-from tools.rules.lifecycle import WAITS, Wait
-from tools.rules.waits import otherwise, pay_first, waits_for
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import WAITS, Wait
+from tools.jobs.waiting_texts import otherwise, pay_first, waits_for
 
 DAY = "2026-11-21T03:51:07.123Z"
 

@@ -10,7 +10,7 @@ from eth_account.messages import encode_defunct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.rules.wallet import (
+from tools.chain.wallet_proof import (
     BadAddress,
     address_of,
     binding_message,

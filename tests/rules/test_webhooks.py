@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nacl.signing import SigningKey
 
-from tools.rules.webhooks import (
+from tools.events.webhooks.rules import (
     MOST_ATTEMPTS,
     MOST_FAILURES,
     SECRET_ENTROPY_BYTES,

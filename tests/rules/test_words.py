@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.rules.fair import interleave
-from tools.rules.words import MOST_CHARACTERS, MOST_INDEX_TERMS, MOST_QUERY_TERMS, fold, index_terms, query_terms
+from tools.kernel.search_terms import (
+    MOST_CHARACTERS,
+    MOST_INDEX_TERMS,
+    MOST_QUERY_TERMS,
+    fold,
+    index_terms,
+    query_terms,
+)
+from tools.listings.interleave import interleave
 
 
 @pytest.mark.parametrize(

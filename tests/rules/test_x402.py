@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.rules.x402 import (
+from tools.chain.x402_payload import (
     PRIMARY,
     SCHEME,
     SECONDS,

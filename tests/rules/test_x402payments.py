@@ -12,9 +12,9 @@ from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.rules.wallet import signer_of
-from tools.rules.x402 import Authorization, Token
-from tools.rules.x402payments import (
+from tools.chain.wallet_proof import signer_of
+from tools.chain.x402_payload import Authorization, Token
+from tools.chain.x402_payments import (
     IN_WORDS,
     LEAST_LEFT,
     LEAST_TO_SETTLE,

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Boolean
 
 from storage.rows import metadata
 from storage.tables import EventRow
-from tools.steps.recompute import AGGREGATES
+from tools.operator.aggregate_checks import AGGREGATES
 
 NUMBERED = "numbers its rows"
 AGREED = "agreed or asked for by an agent, or copied from there when it was"

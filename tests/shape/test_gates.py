@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
+import storage.account_deletion
 import storage.agents
 import storage.bounties
-import storage.departures
-import storage.door
+import storage.domains
 import storage.events
-import storage.figures
 import storage.jobs
 import storage.keys
+import storage.listing_stats
 import storage.listings
 import storage.memory
 import storage.messages
-import storage.proofs
+import storage.requests
 import storage.reviews
 import storage.schedules
 import storage.webhooks
 from server.app import Service
-from server.heads import BoundedHttp
-from server.sender import Sender
+from server.http_limits import BoundedHttp
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
+from server.webhook_sender import Sender
 from storage.query import Query
 from storage.sqlite import SQLiteStore
 from storage.store import Store
@@ -42,16 +42,16 @@ from tests.trading import OFFER, Trade
 MODULES: tuple[ModuleType, ...] = (
     storage.agents,
     storage.bounties,
-    storage.departures,
-    storage.door,
+    storage.account_deletion,
+    storage.requests,
     storage.events,
-    storage.figures,
+    storage.listing_stats,
     storage.jobs,
     storage.keys,
     storage.listings,
     storage.memory,
     storage.messages,
-    storage.proofs,
+    storage.domains,
     storage.schedules,
     storage.reviews,
     storage.webhooks,
@@ -67,8 +67,8 @@ MAKERS = [
         storage.jobs.due_jobs(status, deadline)
         for status, deadline in (("open", "accept_by"), ("delivered", "review_by"))
     ),
-    *(storage.departures.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
-    storage.departures.listings_at("test", "paused"),
+    *(storage.account_deletion.jobs_at(role, "test", "open") for role in ("buyer", "seller")),
+    storage.account_deletion.listings_at("test", "paused"),
     storage.bounties.bounties_at("test"),
     storage.bounties.proposals_at("test"),
     *(storage.reviews.reviews_about(by_role) for by_role in (True, False)),
@@ -254,7 +254,7 @@ def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:
 
 def statements(store: Store) -> Iterator[int]:
     """Yield the number of statements that all threads of the store have run."""
-    from storage.unit import Tx
+    from storage.transaction import Tx
 
     seen: list[Tx] = []
     original = Tx._run

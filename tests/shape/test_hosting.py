@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from server import heads
+from server import http_limits as heads
 from server.cli import app
-from server.edge import MOST_BODY
+from server.middleware import MOST_BODY
 from server.serve import GRACE_SECONDS, IDLE_SECONDS
 from server.settings import Settings, read_settings
 from storage.postgres import Postgres
@@ -124,7 +124,7 @@ def test_the_image_holds_the_packages_and_asks_its_own_readiness() -> None:
     assert versions == ">=3.11,<3.14"
     assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"python:3.12-slim"}
     assert (
-        'HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-m", "server.probe"]'
+        'HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-m", "server.healthcheck"]'
         in text
     )
     assert (ROOT / "server" / "probe.py").is_file()

@@ -18,7 +18,7 @@ LEFT = {
     "tools/errors": "agents read these docstrings; to be rewritten with the records and operations",
     "tools/operations": "agents read these docstrings as descriptions of tools; to be rewritten",
     "tools/records": "agents read these docstrings in schemas; to be rewritten",
-    "tools/rules/phrases": "lists of words",
+    "tools/screening/phrases": "lists of words",
 }
 
 

@@ -6,12 +6,25 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tools.catalogue  # noqa: F401 - fills it
 from tests.requirements import covers
-from tools.records.base import MONEY, SHOWN_ONCE, Json, Minor, Priced, amounts_in_words
-from tools.records.eventdata import PAYLOADS
-from tools.records.events import Frame
-from tools.records.foreign import held_in, marks_of
-from tools.records.words import OURS, OWN, Foreign, Payload, Theirs
-from tools.registry import CATALOGUE
+from tools.engine.registry import CATALOGUE
+from tools.engine.untrusted_text import held_in, marks_of
+from tools.events.payloads import PAYLOADS
+from tools.events.records import Frame
+from tools.kernel.records import (
+    MONEY,
+    SHOWN_ONCE,
+    Json,
+    Minor,
+    Priced,
+    amounts_in_words,
+)
+from tools.kernel.text_authors import (
+    OURS,
+    OWN,
+    Foreign,
+    Payload,
+    Theirs,
+)
 
 # Texts that need no declared author: short ones, ones of a fixed form, and our own constants.
 KINDS = {

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, select
 from storage.query import Query
 from storage.store import Store
 from storage.tables import EventRow, JobRow, ThreadRow
-from storage.unit import Tx
+from storage.transaction import Tx
 
 NOW = datetime(2026, 11, 21, 4, 0, 0, 123456, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from storage.newest import FoundNewest
-from storage.unit import Tx
+from storage.recency_index import FoundNewest
+from storage.transaction import Tx
 
 
 def expected(fits: Callable[[Any, Any], bool], search: Any, rows: Sequence[Any]) -> list[str]:

@@ -6,12 +6,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 
-from storage.search import FTS, Indexed, find, index_listings
-from storage.searchindex import ListingSearch, Sort
+from storage.listing_search import (
+    FTS,
+    Indexed,
+    find,
+    index_listings,
+)
+from storage.listing_search_tokens import ListingSearch, Sort
 from storage.store import Store
 from storage.tables import ListingRow, ListingStatus
-from storage.unit import Tx
-from tools.rules.words import index_terms, query_terms
+from storage.transaction import Tx
+from tools.kernel.search_terms import index_terms, query_terms
 
 BORN = datetime(2026, 11, 21, tzinfo=UTC)
 WORDS = ["translate", "text", "code", "review", "image", "data", "機械翻訳", "अनुवाद", "c++", "the", "ترجمة"]

@@ -7,7 +7,7 @@ from random import Random  # noqa: TID251 - seeded: the same agents and searches
 import pytest
 from sqlalchemy import text
 
-from storage.agentsearch import (
+from storage.agent_search import (
     AGENTS,
     ANY_UNINDEXED,
     FTS,
@@ -21,12 +21,12 @@ from storage.migrate import upgrade
 from storage.open import open_database, serve
 from storage.store import Store
 from storage.tables import AgentRow, AgentStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.conftest import Opening
 from tests.databases import PostgresServer, close
 from tests.storage.pages import every_page, expected
-from tools.rules.words import index_terms, query_terms
-from tools.steps.agents import index, index_waiting
+from tools.agents.logic import index, index_waiting
+from tools.kernel.search_terms import index_terms, query_terms
 
 BORN = datetime(2026, 11, 21, tzinfo=UTC)
 WORDS = ["translate", "text", "code", "review", "機械翻訳", "अनुवाद", "c++", "ترجمة", "the"]

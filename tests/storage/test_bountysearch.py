@@ -6,14 +6,20 @@ from random import Random  # noqa: TID251 - seeded: the same bounties and search
 
 import pytest
 
-from storage.bountysearch import BOUNTIES, FTS, BountySearch, bounty_tokens, find_bounties
+from storage.bounty_search import (
+    BOUNTIES,
+    FTS,
+    BountySearch,
+    bounty_tokens,
+    find_bounties,
+)
 from storage.store import Store
 from storage.tables import BountyRow, BountyStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.conftest import Opening
 from tests.storage.pages import every_page, expected
-from tools.rules.words import index_terms, query_terms
-from tools.steps.bounties import index
+from tools.bounties.logic import index
+from tools.kernel.search_terms import index_terms, query_terms
 
 POSTED = datetime(2026, 11, 21, tzinfo=UTC)
 WORDS = ["translate", "poem", "code", "機械翻訳", "अनुवाद", "c++", "ترجمة", "การแปล", "перевод", "the"]

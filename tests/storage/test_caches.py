@@ -10,7 +10,7 @@ from storage.cache import Cache
 from storage.postgres import PostgresStore
 from storage.store import Database, Store
 from storage.tables import JobRow
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.databases import Opening, PostgresDatabase
 from tests.storage.orders import get_job, place
 

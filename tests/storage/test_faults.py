@@ -15,7 +15,13 @@ from storage.query import Query
 from storage.sqlite import WRITER
 from storage.store import Database, Store
 from storage.tables import JobRow
-from storage.unit import Held, Overloaded, TooSlow, Tx, Unavailable
+from storage.transaction import (
+    Held,
+    Overloaded,
+    TooSlow,
+    Tx,
+    Unavailable,
+)
 from tests.databases import Opening, PostgresDatabase, SQLiteTemplate
 from tests.storage.orders import add_one, all_jobs, count_jobs, count_threads, events, job_ids, kinds, place, the_job
 

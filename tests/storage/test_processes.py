@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storage.store import Store
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.databases import Opening, PostgresDatabase, PostgresServer
 from tests.storage.orders import all_jobs, count_threads, events, events_since, job_ids, place
 

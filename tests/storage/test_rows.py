@@ -10,7 +10,7 @@ from storage.query import Query
 from storage.rows import Moment, as_row
 from storage.store import Store
 from storage.tables import AgentRow, AgentStatus, HouseRow, JobRow, KeyRow, ThreadRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.storage.orders import NOW, job
 
 

@@ -13,7 +13,7 @@ from storage.migrate import upgrade
 from tests.requirements import covers
 from tests.storage.earlier import at_revision
 from tests.storage.test_reputation_migration import BEGAN, job, paid
-from tools.rules.sealing import commitment
+from tools.jobs.sealing_rules import commitment
 
 OUTPUTS = {"job_sealed": ['{"words":1}'], "job_paid": ['{"words":2}'], "job_free": ['"a"', '"b"']}
 HASHES = {text: sha256(text.encode()).hexdigest() for texts in OUTPUTS.values() for text in texts}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.search import (
+from storage.listing_search import (
     BY_LISTING,
     CHEAPEST_HOLDER,
     FROM_SQLITE,
@@ -20,7 +20,7 @@ from storage.search import (
     index_listing,
     index_listings,
 )
-from storage.searchindex import (
+from storage.listing_search_tokens import (
     LAST_SLOT,
     MOST_PRICE,
     ListingSearch,
@@ -33,8 +33,8 @@ from storage.searchindex import (
 )
 from storage.store import Store
 from storage.tables import ListingStatus
-from storage.tables.search import ListingSearchRow
-from storage.unit import Tx
+from storage.tables.search_indexes import ListingSearchRow
+from storage.transaction import Tx
 from tests.conftest import Opening
 from tests.storage.searching import (
     changed,
@@ -48,7 +48,7 @@ from tests.storage.searching import (
     some_search,
     sound,
 )
-from tools.rules.words import query_terms
+from tools.kernel.search_terms import query_terms
 
 
 async def test_any_search_finds_what_the_rules_say_in_their_order_page_by_page(store: Store) -> None:

@@ -16,7 +16,7 @@ from storage.query import Query
 from storage.rows import metadata
 from storage.sqlite import QUICK_SECONDS, REST
 from storage.tables import AgentRow
-from storage.unit import Conflict, Tx, Unavailable
+from storage.transaction import Conflict, Tx, Unavailable
 from tests.databases import Opening
 from tests.storage.orders import count_jobs, job_ids, place
 

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select, update
 from storage.query import Query
 from storage.store import Store
 from storage.tables import AnswerRow, DocumentRow, JobEventRow, JobRow
-from storage.unit import Conflict, Tx
+from storage.transaction import Conflict, Tx
 from tests.storage.orders import (
     NOW,
     NotOpen,

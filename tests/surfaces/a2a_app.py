@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 
-from protocol.a2a import A2aSurface
+from protocol.a2a.server import A2aSurface
 from rest.routes import Rest
 from tests.surfaces.conftest import HOST, approach_of, edged
-from tools.context import Surface
-from tools.dispatch import Market
-from tools.registry import CATALOGUE
+from tools.engine.context import Surface
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
 
 RPC_1, RPC_03, HTTP_1, HTTP_03 = "JSON-RPC 1.0", "JSON-RPC 0.3", "HTTP+JSON 1.0", "HTTP+JSON 0.3"
 FORMS = (RPC_1, RPC_03, HTTP_1, HTTP_03)

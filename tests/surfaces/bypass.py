@@ -8,15 +8,15 @@ from typing import Any
 from eth_account import Account
 from nacl.signing import SigningKey
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from storage.tables import AgentRow, AgentStatus
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.trading import OFFER, binding
 from tools.catalogue import CATALOGUE
-from tools.registry import Operation
-from tools.rules.scopes import EVERYTHING, SCOPES
+from tools.engine.registry import Operation
+from tools.engine.scopes import EVERYTHING, SCOPES
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 PRIVATE = frozenset(

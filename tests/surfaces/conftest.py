@@ -15,13 +15,18 @@ import uvicorn
 from nacl.signing import SigningKey
 
 import tools.catalogue  # noqa: F401 - fills it
-from server.edge import Edge
-from server.identify import approach_reader
+from server.http_identity import approach_reader
+from server.middleware import Edge
 from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
-from tools.dispatch import Market
-from tools.house import House, Limits, Network, Windows
-from tools.ports import Env, Screening, World
+from tools.engine.config import (
+    House,
+    Limits,
+    Network,
+    Windows,
+)
+from tools.engine.dispatch import Market
+from tools.engine.ports import Env, Screening, World
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOST = "market.example"

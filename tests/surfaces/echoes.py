@@ -10,12 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.arguments import Arguments, EnvChoice, NoArguments
-from tools.context import Context
-from tools.errors import MarketError, NotFound, PaymentRequired
-from tools.records.agents import Agent
-from tools.records.base import Json
-from tools.registry import CATALOGUE, operation
+from tools.agents.records import Agent
+from tools.engine.arguments import Arguments, EnvChoice, NoArguments
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.registry import CATALOGUE, operation
+from tools.jobs.payments.errors import PaymentRequired
+from tools.kernel.errors import MarketError
+from tools.kernel.records import Json
 
 
 class Echo(Arguments):

@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 
-from protocol.mcp import Extra, McpSurface
+from protocol.mcp.server import Extra, McpSurface
 from tests.surfaces.conftest import HOST, FixedTexts, approach_of, edged
-from tools.dispatch import Market
+from tools.engine.dispatch import Market
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 ERAS = (HANDSHAKE, MODERN)

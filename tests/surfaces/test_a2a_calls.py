@@ -23,11 +23,11 @@ from tests.surfaces.a2a_app import (
     spelled,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.context import Surface
-from tools.dispatch import Market
-from tools.records.base import Ready
-from tools.registry import CATALOGUE
-from tools.rules.jsontext import MAX_DEPTH, MAX_INTEGER
+from tools.engine.context import Surface
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
+from tools.kernel.records import Ready
+from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER
 
 NUMBERS = {
     "whole": 10000,

@@ -17,16 +17,16 @@ from a2a.utils.errors import (
 )
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from protocol.a2a import A2aSurface
-from protocol.card import card_json
+from protocol.a2a.agent_card import card_json
+from protocol.a2a.server import A2aSurface
 from server.pages import Page, Pages
 from tests.surfaces.a2a_app import offered
 from tests.surfaces.conftest import NOON, approach_of, edged, serve
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.test_card import verifier
-from tools.dispatch import Market
-from tools.registry import CATALOGUE
-from tools.rules.jsontext import MAX_INTEGER
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
+from tools.kernel.strict_json import MAX_INTEGER
 
 CARD = "/.well-known/agent-card.json"
 FORMS = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")]

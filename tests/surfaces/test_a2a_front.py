@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from protocol.a2a import A2aSurface
+from protocol.a2a.server import A2aSurface
 from tests.surfaces.a2a_app import FORMS, HTTP_03, HTTP_1, RPC_03, RPC_1, RPC_FORMS, VERSION, message_of, request
 from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import approach_of, house
 from tests.surfaces.echoes import SAID, echoing
-from tools.dispatch import Market
-from tools.house import Limits
-from tools.rates import ALLOWANCES, Rate
+from tools.engine.config import Limits
+from tools.engine.dispatch import Market
+from tools.engine.rate_limits import ALLOWANCES, Rate
 
 FRONTED = (RPC_1, RPC_03, HTTP_1)
 JSON_KIND = {"content-type": "application/json"}

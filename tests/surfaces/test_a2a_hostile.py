@@ -21,7 +21,7 @@ from tests.surfaces.a2a_app import (
     text_of,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.dispatch import Market
+from tools.engine.dispatch import Market
 
 
 @pytest.fixture(autouse=True)

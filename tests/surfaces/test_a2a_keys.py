@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from protocol.a2a import KEY_ADVICE
-from protocol.a2a_wire import Call, for_sdk
+from protocol.a2a.sdk_bodies import Call, for_sdk
+from protocol.a2a.server import KEY_ADVICE
 from tests.surfaces.a2a_app import (
     FORMS,
     HTTP_1,
@@ -25,10 +25,10 @@ from tests.surfaces.a2a_app import (
     request,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.context import Approach, Surface
-from tools.dispatch import Market
-from tools.rates import ALLOWANCES, Rate
-from tools.registry import CATALOGUE
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.rate_limits import ALLOWANCES, Rate
+from tools.engine.registry import CATALOGUE
 
 WRONG = "as_test_" + "0" * 40
 REPEAT = "repeat-" + "a" * 20

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from protocol.a2a import A2aSurface
+from protocol.a2a.server import A2aSurface
 from tests.surfaces.a2a_app import (
     FORMS,
     HTTP_03,
@@ -28,7 +28,7 @@ from tests.surfaces.a2a_app import (
 )
 from tests.surfaces.conftest import approach_of
 from tests.surfaces.echoes import SAID, echoing
-from tools.dispatch import Market
+from tools.engine.dispatch import Market
 
 SEND = {"message": message_of(RPC_1, [{"tool": "say_json", "arguments": {"value": 1}}])}
 SEND_OLD = {"message": message_of(RPC_03, [{"tool": "say_json", "arguments": {"value": 1}}])}
@@ -317,7 +317,7 @@ async def test_what_the_0_3_form_over_http_cannot_convert_is_the_request_s_fault
 
 
 def test_the_sdk_s_tracing_is_off_however_the_environment_has_it() -> None:
-    code = "import protocol.a2a; from a2a.utils import telemetry; print(telemetry.otel_enabled)"
+    code = "import protocol.a2a.server; from a2a.utils import telemetry; print(telemetry.otel_enabled)"
     environment = {**os.environ, "OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "true"}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert said.stdout == "False\n"

@@ -8,24 +8,29 @@ from typing import Any
 import pytest
 
 from tests.requirements import covers
+from tools.agents.profiles import MOST_METADATA
+from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS
 from tools.catalogue import CATALOGUE
-from tools.house import Limits
-from tools.operations.memory import MOST_KEYS, MOST_VALUE
-from tools.operations.schedules import MOST_ACTIVE, MOST_PAYLOAD
-from tools.operations.threads import MOST_DATA
-from tools.operations.x402_accounts import MOST_AGE_SECONDS
-from tools.rates import ALLOWANCES, Rate
-from tools.registry import Operation
-from tools.rules.alerts import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS
-from tools.rules.counterparty import LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED
-from tools.rules.domains import MOST_DOMAINS
-from tools.rules.money import DUST_MINOR
-from tools.rules.talk import MOST_UNANSWERED
-from tools.rules.webhooks import MOST_FAILURES
-from tools.shapes import input_schema
-from tools.steps.housekeeping import DELIVERIES_KEPT, EVENTS_KEPT
-from tools.steps.judging import MOST_DOCUMENT, MOST_PREVIEW
-from tools.steps.profiles import MOST_METADATA
+from tools.domains.rules import MOST_DOMAINS
+from tools.engine.config import Limits
+from tools.engine.document_validation import MOST_DOCUMENT, MOST_PREVIEW
+from tools.engine.json_schemas import input_schema
+from tools.engine.rate_limits import ALLOWANCES, Rate
+from tools.engine.registry import Operation
+from tools.events.schedules.operations import MOST_ACTIVE, MOST_PAYLOAD
+from tools.events.webhooks.rules import MOST_FAILURES
+from tools.kernel.money import DUST_MINOR
+from tools.memory.operations import MOST_KEYS, MOST_VALUE
+from tools.messages.operations import MOST_DATA
+from tools.messages.rules import MOST_UNANSWERED
+from tools.operator.retention import DELIVERIES_KEPT, EVENTS_KEPT
+from tools.purchases.account_operations import MOST_AGE_SECONDS
+from tools.reputation.counterparty import (
+    LEAST_ANSWERED,
+    LEAST_PAID,
+    MOST_DISPUTED,
+    MOST_FAILED,
+)
 
 NAMES = re.compile(  # with a number in the name
     r"Ed25519|EIP-\d+|ERC-\d+|RFC \d+|ISO-8601|2020-12|sha256|HMAC-SHA256|A2A|a2a\w*|x402|erc8004\S*|%2F|2\^53|port 443|0x\b|v1a?\b|"

@@ -36,8 +36,8 @@ from tests.surfaces.bypass import (
 )
 from tests.surfaces.conftest import HOST, approach_of, edged
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.registry import Operation
+from tools.engine.context import Surface
+from tools.engine.registry import Operation
 
 Refusal = tuple[str, str, str | None]  # type, code, param
 Ask = Callable[[Operation, dict[str, Any], Sent], Awaitable[tuple[Any, str]]]

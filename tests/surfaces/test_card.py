@@ -17,14 +17,21 @@ from joserfc import jws
 from joserfc.errors import BadSignatureError, SecurityWarning
 from joserfc.jwk import OKPKey
 
-from protocol.card import WORKFLOWS, card_json, example_of, extended_card, public_card, signed
+from protocol.a2a.agent_card import (
+    WORKFLOWS,
+    card_json,
+    example_of,
+    extended_card,
+    public_card,
+    signed,
+)
 from tests.surfaces.a2a_app import offered
 from tests.surfaces.echoes import echoing
-from tools.arguments import read_arguments
-from tools.context import Surface
-from tools.dispatch import Market
-from tools.registry import CATALOGUE
-from tools.rules.keys import jwk_of
+from tools.engine.arguments import read_arguments
+from tools.engine.context import Surface
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
+from tools.kernel.keys import jwk_of
 
 JWKS = "https://market.example/.well-known/jwks.json"
 

@@ -12,10 +12,10 @@ from tests.market import TestMarket
 from tests.surfaces.test_knocks import ACCEPT, META, RPC
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.dispatch import READ_FOR_ALL
-from tools.rates import ALLOWANCES, Rate
-from tools.rules import jsontext
-from tools.rules.jsontext import read_leniently
+from tools.engine.dispatch import READ_FOR_ALL
+from tools.engine.rate_limits import ALLOWANCES, Rate
+from tools.kernel import strict_json as jsontext
+from tools.kernel.strict_json import read_leniently
 
 CALL = {"name": "get_payments_info", "arguments": {"env": "test"}, "_meta": META}
 ROUTED = ACCEPT | {"mcp-method": "tools/call", "mcp-name": "get_payments_info"}

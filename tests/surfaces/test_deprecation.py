@@ -9,20 +9,20 @@ from typing import Any
 import httpx
 import pytest
 
-from protocol.card import card_json
-from protocol.texts import Texts
+from protocol.a2a.agent_card import card_json
+from protocol.docs.texts import Texts
 from rest.deprecation import notice_of
 from rest.openapi import openapi
 from tests.market import TestMarket, house
 from tests.surfaces.mcp_wire import MODERN, connected
 from tests.surfaces.wires import served
-from tools.arguments import NoArguments
 from tools.catalogue import CATALOGUE
-from tools.context import Outside
-from tools.deprecation import NOTICE, Deprecated
-from tools.errors import NotFound
-from tools.records.meta import Changelog
-from tools.registry import Operation, unlisted
+from tools.discovery.market_records import Changelog
+from tools.engine.arguments import NoArguments
+from tools.engine.context import Outside
+from tools.engine.deprecation import NOTICE, Deprecated
+from tools.engine.errors import NotFound
+from tools.engine.registry import Operation, unlisted
 
 SINCE, SUNSET = date(2027, 1, 5), date(2027, 7, 5)
 SENTENCE = "Deprecated since 2027-01-05; it may be gone from 2027-07-05 on. Call get_changelog instead."

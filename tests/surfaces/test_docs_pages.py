@@ -14,10 +14,10 @@ import httpx
 import orjson
 import pytest
 
-from protocol.html_markdown import Markdown
-from protocol.html_pages import Book, Doc
-from protocol.skill import every_error
-from server.accept import MOST_RANGES, prefers_html
+from protocol.docs.html_markdown import Markdown
+from protocol.docs.html_pages import Book, Doc
+from protocol.docs.skill import every_error
+from server.content_negotiation import MOST_RANGES, prefers_html
 from server.pages import Page, Pages
 from storage.store import Store
 from tests.market import TestMarket
@@ -26,9 +26,9 @@ from tests.surfaces.conftest import NOON
 from tests.surfaces.reading import Heard, read_html, words
 from tests.surfaces.wires import served
 from tools.changelog import CHANGELOG
-from tools.records.eventdata import PAYLOADS
-from tools.rules.jobfacts import JobStatus
-from tools.rules.lifecycle import MOVES, OPENINGS
+from tools.events.payloads import PAYLOADS
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import MOVES, OPENINGS
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8"
 PROGRAMS = (

@@ -11,7 +11,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-import server.heads
+import server.http_limits
 from storage.store import Store
 from tests.market import TestMarket
 from tests.requirements import covers
@@ -129,7 +129,7 @@ async def test_a_head_that_does_not_end_is_refused_before_it_fills_the_memory(
     begin, part = ENDLESS[what]
     async with served(sqlite_market) as url:
         place = url.removeprefix("http://").encode()
-        answer = await heard(url, (begin.replace(b"%s", place) + part * 700)[: server.heads.MOST_HEAD + 1])
+        answer = await heard(url, (begin.replace(b"%s", place) + part * 700)[: server.http_limits.MOST_HEAD + 1])
     head, _, body = answer.partition(b"\r\n\r\n")
     error = orjson.loads(body)["error"]
     assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
@@ -146,7 +146,7 @@ async def test_a_complete_head_too_large_for_us_is_refused_alike(http: httpx.Asy
 async def test_a_trailer_that_does_not_end_closes_the_connection(
     sqlite_market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.heads, "HEAD_SECONDS", 3_600)
+    monkeypatch.setattr(server.http_limits, "HEAD_SECONDS", 3_600)
     begin = HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"
     async with served(sqlite_market) as url:
         assert await heard(url, begin + (b"X-More: " + b"x" * 990 + b"\r\n") * 400) == b""
@@ -173,7 +173,7 @@ async def test_each_request_of_a_connection_may_have_a_head_of_its_own_and_a_bod
 async def test_a_request_half_sent_is_not_waited_for_and_one_that_is_worked_on_is(
     sqlite_market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.heads, "HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(server.http_limits, "HEAD_SECONDS", 0.05)
     async with served(sqlite_market) as url:
         place = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection(*place.split(":"))
@@ -265,7 +265,7 @@ async def test_limits_are_told_in_both_header_forms(http: httpx.AsyncClient, sql
 
 
 async def test_a4_a_forwarded_address_is_believed_only_from_a_trusted_proxy() -> None:
-    from server.identify import client_ip
+    from server.http_identity import client_ip
 
     headers = [(b"x-forwarded-for", b"1.1.1.1, 2.2.2.2"), (b"x-forwarded-for", b"10.0.0.2")]
     scope = {"client": ("10.0.0.1", 1), "headers": headers}

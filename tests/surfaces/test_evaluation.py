@@ -13,8 +13,8 @@ import pytest
 from tests.evaluation import COSTS, grade, tokens
 from tests.evaluation.report import MOST_ANSWER_TOKENS, MOST_LISTED, Report, made, printed
 from tests.evaluation.typical import sizes
-from tools.context import Surface
-from tools.registry import CATALOGUE
+from tools.engine.context import Surface
+from tools.engine.registry import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 NAMED: Mapping[str, Any] = {"type": "string", "maxLength": 64, "description": "job_…"}

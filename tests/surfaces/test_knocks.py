@@ -10,7 +10,7 @@ import pytest
 from storage.store import Store
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
-from tools.rates import ALLOWANCES, Rate
+from tools.engine.rate_limits import ALLOWANCES, Rate
 
 MODERN = "2026-07-28"
 CLIENT = {"name": "test", "version": "1"}

@@ -5,15 +5,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from protocol.lifecycle_texts import MEANS, TOOLS, diagram
-from protocol.skill import called, skill_source
-from protocol.texts import Texts
+from protocol.docs.lifecycle import MEANS, TOOLS, diagram
+from protocol.docs.skill import called, skill_source
+from protocol.docs.texts import Texts
 from tests.surfaces.conftest import house
 from tools.catalogue import CATALOGUE
-from tools.house import Limits
-from tools.registry import Operation
-from tools.rules.jobfacts import FINAL, SELLER_FAILURES, JobStatus
-from tools.rules.lifecycle import LISTING_MOVES, MOVES, OPENINGS, WAITS, Actor
+from tools.engine.config import Limits
+from tools.engine.registry import Operation
+from tools.jobs.facts import FINAL, SELLER_FAILURES, JobStatus
+from tools.jobs.lifecycle import (
+    LISTING_MOVES,
+    MOVES,
+    OPENINGS,
+    WAITS,
+    Actor,
+)
 
 HOUSE = house(Limits())
 TEXTS = Texts(CATALOGUE.values(), HOUSE)

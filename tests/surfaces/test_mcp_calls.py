@@ -9,13 +9,13 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from protocol.reserved import KEY_ADVICE
-from protocol.toolsets import CALL
+from protocol.mcp.toolsets import CALL
+from protocol.reserved_arguments import KEY_ADVICE
 from tests.requirements import covers
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, Mcp, connected, from_address, headers_of, request
-from tools.dispatch import Market
-from tools.rates import ALLOWANCES, Rate
+from tools.engine.dispatch import Market
+from tools.engine.rate_limits import ALLOWANCES, Rate
 
 WRONG = "as_test_" + "0" * 40
 

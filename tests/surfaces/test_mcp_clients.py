@@ -13,12 +13,12 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from protocol.mcp import McpSurface
-from protocol.toolsets import CORE
-from server.edge import hosts_of
+from protocol.mcp.server import McpSurface
+from protocol.mcp.toolsets import CORE
+from server.middleware import hosts_of
 from tests.surfaces.conftest import FixedTexts, approach_of, edged, serve
 from tests.surfaces.echoes import echoing
-from tools.dispatch import Market
+from tools.engine.dispatch import Market
 
 Mode = Literal["legacy", "auto"]
 MODES: tuple[Mode, ...] = ("legacy", "auto")

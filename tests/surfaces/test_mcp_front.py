@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from protocol.mcp import McpSurface
-from protocol.mcp_request import Arrived
+from protocol.mcp.request import Arrived
+from protocol.mcp.server import McpSurface
 from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import (
     HOST,
@@ -20,9 +20,9 @@ from tests.surfaces.conftest import (
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_requests import FRONTED, LOCAL, VERSIONS, Posted, call, everything, posted
 from tests.surfaces.mcp_wire import MODERN
-from tools.dispatch import Market
-from tools.house import Limits
-from tools.rates import ALLOWANCES, Rate
+from tools.engine.config import Limits
+from tools.engine.dispatch import Market
+from tools.engine.rate_limits import ALLOWANCES, Rate
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,14 @@ import httpx
 import mcp_types as t
 import pytest
 
-from protocol.mcp import CACHING, Extra, McpSurface
-from protocol.mcp_texts import instructions
-from protocol.toolsets import USUAL
-from server.edge import Edge, hosts_of
+from protocol.mcp.server import CACHING, Extra, McpSurface
+from protocol.mcp.texts import instructions
+from protocol.mcp.toolsets import USUAL
+from server.middleware import Edge, hosts_of
 from tests.surfaces.conftest import HOST, FixedTexts, approach_of, edged, serve
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_wire import ERAS, HANDSHAKE, MODERN, Mcp, connected, headers_of, heard, request
-from tools.dispatch import Market
+from tools.engine.dispatch import Market
 
 LOCAL = "127.0.0.1:8000"
 

@@ -14,7 +14,7 @@ import mcp_types as t
 import pytest
 from mcp.client import Client
 
-from protocol.toolsets import CALL, CORE
+from protocol.mcp.toolsets import CALL, CORE
 from storage.open import open_database, serve
 from tests.databases import SQLiteTemplate, close
 from tests.requirements import covers
@@ -23,10 +23,10 @@ from tests.surfaces.fences import unfenced, value_at
 from tests.surfaces.test_parity import run_over
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.records.eventdata import PAYLOADS
-from tools.records.foreign import held_in, marks_of
-from tools.records.words import OWN, Foreign, Payload
+from tools.engine.context import Surface
+from tools.engine.untrusted_text import held_in, marks_of
+from tools.events.payloads import PAYLOADS
+from tools.kernel.text_authors import OWN, Foreign, Payload
 
 SIGN = "⁂"
 SERVED = {op.name for op in CATALOGUE.values() if Surface.MCP in op.surfaces}

@@ -7,13 +7,21 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 import orjson
 import pytest
 
-from protocol.fence import Fences, places_in_error
+from protocol.untrusted_markers import Fences, places_in_error
 from tests.surfaces.fences import FIRST, unfenced
 from tools.catalogue import CATALOGUE
-from tools.errors import InputSchemaMismatch, MarketError, NotFound
-from tools.records.foreign import changed, foreign_places
-from tools.records.receipts import Signature
-from tools.records.words import Foreign, Own, Payload, Theirs, WrittenByThem, written_by
+from tools.engine.errors import InputSchemaMismatch, NotFound
+from tools.engine.untrusted_text import changed, foreign_places
+from tools.jobs.receipt_records import Signature
+from tools.kernel.errors import MarketError
+from tools.kernel.text_authors import (
+    Foreign,
+    Own,
+    Payload,
+    Theirs,
+    WrittenByThem,
+    written_by,
+)
 
 FENCES = Fences(b"\x05" * 32)
 T = TypeVar("T")

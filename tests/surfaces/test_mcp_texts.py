@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 
-from protocol.mcp_resources import TEMPLATES
-from protocol.mcp_texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
-from protocol.toolsets import CALL
-from protocol.wording import Wording
+from protocol.mcp.resources import TEMPLATES
+from protocol.mcp.texts import (
+    BUYING,
+    COMMON_CATEGORIES,
+    GUIDES,
+    SELLING,
+    instructions,
+)
+from protocol.mcp.toolsets import CALL
+from protocol.mcp.wording import Wording
 from tests.surfaces.conftest import FixedTexts
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
-from tools.dispatch import Market
-from tools.registry import CATALOGUE
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
 
 ARGUMENTS = {"api_key", "idempotency_key", "as_test_", "as_live_"}
 EVERY_TOOL = {name for names, _ in (*BUYING, *SELLING) for name in names.split()}

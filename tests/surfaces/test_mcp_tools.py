@@ -6,15 +6,20 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from protocol.reserved import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
-from protocol.toolsets import CALL, FIND
+from protocol.mcp.toolsets import CALL, FIND
+from protocol.reserved_arguments import (
+    API_KEY_PROPERTY,
+    DRY_RUN_PROPERTY,
+    IDEMPOTENCY_KEY_PROPERTY,
+    listed_schema,
+)
 from tests.surfaces.echoes import Node, echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
-from tools.arguments import Arguments
-from tools.context import Context, Surface
-from tools.dispatch import Market
-from tools.registry import CATALOGUE, operation
-from tools.shapes import input_schema, output_schema
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context, Surface
+from tools.engine.dispatch import Market
+from tools.engine.json_schemas import input_schema, output_schema
+from tools.engine.registry import CATALOGUE, operation
 
 KEY = [("x-api-key", "as_test_" + "0" * 40)]
 

@@ -8,13 +8,20 @@ from typing import Any
 import orjson
 import pytest
 
-from protocol.card import extended_card, public_card
-from protocol.mcp_resources import TEMPLATES
-from protocol.mcp_texts import ANSWERING, BUYING, GUIDES, JUDGING, SELLING, instructions
-from protocol.mcp_tools import call_tool, tool_of
-from protocol.reserved import KEY_ADVICE
-from protocol.skill import every_error
-from protocol.wording import Wording
+from protocol.a2a.agent_card import extended_card, public_card
+from protocol.docs.skill import every_error
+from protocol.mcp.resources import TEMPLATES
+from protocol.mcp.texts import (
+    ANSWERING,
+    BUYING,
+    GUIDES,
+    JUDGING,
+    SELLING,
+    instructions,
+)
+from protocol.mcp.tools import call_tool, tool_of
+from protocol.mcp.wording import Wording
+from protocol.reserved_arguments import KEY_ADVICE
 from tests.naming import (
     HOUSE,
     OPENAPI,
@@ -33,9 +40,9 @@ from tests.naming import (
 )
 from tools.catalogue import CATALOGUE
 from tools.changelog import CHANGELOG
-from tools.context import Surface
-from tools.rules.eventkinds import KINDS
-from tools.rules.lifecycle import MOVES
+from tools.engine.context import Surface
+from tools.events.types import KINDS
+from tools.jobs.lifecycle import MOVES
 
 DOCUMENTS = {
     **TEXTS.documents,
@@ -44,7 +51,7 @@ DOCUMENTS = {
     "/": orjson.dumps([TEXTS.index_json["start"], *TEXTS.index_json["docs"].values()]).decode(),
 }
 FED = {"bounty.created"}  # a line of the public feed; its kinds are an enum of the record
-UNSHOWN = ("tools/rules/patterns.py", "tools/rules/phrases")  # patterns of attacks
+UNSHOWN = ("tools/screening/regex_patterns.py", "tools/screening/phrases")  # patterns of attacks
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)

@@ -7,7 +7,7 @@ import httpx
 import orjson
 import pytest
 
-from protocol.toolsets import CORE
+from protocol.mcp.toolsets import CORE
 from tests.databases import Opening
 from tests.loggingin import Site, secret, site
 from tests.market import BASE_URL, Agent, TestMarket

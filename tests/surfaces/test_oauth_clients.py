@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from server.app import assemble
-from server.edge import hosts_of
+from server.middleware import hosts_of
 from server.settings import Settings
 from tests.databases import Opening
 from tests.market import Agent, TestMarket

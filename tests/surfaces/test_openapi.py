@@ -16,12 +16,14 @@ from rest.routes import Rest
 from tests.surfaces.conftest import approach_of, house
 from tests.surfaces.echoes import echoing
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.dispatch import COMMON, Market
-from tools.errors import Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey, MarketError, PaymentRequired
-from tools.house import Limits
-from tools.records.payments import PaymentTerms
-from tools.registry import Operation
+from tools.engine.config import Limits
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import COMMON, Market
+from tools.engine.errors import Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
+from tools.engine.registry import Operation
+from tools.jobs.payments.errors import PaymentRequired
+from tools.jobs.payments.records import PaymentTerms
+from tools.kernel.errors import MarketError
 
 SERVED = [op for op in CATALOGUE.values() if Surface.REST in op.surfaces]
 WRITES = [op for op in SERVED if not op.safe]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from storage.open import open_database, serve
 from storage.store import Store
 from tests.chain.evm import Evm
@@ -27,8 +27,8 @@ from tests.surfaces.kinds import ITEMS, KINDS, said_of, unspoken
 from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.ports import Chain, Env
+from tools.engine.context import Surface
+from tools.engine.ports import Chain, Env
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 pytestmark = pytest.mark.xdist_group("parity")

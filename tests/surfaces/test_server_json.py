@@ -10,9 +10,14 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
-from protocol.server_json import PUBLISHER, SCHEMA, namespace, server_json
+from protocol.mcp.server_json import (
+    PUBLISHER,
+    SCHEMA,
+    namespace,
+    server_json,
+)
 from tests.naming import HOUSE, OPERATIONS, TEXTS, pages, served
-from tools.context import Surface
+from tools.engine.context import Surface
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "vectors/server_json/server.schema.json").read_text(encoding="utf-8")

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from http_message_signatures import HTTPMessageSigner, HTTPSignatureKeyResolver, algorithms
 from nacl.signing import SigningKey
 
-from protocol.skill import skill_text
-from server.world.clock import SystemClock
+from protocol.docs.skill import skill_text
+from server.adapters.clock import SystemClock
 from storage.store import Store
 from tests.market import BASE_URL, Agent, TestMarket
 from tests.proving import Sites, Zone
@@ -31,8 +31,8 @@ from tests.surfaces.test_knocks import ACCEPT, META, RPC
 from tests.surfaces.test_texts import CODE
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.context import Surface
-from tools.registry import Operation
+from tools.engine.context import Surface
+from tools.engine.registry import Operation
 
 TAKING = [op for op in CATALOGUE.values() if op.auth in ("key", "signed") and Surface.REST in op.surfaces]
 LAST = ("revoke_api_key", "rotate_key", "delete_me")

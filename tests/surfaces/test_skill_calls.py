@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import httpx
 
-from protocol.skill import skill_source
+from protocol.docs.skill import skill_source
 from storage.store import Store
 from tests.market import TestMarket
 from tests.surfaces.wires import served

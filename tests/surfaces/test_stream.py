@@ -14,13 +14,13 @@ import pytest
 import rest.stream
 from rest.stream import EVENTS, send_stream
 from storage.store import Store
-from storage.unit import Tx, Unavailable
+from storage.transaction import Tx, Unavailable
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.operations import events
-from tools.rules.ids import event_id
+from tools.engine.context import Approach, Surface
+from tools.events import operations as events
+from tools.kernel.ids import event_id
 
 
 @pytest.fixture

@@ -12,23 +12,30 @@ import skills_ref
 from eth_account import Account
 from nacl.signing import SigningKey
 
-from protocol.event_texts import events_text
-from protocol.mcp_texts import Texts as McpTexts
-from protocol.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
-from protocol.texts import Calls, Texts
+from protocol.docs.events import events_text
+from protocol.docs.skill import (
+    BLOCK,
+    every_error,
+    free_usdc,
+    refreshed,
+    rewrite_skill,
+    span,
+)
+from protocol.docs.texts import Calls, Texts
+from protocol.mcp.texts import Texts as McpTexts
 from server.settings import Settings, house_of
 from tests.naming import HOUSE, OPENAPI, OPERATIONS, ROOT, TEXTS, pages, routed
 from tests.surfaces.conftest import house
-from tools.arguments import read_arguments
 from tools.catalogue import CATALOGUE
-from tools.house import House, Limits
-from tools.records.eventdata import PAYLOADS
-from tools.registry import Operation
-from tools.rules.eventkinds import KINDS
-from tools.rules.keys import verify_ed25519
-from tools.rules.lifecycle import MOVES
-from tools.rules.wallet import recover
-from tools.shapes import output_schema
+from tools.chain.wallet_proof import recover
+from tools.engine.arguments import read_arguments
+from tools.engine.config import House, Limits
+from tools.engine.json_schemas import output_schema
+from tools.engine.registry import Operation
+from tools.events.payloads import PAYLOADS
+from tools.events.types import KINDS
+from tools.jobs.lifecycle import MOVES
+from tools.kernel.keys import verify_ed25519
 
 SKILL = ROOT / "skill.md"
 DOCUMENTS = {"skill.md": TEXTS.skill_md, "llms.txt": TEXTS.llms_txt, "llms-full.txt": TEXTS.llms_full_txt}

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from protocol.server_json import server_json
-from protocol.texts import Texts
+from protocol.docs.texts import Texts
+from protocol.mcp.server_json import server_json
 from rest.openapi import openapi_json
 from tests.market import house
 from tests.requirements import covers
+from tools.agents.agent_cards import card_of
 from tools.catalogue import CATALOGUE
-from tools.steps.cards import card_of
 
 
 @covers("second.start.title")

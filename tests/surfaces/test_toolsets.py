@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from protocol.toolsets import CALL, CORE, FIND
+from protocol.mcp.toolsets import CALL, CORE, FIND
 from tests.surfaces.echoes import echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
-from tools.context import Surface
-from tools.dispatch import Market
-from tools.registry import CATALOGUE
+from tools.engine.context import Surface
+from tools.engine.dispatch import Market
+from tools.engine.registry import CATALOGUE
 
 MOST_CORE = 24
 

@@ -9,9 +9,9 @@ import pytest
 from tests.conftest import Opening
 from tests.market import TestMarket
 from tests.surfaces.wires import WIRES, served, wire
-from tools.answers import Answer
-from tools.context import Approach, Surface
-from tools.dispatch import Market
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.idempotency import Answer
 
 PACKAGE = {"rest": "rest", "mcp": "protocol", "a2a": "protocol"}
 SURFACE = {"rest": Surface.REST, "mcp": Surface.MCP, "a2a": Surface.A2A}

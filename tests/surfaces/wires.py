@@ -12,11 +12,11 @@ import httpx
 import uvicorn
 from mcp.client import Client
 
+from server.adapters.clock import SystemDice
 from server.app import assemble
-from server.edge import Edge, hosts_of
-from server.heads import bounded_http
+from server.http_limits import bounded_http
+from server.middleware import Edge, hosts_of
 from server.settings import Settings
-from server.world.clock import SystemDice
 from tests.market import TestMarket
 from tests.surfaces.fences import unfenced
 from tools.catalogue import CATALOGUE

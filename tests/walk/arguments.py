@@ -12,7 +12,7 @@ from tests.proving import Registry, own_file
 from tests.trading import OFFER, PRICE
 from tests.walk.moves import MAKES, Attempt, reach
 from tests.walk.walk import Pick, Walk, usual
-from tools.rules.keys import public_key_of, rotation_message
+from tools.kernel.keys import public_key_of, rotation_message
 
 Given = dict[str, Any]
 URL = "https://hooks.example/in"

@@ -12,9 +12,9 @@ from eth_account.signers.local import LocalAccount
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode, Reply, Silence, error, fields, result
 from tests.market import TestClock
-from tools.ports import Fetched
-from tools.ports import Reply as Answered
-from tools.rules.outgoing import Unreached
+from tools.engine.ports import Fetched
+from tools.engine.ports import Reply as Answered
+from tools.events.webhooks.ssrf_guard import Unreached
 
 T = TypeVar("T")
 RICH_MINOR = 10**12

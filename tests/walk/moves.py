@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from server.world.chain import ABSENT_SECONDS
+from server.adapters.chain import ABSENT_SECONDS
 from tests.market import Agent
 from tests.trading import PRICE
 from tests.walk.walk import Pick, Walk, usual
-from tools.answers import Answer
+from tools.engine.idempotency import Answer
 
 Json = dict[str, Any]
 NOT_NOW = {"invalid_transition", "job_not_payable", "not_paid", "job_not_settled", "not_found", "forbidden"}

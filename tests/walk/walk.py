@@ -9,9 +9,9 @@ import orjson
 from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
-from server.looks import Looks
-from server.sender import Sender
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
+from server.rechecks import Looks
+from server.webhook_sender import Sender
 from storage.open import open_database, serve
 from tests.chain.evm import pack
 from tests.databases import close
@@ -22,11 +22,11 @@ from tests.signing import approach
 from tests.trading import OFFER, PRICE, binding
 from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
 from tests.walk.watch import Watch
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.context import Approach, Surface
-from tools.ports import Chain, Env
-from tools.registry import Operation
+from tools.engine.context import Approach, Surface
+from tools.engine.idempotency import Answer
+from tools.engine.ports import Chain, Env
+from tools.engine.registry import Operation
 
 GAS = 100_000  # enough for a transfer
 V = TypeVar("V")

@@ -27,13 +27,19 @@ from storage.tables import (
     SettlementRow,
     SettlementStatus,
 )
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.walk.ground import Receivers, Sent
-from tools.answers import Answer
-from tools.records import eventdata, webhooks
-from tools.rules.jobfacts import JobStatus
-from tools.rules.lifecycle import MOVES, NOTICES, OPENINGS, Actor
-from tools.steps.recompute import recompute
+from tools.engine.idempotency import Answer
+from tools.events import payloads as eventdata
+from tools.events.webhooks import records as webhooks
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import (
+    MOVES,
+    NOTICES,
+    OPENINGS,
+    Actor,
+)
+from tools.operator.aggregate_checks import recompute
 
 SECRET = re.compile(rb"secret-work-\d+")
 MODELS: dict[str, TypeAdapter[Any]] = {kind: TypeAdapter(model) for kind, model in eventdata.PAYLOADS.items()}

@@ -12,7 +12,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from storage.store import Store
 from tests.chain.evm import Evm, address_of
 from tests.market import Agent, TestMarket
@@ -21,9 +21,9 @@ from tests.signing import approach
 from tests.trading import OFFER, binding
 from tests.walk.ground import Receivers, Sent
 from tests.walk.watch import Watch
-from tools.answers import Answer
 from tools.catalogue import CATALOGUE
-from tools.ports import Chain, Env
+from tools.engine.idempotency import Answer
+from tools.engine.ports import Chain, Env
 
 Json = dict[str, Any]
 RICH_MINOR = 10**12

@@ -8,7 +8,7 @@ from tests.trading import PRICE
 from tests.world.cast import LEAVER, TAKER, World
 from tests.world.deals import Deal
 from tests.world.script import HOUR, TURNAROUND, Story
-from tools.rules.keys import public_key_of
+from tools.kernel.keys import public_key_of
 
 DOMAINS = ("sela.example.com", "zoe.example.com", "otto.example.com", "second-sela.example.com")
 

@@ -16,7 +16,7 @@ from tests.walk.ground import Sent
 from tests.world.cast import BUYERS, CHAINS, MIRROR, PROTEGE, SELLERS, Known, World
 from tests.world.courts import draws, seats
 from tests.world.deals import Ledger
-from tools.rules.money import display
+from tools.kernel.money import display
 
 TRANSFER = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 every_settlement = Query(select(SettlementRow))

@@ -6,7 +6,7 @@ from tests.trading import PRICE
 from tests.world.cast import COUNTED, World
 from tests.world.deals import Deal, Ledger
 from tests.world.script import Story, together
-from tools.rules.money import display
+from tools.kernel.money import display
 
 HANA, IVO, JUN = COUNTED
 WORDS = "_display"

@@ -15,7 +15,7 @@ from tests.world import changes, checks, courts, script
 from tests.world.cast import BUYERS, COUNTED, HOUSE, JUDGES, LEAVER, SELLERS, World
 from tests.world.counted import EXPECTED, figures, trade_to_be_counted
 from tests.world.deals import Ledger
-from tools.steps.recompute import AGGREGATES, PROOFS
+from tools.operator.aggregate_checks import AGGREGATES, PROOFS
 
 DAY = 86_400
 REPEATS, ON_LIVE, ON_HAND = 5, 2, 4

@@ -9,7 +9,7 @@ import orjson
 from server.desk.answering import answered, question
 from server.desk.model import Unusable
 from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, text
-from tools.records.base import Json
+from tools.kernel.records import Json
 
 PER, MOST_ITEMS, MOST_CHARS, MOST_TOTAL = 10, 100, 4000, 120_000
 MOST_REASON = 500

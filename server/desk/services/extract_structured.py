@@ -23,10 +23,10 @@ from server.desk.service import (
     on_delivery,
     text,
 )
-from tools.ports import ChecksBusy, CheckTooLong
-from tools.records.base import Json
-from tools.rules.canonical import canonical
-from tools.rules.schemas import SchemaRefused, admit
+from tools.engine.ports import ChecksBusy, CheckTooLong
+from tools.kernel.canonical_json import canonical
+from tools.kernel.json_schema import SchemaRefused, admit
+from tools.kernel.records import Json
 
 PER, MOST_CHARS, MOST_SCHEMA_BYTES = 10_000, 50_000, 20_000
 TASK = (

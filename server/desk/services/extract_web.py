@@ -4,9 +4,9 @@ import asyncio
 
 from server.desk.reader import Article, Unreadable
 from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
-from tools.records.base import Json, stamp
-from tools.rules.content import warnings_in
-from tools.rules.contentcodes import Code
+from tools.kernel.records import Json, stamp
+from tools.screening.codes import Code
+from tools.screening.rules import warnings_in
 
 DEFAULT_CHARS, MOST_CHARS = 20_000, 200_000
 MOST_TEXT_BYTES = 400_000  # of a delivery's 512 KB

@@ -24,7 +24,7 @@ from server.desk.service import (
     on_delivery,
     text,
 )
-from tools.records.base import Json
+from tools.kernel.records import Json
 
 PER, MOST_CHARS, MOST_URL = 10_000, 100_000, 2048
 DEFAULT_WORDS, TOLERANCE = 150, 0.1

@@ -19,7 +19,7 @@ from server.desk.service import (
     on_delivery,
     text,
 )
-from tools.records.base import Json
+from tools.kernel.records import Json
 
 PER, MOST_CHARS, MOST_TERMS, MOST_NOTES = 1000, 50_000, 50, 3
 LEAST_SHARE, MOST_TIMES, SLACK = 0.1, 8, 200  # how long a translation may be beside its text

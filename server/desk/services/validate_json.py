@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.desk.service import BY, Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, ready
-from tools.ports import ChecksBusy, CheckTooLong
-from tools.records.base import Json
-from tools.rules.canonical import canonical
-from tools.rules.schemas import SchemaRefused, Violation, admit
+from tools.engine.ports import ChecksBusy, CheckTooLong
+from tools.kernel.canonical_json import canonical
+from tools.kernel.json_schema import SchemaRefused, Violation, admit
+from tools.kernel.records import Json
 
 DRAFT = "2020-12"
 NOT_VALID = f"The schema is not valid in draft {DRAFT}: "

@@ -8,7 +8,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-# What tools/rules/stats.py makes of rows, once, for those that are there. Times are microseconds.
+# What tools/listings/stats_rules.py makes of rows, once, for those that are there. Times are microseconds.
 COMPLETED = "(job.status = 'completed' OR (job.status = 'resolved' AND coalesce(job.outcome, '') <> 'buyer'))"
 FAILED = """(coalesce(job.outcome, '') = 'buyer'
     OR coalesce(job.closed_as, '') IN ('seller_failed', 'delivery_timeout', 'buyer_left_after_deadline'))"""

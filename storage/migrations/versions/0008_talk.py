@@ -34,7 +34,7 @@ SELECT agent_id, env, 1, sum(unread) FROM (
     UNION ALL SELECT b AS agent_id, env, unread_b AS unread FROM threads
 ) AS sides WHERE unread > 0 GROUP BY agent_id, env
 """
-# What tools/rules/attention.py makes of the facts; the step that says what is due looks again at each of them.
+# What tools/jobs/attention.py makes of the facts; the step that says what is due looks again at each of them.
 WAITS = """
 UPDATE jobs SET
     waits_for = CASE WHEN status IN ('open', 'quote_requested', 'in_progress') THEN seller_id ELSE buyer_id END,

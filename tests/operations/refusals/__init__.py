@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete
 
-from server.world.chain import JsonRpcChain
+from server.adapters.chain import JsonRpcChain
 from storage.query import Query
 from storage.tables import WalletRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.market import Agent
 from tests.trading import Trade, binding
-from tools.ports import Env
+from tools.engine.ports import Env
 
 NOUNS = (
     "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin", "purchases", "faucet", "room",

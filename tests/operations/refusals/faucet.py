@@ -5,7 +5,7 @@ from typing import Any
 from tests.funding import TestFaucet, open_faucet
 from tests.operations.refusals import produces
 from tests.trading import Trade
-from tools.ports import FaucetRefused
+from tools.engine.ports import FaucetRefused
 
 
 @produces("claim_test_funds", "not_implemented")

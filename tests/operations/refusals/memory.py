@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.operations.refusals import produces
 from tests.trading import Trade
-from tools.operations.memory import MOST_KEYS
+from tools.memory.operations import MOST_KEYS
 
 
 @produces("put_memory", "payload_too_large")

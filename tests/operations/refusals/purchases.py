@@ -20,7 +20,7 @@ from tests.operations.refusals import (
 from tests.operations.refusals.listings import COSTLY, LONG
 from tests.shopping import Shop, opened_shop
 from tests.trading import OFFER, PRICE, Trade
-from tools.ports import Env
+from tools.engine.ports import Env
 
 Scene = Callable[[Shop], Awaitable[Any]]
 

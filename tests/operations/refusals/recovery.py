@@ -10,7 +10,7 @@ from tests.operations.refusals import limited, produces
 from tests.signing import approach
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.rules.keys import public_key_of
+from tools.kernel.keys import public_key_of
 
 
 async def refused(trade: Trade, agent: Agent, operation: str, **given: Any) -> Any:

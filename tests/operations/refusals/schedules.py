@@ -5,7 +5,7 @@ from typing import Any
 from tests.market import Agent
 from tests.operations.refusals import Scenario, produces
 from tests.trading import Trade
-from tools.operations.schedules import MOST_ACTIVE
+from tools.events.schedules.operations import MOST_ACTIVE
 
 
 async def full(trade: Trade) -> tuple[Agent, str]:

@@ -5,7 +5,7 @@ from typing import Any
 from storage.tables import AgentRow
 from tests.operations.refusals import Scenario, change_row, produces
 from tests.trading import Trade
-from tools.rules.talk import MOST_UNANSWERED
+from tools.messages.rules import MOST_UNANSWERED
 
 LEAK = "as_test_" + "a1" * 20
 

@@ -6,14 +6,14 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 
 from storage.tables import ListingRow
-from storage.unit import Tx
+from storage.transaction import Tx
 from tests.surfaces.scripts import BUYER, Script
-from tools.arguments import Arguments
-from tools.context import Approach, Caller, Surface
-from tools.ports import Env
-from tools.rules.wallet import claim_message
-from tools.steps.purchases import acting_for
-from tools.steps.x402_accounts import buyer_of
+from tools.chain.wallet_proof import claim_message
+from tools.engine.arguments import Arguments
+from tools.engine.context import Approach, Caller, Surface
+from tools.engine.ports import Env
+from tools.purchases.accounts import buyer_of
+from tools.purchases.logic import acting_for
 
 PAYER = Account.from_key("0x" + "ca" * 32)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.surfaces.scripts import Script
-from tools.rates import ALLOWANCES, Rate, bucket_of
+from tools.engine.rate_limits import ALLOWANCES, Rate, bucket_of
 
 
 async def run(say: Script) -> None:

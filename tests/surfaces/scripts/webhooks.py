@@ -1,6 +1,6 @@
 """Webhooks: registered, changed, tested, redelivered, deleted. Only the fan-out runs, so nothing is posted."""
 
-from server.sender import Sender
+from server.webhook_sender import Sender
 from tests.surfaces.scripts import Script
 
 

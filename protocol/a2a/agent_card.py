@@ -1,0 +1,85 @@
+"""The market's agent card (A2A 1.0), made from the registry and signed with the platform's key as a JWS (RFC 8785)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from tools.agents.agent_cards import Card, card_of, signed
+from tools.engine.config import House
+from tools.engine.context import Surface
+from tools.engine.ports import Signer
+from tools.engine.registry import Operation
+
+__all__ = ["Card", "card_json", "example_of", "extended_card", "public_card", "signed"]
+
+WORKFLOWS = ("hire",)  # listed beside the toolsets, if the market has them
+MOST_EXAMPLES = 3
+HOW = (
+    'Send a message whose one data part is {"tool": <name>, "arguments": {…}}; the answer is a message with the record, or '
+    'with {"error": …}, as its data part. A key goes into the header Authorization: Bearer or X-API-Key, or into the '
+    "message's metadata as api_key; metadata idempotency_key makes a repeat safe. A data part "
+    '{"listing_id": …, "input": {…}} hires: the answer is a task, and messages with its taskId pay, talk and go on.'
+)
+
+
+def card_json(house: House, operations: Iterable[Operation], signer: Signer) -> bytes:
+    """Return the signed public card: one skill per toolset, and the workflows."""
+    return orjson.dumps(signed(public_card(house, operations), house.base_url, signer))
+
+
+def public_card(house: House, operations: Iterable[Operation]) -> Card:
+    """Return the unsigned public card in version 1.0, without empty members."""
+    offered = [op for op in operations if Surface.A2A in op.surfaces]
+    toolsets: dict[str, list[Operation]] = {}
+    for op in offered:
+        toolsets.setdefault(op.toolset, []).append(op)
+    workflows = [_skill_of(op) for op in offered if op.name in WORKFLOWS]
+    return _card(house, [*(_skill_of_all(name, ops) for name, ops in toolsets.items()), *workflows])
+
+
+def extended_card(house: House, operations: Iterable[Operation]) -> Card:
+    """Return the unsigned card for callers with a key, where every operation is a skill."""
+    return _card(house, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
+
+
+def example_of(op: Operation) -> dict[str, Any]:
+    """Return a data part that calls the operation.
+
+    Without an example in the registry, each required argument has its name as a placeholder.
+    """
+    if op.examples:
+        return {"tool": op.name, "arguments": op.examples[0]}
+    required = [name for name, argument in op.input.model_fields.items() if argument.is_required()]
+    return {"tool": op.name, "arguments": {name: f"<{name}>" for name in required}}
+
+
+def _card(house: House, skills: list[Card]) -> Card:
+    what = f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}"
+    return card_of(house, house.title, what, skills)
+
+
+def _skill_of_all(toolset: str, ops: list[Operation]) -> Card:
+    shown = sorted(ops, key=lambda op: not op.examples)[:MOST_EXAMPLES]
+    return {
+        "id": toolset,
+        "name": toolset.replace("_", " ").capitalize(),
+        "description": "\n".join(f"{op.name}: {op.summary}" for op in ops),
+        "tags": [toolset],
+        "examples": [_written(op) for op in shown],
+    }
+
+
+def _skill_of(op: Operation) -> Card:
+    needs = "\n\nNeeds an API key." if op.auth == "key" else ""
+    return {
+        "id": op.name,
+        "name": op.title,
+        "description": op.description + needs,
+        "tags": [op.toolset, "read" if op.safe else "write"],
+        "examples": [_written(op)],
+    }
+
+
+def _written(op: Operation) -> str:
+    return orjson.dumps(example_of(op)).decode()

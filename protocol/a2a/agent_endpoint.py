@@ -1,0 +1,75 @@
+"""An agent's own A2A endpoint, /a2a/agents/{handle}: like the market's, but only for what that agent sells."""
+
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import orjson
+from starlette.types import Scope, Send
+
+from protocol.a2a.errors import invalid
+from protocol.a2a.sdk_bodies import Call
+from protocol.http import send_json, send_refusal
+from tools.engine.context import Approach
+from tools.engine.dispatch import Market
+from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
+from tools.engine.idempotency import Answer
+from tools.engine.registry import CATALOGUE
+from tools.kernel.errors import Json
+
+CARD = "/.well-known/agent-card.json"
+
+
+class Shops:
+    """The agents behind endpoints, and their listings.
+
+    Agents and their cards are public, so they are read without the caller's key.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+
+    async def enter(self, handle: str, call: Call) -> Answer | None:
+        """Direct the call to an agent's endpoint; return the error if no such agent sells."""
+        answer = await self.market.call(CATALOGUE["get_agent"], {"agent_id": handle}, _anybody(call))
+        if isinstance(answer.refusal, NotFound):
+            return self.market.refuse(RouteNotFound(f"no agent {handle} has an endpoint here"), call.approach)
+        if answer.refusal is not None:
+            return answer
+        call.seller = orjson.loads(answer.body)["id"]
+        return None
+
+    async def show(self, handle: str, scope: Scope, call: Call, send: Send) -> None:
+        """Send the agent's card; with ?env=test the card of its test listings."""
+        asked = parse_qs(scope["query_string"].decode("latin-1")).get("env", [])
+        given: dict[str, Json] = {"agent_id": handle, **({"env": asked[0]} if asked else {})}
+        op = CATALOGUE["get_agent_card"]
+        answer = await self.market.call(op, given, _anybody(call))
+        if answer.refused:
+            await send_refusal(send, answer)
+            return
+        kept = b"public, max-age=%d" % op.kept_seconds
+        await send_json(send, 200, answer.body, (b"cache-control", kept))
+
+    async def check(self, listing_id: Json, call: Call) -> Answer | None:
+        """Return the error of a caller who may not read, if any.
+
+        Raises A2AError for another agent's listing. A missing listing is refused later, when it is ordered.
+        """
+        answer = await self.market.call(CATALOGUE["get_listing"], {"listing_id": listing_id}, call.approach)
+        call.further()
+        if answer.refusal is not None and not isinstance(answer.refusal, (NotFound, InvalidRequest)):
+            return answer
+        if answer.refusal is None and orjson.loads(answer.body)["seller"]["id"] != call.seller:
+            raise invalid("this listing is another agent's: send the order to /a2a", "listing_id")
+        return None
+
+    async def offered(self, call: Call) -> Answer:
+        """Return the agent's listings in the caller's environment, on one page."""
+        asked = {"seller": call.seller}
+        answer = await self.market.call(CATALOGUE["search_listings"], asked, call.approach)
+        call.further()
+        return answer
+
+
+def _anybody(call: Call) -> Approach:
+    return replace(call.approach, credential=None, argument_key=None, request=None, dry_run=False)

@@ -1,0 +1,108 @@
+"""A2A push notification configs: each request calls one operation about a job of the caller."""
+
+from typing import Any
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0
+from a2a.utils.errors import A2AError, TaskNotFoundError
+
+from protocol.a2a.errors import invalid, said
+from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.tasks import Tasks
+from tools.engine.arguments import read_arguments
+from tools.engine.errors import InvalidRequest, NotFound
+from tools.engine.registry import Operation
+from tools.events.webhooks.outgoing_urls import callable_url
+from tools.events.webhooks.push_operations import (
+    end_push,
+    read_push,
+    read_pushes,
+    set_push,
+)
+from tools.kernel.errors import Json, MarketError
+
+
+class Pushes:
+    """The configs of tasks. A config without an id gets the task's id, as in the SDK."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks, self.market = tasks, tasks.market
+
+    def check(self, config: pb.TaskPushNotificationConfig, call: Call) -> None:
+        """Raise A2AError for an invalid config, before the message it came with takes effect."""
+        try:
+            read_arguments(set_push.input, _given(config, "job_", call))
+            callable_url(self.market.house, config.url, "url")
+        except InvalidRequest as error:
+            raise _refused(error) from None
+
+    async def set(self, config: pb.TaskPushNotificationConfig, call: Call) -> pb.TaskPushNotificationConfig:
+        """Set a config of a visible task; it replaces one with the same id."""
+        return _shown(await self._ask(set_push, _given(config, config.task_id, call), call))
+
+    async def begin(self, task_id: str, asked: pb.SendMessageRequest, call: Call) -> None:
+        """Set the config that a message contains, if any."""
+        if asked.configuration.HasField("task_push_notification_config"):
+            config = asked.configuration.task_push_notification_config
+            await self._call(set_push, _given(config, task_id, call), call)
+
+    async def get(self, params: pb.GetTaskPushNotificationConfigRequest, call: Call) -> pb.TaskPushNotificationConfig:
+        """Return a config. Raises TaskNotFoundError if it does not exist."""
+        return _shown(await self._ask(read_push, _named(params.task_id, params.id), call))
+
+    async def page(
+        self, params: pb.ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> pb.ListTaskPushNotificationConfigsResponse:
+        """Return all configs of a task on one page, because they are few."""
+        if params.page_token:
+            raise invalid("there is no such page", "pageToken")
+        found = await self._ask(read_pushes, {"job_id": params.task_id}, call)
+        return pb.ListTaskPushNotificationConfigsResponse(configs=[_shown(one) for one in found["data"]])
+
+    async def end(self, params: pb.DeleteTaskPushNotificationConfigRequest, call: Call) -> None:
+        """Delete a config; a missing one is no error."""
+        await self._ask(end_push, _named(params.task_id, params.id), call)
+
+    async def _ask(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
+        await self.tasks.read(given["job_id"], call, 0)
+        return await self._call(op, given, call)
+
+    async def _call(self, op: Operation, given: dict[str, Any], call: Call) -> dict[str, Json]:
+        answer = await self.market.call(op, given, call.further().approach)
+        if answer.refusal is not None:
+            raise _refused(answer.refusal)
+        record: dict[str, Json] = orjson.loads(answer.body)
+        return record
+
+
+def _given(config: pb.TaskPushNotificationConfig, task_id: str, call: Call) -> dict[str, Any]:
+    entry = config.authentication
+    beside = {"token": config.token, "scheme": entry.scheme, "credentials": entry.credentials}
+    said_too = {name: value for name, value in beside.items() if value}
+    return {
+        **_named(task_id, config.id),
+        "url": config.url,
+        "form": PROTOCOL_VERSION_0_3 if call.old else PROTOCOL_VERSION_1_0,
+        **said_too,
+    }
+
+
+def _named(task_id: str, config_id: str) -> dict[str, Any]:
+    return {"job_id": task_id, "id": config_id or task_id}
+
+
+def _shown(record: dict[str, Json]) -> pb.TaskPushNotificationConfig:
+    """Return the config as it is shown, without its token and credentials."""
+    entry = None if record["scheme"] is None else pb.AuthenticationInfo(scheme=record["scheme"])
+    return pb.TaskPushNotificationConfig(
+        task_id=record["job_id"], id=record["id"], url=record["url"], authentication=entry
+    )
+
+
+def _refused(error: MarketError) -> A2AError:
+    if isinstance(error, NotFound):
+        return TaskNotFoundError()
+    if isinstance(error, InvalidRequest):
+        return invalid(error.message, error.param or "", error.hint)
+    return said(error)

@@ -1,0 +1,164 @@
+"""The SDK's RequestHandler on the market's operations, without AgentExecutor, TaskStore or queue."""
+
+from collections.abc import AsyncGenerator, Collection
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event
+from a2a.server.request_handlers.request_handler import RequestHandler
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.constants import PROTOCOL_VERSION_0_3
+from a2a.utils.errors import ExtendedAgentCardNotConfiguredError
+from a2a.utils.input_mode_validator import validate_input_modes
+from a2a.utils.proto_utils import parse_lenient, validate_proto_required_fields
+from a2a.utils.task import validate_history_length, validate_page_size
+
+from protocol.a2a.agent_card import extended_card, public_card, signed
+from protocol.a2a.errors import card_refused, guarded, reached
+from protocol.a2a.message_replies import Replies
+from protocol.a2a.push_configs import Pushes
+from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.send_message import Sending
+from protocol.a2a.streams import Streams
+from protocol.a2a.tasks import Tasks
+from tools.engine.authentication import NO_KEY
+from tools.engine.context import Approach
+from tools.engine.dispatch import Market
+from tools.engine.errors import Unauthenticated
+from tools.engine.registry import Operation
+from tools.kernel.errors import MarketError
+
+
+class Desk(RequestHandler):
+    """The market as the SDK's request handler. A job is a task; nothing else is stored for it."""
+
+    def __init__(self, market: Market, operations: Collection[Operation]) -> None:
+        self.market = market
+        self.tasks = Tasks(market, operations)
+        self.streams = Streams(self.tasks)
+        self.pushes = Pushes(self.tasks)
+        self.sending = Sending(self.tasks, Replies(market, operations), self.pushes)
+        self.card = _proto(public_card(market.house, operations))
+        extended = extended_card(market.house, operations)
+        self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
+        self.extended_old = _proto(_as_old(extended))
+
+    async def on_message_send(self, params: pb.SendMessageRequest, context: ServerCallContext) -> pb.Task | pb.Message:
+        return await self._reply(params, context)
+
+    async def on_message_send_stream(
+        self, params: pb.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        call, first = reached(context), await self._reply(params, context, wait=False)
+        yield first
+        if isinstance(first, pb.Task):
+            async for event in self.streams.after(call, on=False):
+                yield event
+
+    async def on_get_task(self, params: pb.GetTaskRequest, context: ServerCallContext) -> pb.Task | None:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        validate_history_length(params)
+        return await guarded(call, self.tasks.get(params, call))
+
+    async def on_list_tasks(self, params: pb.ListTasksRequest, context: ServerCallContext) -> pb.ListTasksResponse:
+        call = reached(context)
+        validate_history_length(params)
+        if params.HasField("page_size"):
+            validate_page_size(params.page_size)
+        return await guarded(call, self.tasks.page(params, call))
+
+    async def on_cancel_task(self, params: pb.CancelTaskRequest, context: ServerCallContext) -> pb.Task | None:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        return await guarded(call, self.sending.cancel(params, call))
+
+    async def on_subscribe_to_task(
+        self, params: pb.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        yield await guarded(call, self.streams.snapshot(params.id, call))
+        async for event in self.streams.after(call, on=True):
+            yield event
+
+    async def on_create_task_push_notification_config(
+        self, params: pb.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.set(params, call))
+
+    async def on_get_task_push_notification_config(
+        self, params: pb.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> pb.TaskPushNotificationConfig:
+        """Return a push notification config; a request of 0.3 need not name it."""
+        call = reached(context)
+        if not call.old:
+            validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.get(params, call))
+
+    async def on_list_task_push_notification_configs(
+        self, params: pb.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> pb.ListTaskPushNotificationConfigsResponse:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        return await guarded(call, self.pushes.page(params, call))
+
+    async def on_delete_task_push_notification_config(
+        self, params: pb.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        call = reached(context)
+        validate_proto_required_fields(params)
+        await guarded(call, self.pushes.end(params, call))
+        call.resultless = True
+
+    async def on_get_extended_agent_card(
+        self, params: pb.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> pb.AgentCard:
+        """Return a card with every operation as a skill, for callers with a valid key.
+
+        The SDK itself would show it to anyone.
+        """
+        call = reached(context)
+        if call.seller is not None:
+            raise ExtendedAgentCardNotConfiguredError(
+                "an agent's own card is whole; the market's at /a2a has an extended one"
+            )
+        try:
+            await guarded(call, self._identified(call.approach))
+        except MarketError as error:
+            raise card_refused(error) from None
+        return self.extended_old if call.old else self.extended
+
+    async def _identified(self, approach: Approach) -> None:
+        caller = await self.market.visitor(approach)
+        if caller.agent_id is None:
+            raise Unauthenticated(NO_KEY)
+
+    async def _reply(
+        self, asked: pb.SendMessageRequest, context: ServerCallContext, wait: bool = True
+    ) -> pb.Task | pb.Message:
+        call = reached(context)
+        self._check(asked, call)
+        return await guarded(call, self.sending.send(asked, call, wait))
+
+    def _check(self, asked: pb.SendMessageRequest, call: Call) -> None:
+        validate_proto_required_fields(asked)
+        validate_history_length(asked.configuration)
+        validate_input_modes(asked.message, self.card)
+        if asked.configuration.HasField("task_push_notification_config"):
+            self.pushes.check(asked.configuration.task_push_notification_config, call)
+
+
+def _proto(card: dict[str, Any]) -> pb.AgentCard:
+    return parse_lenient(card, pb.AgentCard())
+
+
+def _as_old(card: dict[str, Any]) -> dict[str, Any]:
+    """Return the card for 0.3 clients; the SDK converts only interfaces of that version.
+
+    It is unsigned, because the conversion changes it.
+    """
+    old = [{**found, "protocolVersion": PROTOCOL_VERSION_0_3} for found in card["supportedInterfaces"]]
+    return {**card, "supportedInterfaces": old}

@@ -1,0 +1,286 @@
+"""SendMessage about a job: a message orders, writes to the other party, pays, or takes the next step.
+
+Each is one operation, chosen by the content of the message. The answer is the task, or a Message with the reason why
+not.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperationError
+
+from protocol.a2a import payment as x402
+from protocol.a2a.agent_endpoint import Shops
+from protocol.a2a.errors import invalid, not_shown
+from protocol.a2a.message_replies import Replies
+from protocol.a2a.push_configs import Pushes
+from protocol.a2a.sdk_bodies import Call
+from protocol.a2a.task_view import FINAL, STATES
+from protocol.a2a.tasks import Tasks, is_nobody
+from tools.engine.arguments import MOST_WAITED
+from tools.engine.context import Letter
+from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
+from tools.engine.idempotency import Answer
+from tools.engine.registry import CATALOGUE, Operation
+from tools.jobs.errors import InvalidTransition
+from tools.kernel.errors import Json, MarketError
+from tools.kernel.ids import Prefix
+
+WAIT, WAITED_SECONDS = "wait_seconds", 20
+LONGEST_ID = 256
+LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
+ALIASES = {"revise": "request_revision"}
+WORDS = ("message", "reason", "comment", "body")  # the arguments that take the message's text
+NO_WORDS = "See the data."
+HIRING = 'To hire, send one data part {{"listing_id": "{listing}", "input": {{…}}}}; '
+REGISTERING = (
+    'it needs an API key: call {"tool": "register_agent", "arguments": {"name": "<your name>"}}, then send the same message '
+    "with the key as the X-API-Key header, or as api_key in the message's metadata."
+)
+SOLD = "the data part beside this shows what this agent sells."
+READING = 'its input must fit the input_schema that {{"tool": "get_listing", "arguments": {{"listing_id": "{listing}"}}}} shows.'
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The operation that a message asks for."""
+
+    operation: Operation
+    arguments: dict[str, Json]
+    relayed: bool = False  # it contains an authorization for somebody else to send
+
+    @property
+    def pays(self) -> bool:
+        return self.operation.action == "pay"
+
+
+class Sending:
+    """The handler of messages about jobs."""
+
+    def __init__(self, tasks: Tasks, replies: Replies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS) -> None:
+        self.shops, self.pushes = Shops(tasks.market), pushes
+        self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
+        self.actions = {op.action: op for op in replies.operations.values() if op.action}
+
+    async def send(self, asked: pb.SendMessageRequest, call: Call, wait: bool = True) -> pb.Task | pb.Message:
+        """Answer a message: to its task's job, as an order of a listing, or as a call of a tool."""
+        message = asked.message
+        if message.task_id:
+            return await self._to_task(asked, call, wait)
+        if call.wanted or call.refusal:
+            return await self.replies.answer(message, call)
+        order = order_in(texts_of(message), call.data)
+        if call.seller is not None:
+            return await self._in_shop(order, asked, call, wait)
+        if order is None:
+            return await self.replies.answer(message, call)
+        return await self._hire(order, asked, call, wait)
+
+    async def _in_shop(
+        self, order: dict[str, Json] | None, asked: pb.SendMessageRequest, call: Call, wait: bool
+    ) -> pb.Task | pb.Message:
+        """Handle an order at an agent's own endpoint, for one of its listings.
+
+        If the message names no listing and the agent has only one, that one is ordered.
+        """
+        if order is not None:
+            if refused := await self.shops.check(order["listing_id"], call):
+                return self._unhired(refused, order, asked, call)
+            return await self._hire(order, asked, call, wait)
+        offered = await self.shops.offered(call)
+        if offered.refused:
+            return self._unhired(offered, {"listing_id": None}, asked, call)
+        sold = orjson.loads(offered.body)["data"]
+        words, given = texts_of(asked.message), next((one for one in call.data if "input" in one), None)
+        if len(sold) == 1 and (words or given):
+            only = {"listing_id": sold[0]["id"], **(given or {"input": _input_in(words)})}
+            return await self._hire(only, asked, call, wait)
+        return self.replies.message(asked.message, call, offered.body, HIRING.format(listing="lst_…") + SOLD)
+
+    async def cancel(self, params: pb.CancelTaskRequest, call: Call) -> pb.Task:
+        """Cancel a job. Raises TaskNotCancelableError if its caller can no longer cancel it."""
+        await self.tasks.read(params.id, call, 0)
+        answer = await self.market.call(CATALOGUE["cancel_job"], {"job_id": params.id}, call.further().approach)
+        if isinstance(answer.refusal, InvalidTransition):
+            raise TaskNotCancelableError(data={"hint": answer.refusal.hint, **answer.refusal.details})
+        if answer.refusal is not None:
+            raise not_shown(answer.refusal)
+        return self.tasks.shown(await self.tasks.read(params.id, call), call, None)
+
+    async def _hire(
+        self, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call, wait: bool
+    ) -> pb.Task | pb.Message:
+        message, (order, seconds) = asked.message, self._waited(order)
+        letter = Letter(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
+        approach = replace(call.approach, letter=letter)
+        answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
+        call.further()
+        if answer.refusal is not None:
+            return self._unhired(answer, order, asked, call)
+        if answer.rehearsed:
+            return self.replies.record(message, call, CATALOGUE["create_job"], answer)
+        job_id = orjson.loads(answer.body)["id"]
+        try:
+            await self.pushes.begin(job_id, asked, call)
+            return await self._task(job_id, asked, call, seconds if wait else 0)
+        except A2AError as unseen:  # the job exists: with only the error, the caller would order again
+            told = f"The job was ordered, and this is it. {unseen.message}. {_hint(unseen)}".strip()
+            return self.replies.record(message, call, CATALOGUE["create_job"], answer, told)
+
+    def _unhired(self, answer: Answer, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call) -> pb.Message:
+        assert answer.refusal is not None
+        told = _why_unhired(answer.refusal, order, stranger=is_nobody(call))
+        return self.replies.record(asked.message, call, CATALOGUE["create_job"], answer, told)
+
+    async def _to_task(self, asked: pb.SendMessageRequest, call: Call, wait: bool) -> pb.Task | pb.Message:
+        message = asked.message
+        record = await self.tasks.read(message.task_id, call, 0)
+        call.further()
+        if message.context_id not in ("", record["context_id"]):
+            raise invalid("contextId is not the task's", "contextId")
+        if call.wanted or call.refusal:
+            return await self.replies.answer(message, call)
+        step = self._step(message, call, record)
+        await self.pushes.begin(message.task_id, asked, call)
+        approach = replace(call.approach, payment="") if step.relayed else call.approach
+        answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
+        if step.pays and answer.refusal is not None:
+            return await self._unpaid(step, answer, asked, call)
+        if answer.refused or answer.rehearsed or answer.error is not None:
+            told = "" if answer.refusal is None else said_of(answer.refusal)
+            return self.replies.record(message, call, step.operation, answer, told)
+        waits = wait and record["job"]["role"] == "buyer"
+        return await self._task(message.task_id, asked, call, self.waited_seconds if waits else 0)
+
+    def _waited(self, order: dict[str, Json]) -> tuple[dict[str, Json], int]:
+        """Separate the order from its `wait_seconds`, which callers know from the tool `hire`."""
+        seconds = order.get(WAIT)
+        order = {name: value for name, value in order.items() if name != WAIT}
+        if seconds is None:
+            return order, self.waited_seconds
+        if type(seconds) is not int or not 0 <= seconds <= MOST_WAITED:
+            raise invalid(f"{WAIT}: must be a whole number, 0-{MOST_WAITED}", WAIT)
+        return order, seconds
+
+    async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
+        """Return the task once it has ended or its buyer must act, at most `seconds` later."""
+        seconds = 0 if asked.configuration.return_immediately else seconds
+        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        try:
+            record = await self.tasks.read(job_id, call, most, seconds)
+        except RateLimited:  # too many calls wait already; the request itself has been carried out
+            record = await self.tasks.read(job_id, call, most)
+        return self.tasks.shown(record, call, most)
+
+    async def _unpaid(self, step: Step, answer: Answer, asked: pb.SendMessageRequest, call: Call) -> pb.Task:
+        """Return the current task and the reason why the payment does not count."""
+        assert answer.refusal is not None
+        record = await self.tasks.read(asked.message.task_id, call)
+        payment = x402.refused(record, str(step.arguments.get("transaction", "")), answer.refusal)
+        told = [{"text": said_of(answer.refusal)}, {"data": orjson.loads(answer.body), "mediaType": "application/json"}]
+        most = asked.configuration.history_length if asked.configuration.HasField("history_length") else None
+        return self.tasks.shown(record, call, most, payment=(payment, told))
+
+    def _step(self, message: pb.Message, call: Call, record: dict[str, Json]) -> Step:
+        """Return the step a message asks for: a payment, an action, or a message to the other party."""
+        job, data = record["job"], call.data
+        transaction, mine = x402.transaction_in(call.metadata), {"job_id": job["id"]}
+        if transaction is not None:
+            return Step(
+                self.actions["pay"], mine | ({"transaction": transaction} if transaction else {}), not transaction
+            )
+        if call.metadata.get(x402.STATUS) == "payment-rejected":
+            return Step(self.actions["cancel"], mine)
+        words = texts_of(message)
+        asked = next((found for found in data if "action" in found or "transaction" in found), None)
+        if asked is not None:
+            return self._action(asked, words, job)
+        if STATES[job["status"]] in FINAL:
+            raise UnsupportedOperationError(message=f"the task has ended: the job is {job['status']}")
+        if not words and not data:
+            raise invalid("the message has neither text nor data", "parts")
+        beside = {} if not data else {"data": data[0] if len(data) == 1 else data}
+        return Step(self.actions["message"], {"thread_id": job["thread_id"], "body": words or NO_WORDS, **beside})
+
+    def _action(self, asked: dict[str, Json], words: str, job: dict[str, Json]) -> Step:
+        name = asked.get("action", "pay")
+        op = self.actions.get(ALIASES.get(name, name)) if isinstance(name, str) else None
+        if op is None:
+            now = ", ".join(job["available_actions"]) or "none"
+            raise invalid("there is no such action", "action", f"Actions you can take now: {now}.")
+        given = {key: value for key, value in asked.items() if key != "action"}
+        own = {"thread_id": job["thread_id"], "dispute_id": job["dispute_id"], "job_id": job["id"]}
+        place = {name: value for name, value in own.items() if name in op.input.model_fields and value is not None}
+        field = next((one for one in WORDS if one in op.input.model_fields and one not in given), None)
+        beside = {field: words} if field and words else {}
+        return Step(op, {**beside, **given, **place})
+
+
+# --- the content of a message ----------------------------------------------------------------------------------------
+
+
+def texts_of(message: pb.Message) -> str:
+    return "\n".join(part.text for part in message.parts if part.HasField("text")).strip()
+
+
+def order_in(words: str, data: Iterable[dict[str, Json]]) -> dict[str, Json] | None:
+    """Return the order in a message's data or text; None if neither names a listing."""
+    orders = [found for found in data if "listing_id" in found]
+    if len(orders) > 1:
+        raise invalid("one message makes one order: send one data part {listing_id, input}", "parts")
+    if orders:
+        return orders[0]
+    named = sorted(set(LISTING_ID.findall(words)))
+    if len(named) != 1:
+        return None
+    given = _input_in(words.replace(named[0], ""))
+    if given == {"text": ""}:
+        hint = (HIRING + READING).format(listing=named[0])
+        raise invalid("a text that names a listing and nothing else is no order: say what is to be done", "parts", hint)
+    return {"listing_id": named[0], "input": given}
+
+
+def _input_in(words: str) -> Json:
+    """Return the JSON object in a text, or the text itself as `text`."""
+    begins, ends = words.find("{"), words.rfind("}")
+    if 0 <= begins < ends:
+        try:
+            found = orjson.loads(words[begins : ends + 1])
+        except orjson.JSONDecodeError:
+            found = None
+        if isinstance(found, dict):
+            return found
+    return {"text": words.strip(" \t\r\n:,;.-–—")}
+
+
+def _hint(error: A2AError) -> str:
+    return str((error.data or {}).get("hint", ""))
+
+
+def said_of(error: MarketError) -> str:
+    return f"{error.message}. {error.hint}".strip()
+
+
+def _why_unhired(error: MarketError, order: dict[str, Json], *, stranger: bool) -> str:
+    listing = order["listing_id"][:64] if isinstance(order["listing_id"], str) else "lst_…"
+    told = f"Nobody was hired: {said_of(error)}"
+    if stranger:
+        return f"{told} {HIRING.format(listing=listing)}{REGISTERING}"
+    if isinstance(error, (InputSchemaMismatch, InvalidRequest)):
+        return f"{told} {HIRING.format(listing=listing)}{READING.format(listing=listing)}"
+    return told
+
+
+def _key(message: pb.Message, call: Call) -> str:
+    """Return the idempotency key; a message that is sent twice counts once."""
+    return call.idempotency_key or "a2a:" + sha256(message.message_id.encode()).hexdigest()
+
+
+def _short(text: str, param: str) -> str:
+    if len(text) > LONGEST_ID:
+        raise invalid(f"{param} is longer than {LONGEST_ID} characters", param)
+    return text

@@ -1,0 +1,197 @@
+"""A2A at /a2a: our RequestHandler below the a2a-sdk's dispatchers. Protocols 1.0 and 0.3, JSON-RPC and HTTP+JSON.
+
+A data part {tool, arguments} calls one operation and is answered with a Message; a job is shown as a task.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Callable
+
+import orjson
+import structlog
+
+os.environ["OTEL_INSTRUMENTATION_A2A_SDK_ENABLED"] = "false"  # read at import: its spans cost a third of a call
+
+from a2a.server.context import ServerCallContext
+from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
+from a2a.server.request_handlers.response_helpers import build_error_response
+from a2a.server.routes import DefaultServerCallContextBuilder, create_jsonrpc_routes, create_rest_routes
+from a2a.utils.constants import VERSION_HEADER
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import (
+    A2AError,
+    ContentTypeNotSupportedError,
+    InvalidParamsError,
+    InvalidRequestError,
+    JSONParseError,
+)
+from starlette.requests import Request
+from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
+
+from protocol.a2a import sdk_bodies as wire
+from protocol.a2a.agent_endpoint import CARD, Shops
+from protocol.a2a.errors import invalid
+from protocol.a2a.fast_path import Front
+from protocol.a2a.message_replies import KEY_ADVICE
+from protocol.a2a.request_handler import Desk
+from protocol.a2a.sdk_bodies import Call, Reply
+from protocol.http import challenged, read_body, replayed, send_json, send_refusal
+from tools.engine.access_tokens import is_token
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import MethodNotAllowed, RouteNotFound
+from tools.engine.registry import CATALOGUE
+from tools.kernel.errors import MarketError
+from tools.kernel.strict_json import BadJson, MalformedJson
+
+__all__ = ["KEY_ADVICE", "A2aSurface"]
+
+log = structlog.get_logger("emporion.a2a")
+logging.getLogger("a2a").setLevel(logging.CRITICAL)  # the SDK logs input of any length; faults are logged here
+PREFIX = "/a2a"
+ENDPOINTS = (PREFIX, f"{PREFIX}/")  # for JSON-RPC; some clients add the slash
+OF_AGENT = re.compile(
+    rf"{PREFIX}/agents/([^/]{{3,64}})(/.*|)"
+)  # an agent's own endpoint, which answers like the market's
+OLD_HTTP = f"{PREFIX}/v1/"
+UNSUPPORTED_MEDIA_TYPE = 415  # HTTP's status for a body; a part of a type that the card does not name is 400
+CANNOT_BE_READ = "the request cannot be read"
+UNREADABLE = orjson.dumps(build_rest_error_payload(InvalidParamsError(message=CANNOT_BE_READ)))
+
+
+class A2aSurface:
+    """The ASGI application for every path under /a2a.
+
+    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    and credential from a request.
+    """
+
+    def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], Approach]) -> None:
+        self.market, self.approach_of = market, approach_of
+        self.shops = Shops(market)
+        self.desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
+        self.front = Front(self.desk.sending.replies)
+        rpc = [
+            route
+            for path in ENDPOINTS
+            for route in create_jsonrpc_routes(self.desk, path, reads, enable_v0_3_compat=True)
+        ]
+        http = create_rest_routes(self.desk, reads, enable_v0_3_compat=True, path_prefix=PREFIX)
+        self.routes = [*rpc, *(route for route in http if isinstance(route, Route))]  # no Mount: it takes any path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(self.approach_of(scope, Surface.A2A), wire.header(scope, b"idempotency-key"))
+        if (place := OF_AGENT.fullmatch(scope["path"])) is not None:
+            scope = {**scope, "path": PREFIX + place[2]}
+            if refused := await self.shops.enter(place[1], call):
+                await send_refusal(send, refused)
+                return
+            if scope["path"] == PREFIX + CARD and scope["method"] == "GET":
+                await self.shops.show(place[1], scope, call, send)
+                return
+        await self._answer(scope, receive, send, call)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, call: Call) -> None:
+        path: str = scope["path"]
+        sent = scope["headers"]
+        call.over_rpc, call.old = path in ENDPOINTS, path.startswith(OLD_HTTP)
+        try:
+            route, scope = self._routed(wire.for_sdk(scope, call))
+        except MarketError as error:
+            await send_refusal(send, self.market.refuse(error, call.approach))
+            return
+        raw = await read_body(receive)
+        if raw is None:
+            return
+        call.approach = call.approach.with_body(raw)
+        if is_token(call.approach.credential) and (closed := await self.market.gate(call.approach)):
+            await send_refusal(send, closed, *challenged(closed, self.market.house, sent, PREFIX, tried=True))
+            return
+        if refused := await self.market.unread(call.approach, len(raw)):
+            await send_refusal(send, refused)
+            return
+        reply = Reply(send, call, UNREADABLE)
+        try:
+            body = _judged(scope, raw, call)
+            if not call.wanted and (refused := await self.market.knock(call.approach)):
+                await send_refusal(send, refused)
+                return
+            if await self.front.serve(scope, call, send):
+                return
+            await self._handled(route, scope, replayed(body, receive), reply)
+        except A2AError as error:
+            if reply.started:
+                raise
+            if not call.reached and call.wanted == [] and (refused := await self.market.knock(call.approach)):
+                await send_refusal(send, refused)
+                return
+            await _refuse(send, call, raw, error)
+
+    async def _handled(self, route: Route, scope: Scope, receive: Receive, reply: Reply) -> None:
+        """Let the SDK answer; raises A2AError.
+
+        If the SDK fails before our handler was called, the request is at fault.
+        """
+        try:
+            await route.handle(scope, receive, reply)
+        except A2AError:  # raised by its streams of 0.3 over HTTP
+            raise
+        except Exception as fault:
+            if reply.call.reached or reply.started:
+                raise
+            log.info("unreadable", error=type(fault).__name__, request_id=reply.call.approach.request_id)
+            raise InvalidParamsError(message=CANNOT_BE_READ) from None
+
+    def _routed(self, scope: Scope) -> tuple[Route, Scope]:
+        allowed = set[str]()
+        for route in self.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                return route, {**scope, **found}
+            if match is Match.PARTIAL:
+                allowed |= route.methods or set()
+        if allowed:
+            raise MethodNotAllowed(f"{scope['method'][:20]} is not served here", allowed=sorted(allowed))
+        raise RouteNotFound(f"there is no path {scope['path'][:200]}")
+
+
+class ContextBuilder(DefaultServerCallContextBuilder):
+    """The builder of the handler's context: our Call, and of the headers only the version."""
+
+    def build(self, request: Request) -> ServerCallContext:
+        context = super().build(request)
+        version = request.headers.get(VERSION_HEADER, "")
+        context.state = {"headers": {VERSION_HEADER: version}, "call": request.scope["a2a.call"]}
+        return context
+
+
+def _judged(scope: Scope, raw: bytes, call: Call) -> bytes:
+    """Return the body for the SDK and fill `call` from it; raises A2AError."""
+    kind = wire.header(scope, b"content-type")
+    if scope["method"] == "POST" and not wire.speaks_json(kind):
+        raise ContentTypeNotSupportedError(message="Content-Type must be application/json")
+    try:
+        return wire.taken(raw, call)
+    except MalformedJson as bad:
+        raise JSONParseError(message=bad.message) from None
+    except BadJson as bad:
+        raise invalid(bad.message, bad.path) from None
+
+
+async def _refuse(send: Send, call: Call, raw: bytes, error: A2AError) -> None:
+    """Send an error in the form of the binding.
+
+    The SDK cannot write a JSONParseError: it knows neither its code nor its status.
+    """
+    unread = isinstance(error, JSONParseError)
+    if call.over_rpc:
+        status = 200
+        refused = build_error_response(wire.id_of(raw), RpcParseError(message=error.message) if unread else error)
+    else:
+        refused = build_rest_error_payload(InvalidRequestError(message=error.message) if unread else error)
+        if isinstance(error, ContentTypeNotSupportedError) and not call.reached:
+            refused["error"]["code"] = UNSUPPORTED_MEDIA_TYPE
+        status = refused["error"]["code"]
+    await send_json(send, status, orjson.dumps(refused))

@@ -1,0 +1,109 @@
+"""Jobs as A2A tasks: read them with the operations of tasks and render them with the view."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import TaskNotFoundError
+from a2a.utils.proto_utils import parse_lenient
+
+from protocol.a2a.errors import (
+    NEEDS_KEY,
+    invalid,
+    not_shown,
+    said,
+)
+from protocol.a2a.sdk_bodies import Call, held
+from protocol.a2a.task_view import STATES, View, forms_of
+from tools.engine.dispatch import Market
+from tools.engine.errors import RateLimited
+from tools.engine.registry import Operation
+from tools.jobs.task_operations import MOST_MESSAGES, read_task, read_tasks
+from tools.kernel.errors import Json
+
+DEFAULT_PAGE_SIZE = 50
+Refused = tuple[dict[str, Json], list[Json]]  # the metadata of the status, and the parts with the reason
+NUMBERS = dict(pb.TaskState.items())
+
+
+class Tasks:
+    """The caller's jobs as tasks; a list shows only the order of each history."""
+
+    def __init__(self, market: Market, operations: Iterable[Operation]) -> None:
+        self.market, self.view = market, View(market.house.brand, forms_of(operations))
+
+    async def get(self, params: pb.GetTaskRequest, call: Call) -> pb.Task:
+        """Return a task. Raises TaskNotFoundError for missing and for foreign jobs."""
+        most = params.history_length if params.HasField("history_length") else None
+        return self.shown(await self.read(params.id, call, most), call, most)
+
+    async def page(self, params: pb.ListTasksRequest, call: Call) -> pb.ListTasksResponse:
+        """Return the caller's orders, most recently changed first; none for anonymous callers."""
+        size = params.page_size or DEFAULT_PAGE_SIZE
+        if is_nobody(call):
+            if params.page_token:
+                raise invalid("there is no such page", "pageToken")
+            return pb.ListTasksResponse(page_size=size)
+        answer = await self.market.call(read_tasks, _listed(params, size, call), call.approach)
+        if answer.refusal is not None:
+            raise said(answer.refusal)
+        page = orjson.loads(answer.body)
+        most = params.history_length if params.HasField("history_length") else None
+        return pb.ListTasksResponse(
+            tasks=[self.shown(task, call, most, params.include_artifacts) for task in page["data"]],
+            next_page_token=page["next_cursor"] or "",
+            page_size=size,
+            total_size=page["total"],
+        )
+
+    async def read(self, task_id: str, call: Call, most: int | None = None, wait_seconds: int = 0) -> dict[str, Json]:
+        """Return a task's record with at most `most` messages, the newest.
+
+        Raises RateLimited if too many calls wait already.
+        """
+        if is_nobody(call):
+            raise TaskNotFoundError(data={"hint": NEEDS_KEY})
+        messages = MOST_MESSAGES if most is None else min(most, MOST_MESSAGES)
+        asked = {"job_id": task_id, "messages": messages, "wait_seconds": wait_seconds}
+        answer = await self.market.call(read_task, asked, call.approach)
+        if wait_seconds and isinstance(answer.refusal, RateLimited):
+            raise answer.refusal
+        if answer.refusal is not None:
+            raise not_shown(answer.refusal)
+        record: dict[str, Json] = orjson.loads(answer.body)
+        if call.seller not in (None, record["job"]["seller"]["id"]):
+            raise TaskNotFoundError
+        return record
+
+    def shown(
+        self, record: dict[str, Json], call: Call, most: int | None, whole: bool = True, payment: Refused | None = None
+    ) -> pb.Task:
+        """Render a record as a task, with at most `most` messages; `payment` was just refused."""
+        task = self.view.task(record)
+        if payment is not None:
+            task["status"] = self.view.status(record, *payment)
+        if most is not None:
+            task["history"] = task["history"][-most:] if most else []
+        if not whole:
+            task["artifacts"] = []
+        call.shown = record
+        return parse_lenient(held(task, call), pb.Task())
+
+
+def is_nobody(call: Call) -> bool:
+    """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
+    return call.approach.keyless and call.approach.argument_key is None
+
+
+def _listed(params: pb.ListTasksRequest, size: int, call: Call) -> dict[str, Any]:
+    asked: dict[str, Any] = {"limit": size} | ({} if call.seller is None else {"seller_id": call.seller})
+    if params.page_token:
+        asked["cursor"] = params.page_token
+    if params.context_id:
+        asked["context_id"] = params.context_id
+    if params.status:
+        asked["statuses"] = [status for status, state in STATES.items() if NUMBERS[state] == params.status]
+    if params.HasField("status_timestamp_after"):
+        asked["since"] = max(0, params.status_timestamp_after.ToMilliseconds())
+    return asked

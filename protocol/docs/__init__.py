@@ -1,0 +1,1 @@
+"""Documents made from the registry: for agents, and as web pages for people."""

@@ -1,0 +1,126 @@
+"""The documents as web pages for people, from the same markdown that programs get. No scripts, nothing external."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tools.engine.config import House
+
+if TYPE_CHECKING:
+    from protocol.docs.html_markdown import Heading
+
+STYLE = Path(__file__).with_name("docs.css").read_text(encoding="utf-8")
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SHORT = 24  # entries of a table of contents that is unfolded
+MOVED = {"/skill.md": "/docs/skill", "/llms.txt": "/docs"}  # the pages of documents that have another address
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A page: its path, its name, its markdown, and where programs find the same."""
+
+    path: str
+    name: str
+    text: Callable[[], str]
+    other: str
+    other_kind: str
+
+
+class Book:
+    """All pages. `pointers` maps pointers into openapi.json to ids of headings in the reference."""
+
+    def __init__(self, docs: Sequence[Doc], house: House, pointers: Callable[[], Mapping[str, str]]) -> None:
+        self.docs, self.house, self.pointers = {doc.path: doc for doc in docs}, house, pointers
+        self.root = urlsplit(house.base_url).path.rstrip("/")
+        known = "|".join(map(re.escape, sorted({*self.docs, *MOVED, "/openapi.json"}, key=len, reverse=True)))
+        self.address = re.compile(rf"{re.escape(house.base_url)}(?:{known})(?![\w/-])")
+
+    def page(self, path: str) -> str:
+        """Return the page as HTML. The time grows with the text: half a second for the reference."""
+        from protocol.docs.html_markdown import Markdown  # the library is loaded when the first page is read
+
+        doc = self.docs[path]
+        meta, text = _front(doc.text())
+        written = Markdown(text, self.address, self._at_home)
+        return self._frame(doc, meta.get("description") or written.opening, written.headings, written.html)
+
+    def _at_home(self, url: str) -> str:
+        """Return a URL of this market as a link for people, relative to the root.
+
+        Other URLs stay unchanged. A pattern of URLs returns "", which means no link.
+        """
+        if "%7B" in url and "/openapi.json#" not in url:
+            return ""
+        path = url.removeprefix(self.house.base_url)
+        if not path.startswith("/"):
+            return url
+        bare, _, fragment = path.partition("#")
+        if bare == "/openapi.json" and fragment in (told := self.pointers()):
+            return f"{self.root}/docs/reference#{told[fragment]}"
+        return self.root + MOVED.get(bare, bare) + (f"#{fragment}" if fragment else "")
+
+    def _frame(self, doc: Doc, about: str, headings: "list[Heading]", body: str) -> str:
+        title = next((one.text for one in headings if one.level == 1), doc.name)
+        brand = self.house.title
+        named = title if brand.lower() in title.lower() else f"{title} · {brand}"
+        return f"""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(named)}</title>
+<meta name="description" content="{escape(about)}">
+<link rel="alternate" type="{doc.other_kind}" href="{escape(self.root + doc.other)}">
+<link rel="icon" href="data:,">
+<style>{STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<nav aria-label="Documents"><ul>{"".join(self._entries(doc))}</ul></nav>
+</header>
+{_contents(headings)}
+<main id="content" tabindex="-1">
+{body}</main>
+<footer>{escape(brand)} {escape(self.house.version)} · <a href="{escape(self.root + doc.other)}">this page for programs</a></footer>
+</body>
+</html>
+"""
+
+    def _entries(self, here: Doc) -> Iterator[str]:
+        for doc in self.docs.values():
+            current = ' aria-current="page"' if doc is here else ""
+            yield f'<li><a href="{escape(self.root + doc.path)}"{current}>{escape(doc.name)}</a></li>'
+
+
+def _front(text: str) -> tuple[dict[str, str], str]:
+    """Return the fields of the front matter, if there is one, and the text below it."""
+    if not text.startswith("---\n"):
+        return {}, text
+    _, head, body = text.split("---\n", 2)
+    return dict(line.split(": ", 1) for line in head.splitlines() if ": " in line), body
+
+
+def _contents(headings: "list[Heading]") -> str:
+    """Return the table of contents, folded if it is long."""
+    listed = [one for one in headings if one.level in (2, 3)]
+    if not listed:
+        return ""
+    unfolded = " open" if len(listed) <= SHORT else ""
+    entries = "".join(
+        f'<li class="h{one.level}"><a href="#{escape(one.id)}">{escape(one.text)}</a></li>' for one in listed
+    )
+    return (
+        f'<nav class="toc" aria-label="On this page"><details{unfolded}><summary>On this page</summary>'
+        f"<ul>{entries}</ul></details></nav>"
+    )

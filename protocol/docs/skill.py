@@ -1,0 +1,184 @@
+"""skill.md: text written by hand, and blocks between markers that are made from the registry and the settings."""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools import error_catalogue as catalogue
+from tools.chain.wallet_proof import binding_message
+from tools.engine.config import House, Network
+from tools.engine.ports import Env
+from tools.engine.registry import Operation
+from tools.kernel.errors import MarketError
+from tools.kernel.keys import rotation_message
+
+SOURCES = (Path(__file__).parents[2] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
+EXAMPLE_URL = "http://127.0.0.1:8000"  # the URL in the file, replaced by the market's own
+MARKS = {"none": "*", "optional": "°", "key": "", "signed": "§", "admin": ""}
+BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+
+
+def skill_source() -> str:
+    """Read the file, at the top of a checkout or installed under the prefix's `share`."""
+    found = next((path for path in SOURCES if path.exists()), SOURCES[0])
+    return found.read_text(encoding="utf-8")
+
+
+def skill_text(source: str, operations: Iterable[Operation], house: House) -> str:
+    """Return the skill for agents: with this market's URL and blocks, without markers."""
+    blocks = _blocks(list(operations), house)
+    return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, house.base_url))
+
+
+def rewrite_skill(path: Path, operations: Iterable[Operation], house: House) -> None:
+    """Update the generated blocks of the file."""
+    path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, house), encoding="utf-8")
+
+
+def refreshed(source: str, operations: Iterable[Operation], house: House) -> str:
+    """Return the file with updated blocks; the markers stay."""
+    blocks = _blocks(list(operations), house)
+    return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
+
+
+def every_error() -> list[type[MarketError]]:
+    """Return all errors that have a code, ordered by status and code."""
+    found = [error for name in catalogue.__all__ if hasattr(error := getattr(catalogue, name), "code")]
+    return sorted(found, key=lambda error: (error.status, error.code))
+
+
+def span(seconds: int) -> str:
+    """Return a duration in the largest unit that divides it."""
+    for size, unit in ((3600, "hour"), (60, "minute")):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}" + ("s" if seconds != size else "")
+    return f"{seconds} seconds"
+
+
+def free_usdc(network: Network) -> str:
+    """Return where test money comes from; the sandbox's node also gives some."""
+    if network.own_chain:
+        asked = f'JSON-RPC `dev_faucet ["<address>", <amount>]`, gas by `dev_gas ["<address>"]`, at {network.rpc_hint}'
+        return f"`claim_test_funds`, or {asked}"
+    return network.faucet or "none"
+
+
+def _blocks(operations: list[Operation], house: House) -> dict[str, str]:
+    return {
+        "environments": _environments(house),
+        "binding": _binding(house),
+        "signing": _signing(house),
+        "retries": _retries(),
+        "tools": _tools([op for op in operations if op.auth != "admin"]),
+    }
+
+
+def _tools(operations: list[Operation]) -> str:
+    """Return one line for each toolset; tools/list and llms.txt explain the tools."""
+    marks = "`?` may be left out; * needs no key, ° takes none or one, § takes a signed request alone; all others need a key."
+    toolsets = dict.fromkeys(op.toolset for op in operations)
+    groups = [[op for op in operations if op.toolset == name] for name in toolsets]
+    named = [f"- {group[0].toolset.capitalize()}: {'; '.join(map(_entry, group))}." for group in groups]
+    alone = [op.name for op in operations if op.only_because]
+    note = f"Only over HTTP: {', '.join(f'`{name}`' for name in alone)}."
+    return "\n".join([marks, "", *named, *(["", note] if alone else []), ""])
+
+
+def _entry(op: Operation) -> str:
+    return f"`{called(op)}`{MARKS[op.auth]} {op.method} {op.path}"
+
+
+def called(op: Operation) -> str:
+    """Return the call with its arguments; optional ones come last and are marked."""
+    arguments = [name if field.is_required() else f"{name}?" for name, field in op.input.model_fields.items()]
+    return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
+
+
+def _environments(house: House) -> str:
+    networks, windows = [house.networks[env] for env in Env], [house.windows[env] for env in Env]
+    rows = {
+        "keys begin with": [f"`as_{env}_`" for env in Env],
+        "network": [f"{one.name}, chain id {one.chain_id}" for one in networks],
+        "USDC contract": [f"`{one.asset}`" for one in networks],
+        "confirmations asked for": [str(one.confirmations) for one in networks],
+        "free USDC": [free_usdc(one) for one in networks],
+        "time to accept an order, unless the listing says otherwise": [
+            span(one.accept_default_seconds) for one in windows
+        ],
+        "time to pay": [span(one.payment_seconds) for one in windows],
+        "time to review a delivery": [span(one.review_seconds) for one in windows],
+    }
+    head = ["| | " + " | ".join(Env) + " |", "|---|---|---|"]
+    return "\n".join([*head, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""])
+
+
+def _binding(house: House) -> str:
+    text = binding_message(house.brand, "<agent_id>", "<address_lowercase>")
+    python = binding_message(house.brand, "{agent_id}", "{address_lowercase}")
+    return f"""\
+```text
+{text}
+```
+
+Sign it with the wallet's key as `personal_sign` does (EIP-191); a contract wallet answers by EIP-1271.
+
+```python
+from eth_account import Account
+from eth_account.messages import encode_defunct
+
+address_lowercase = address.lower()
+text = f"{python}"
+signature = Account.sign_message(encode_defunct(text=text), wallet_key).signature.to_0x_hex()
+```
+
+With Foundry: `cast wallet sign "<the line>"`. With viem: `account.signMessage({{ message: text }})`.
+
+To change a bound wallet, the agent key signs the same line too:
+
+```python
+from nacl.signing import SigningKey
+
+proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex()
+```
+"""
+
+
+def _signing(house: House) -> str:
+    text = rotation_message(house.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
+    return f"""\
+```python
+import base64, hashlib, json, secrets, time, urllib.request
+from nacl.signing import SigningKey
+
+base_url, env = "{house.base_url}", "test"  # the address as this market publishes it
+
+
+def send(method, path, given=None):
+    body, url = b"" if given is None else json.dumps(given).encode(), base_url + path
+    digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode() + ":"
+    values = {{"@method": method, "@target-uri": url, "x-env": env, **({{"content-digest": digest}} if body else {{}})}}
+    names = " ".join(f'"{{name}}"' for name in values)
+    made = f'({{names}});created={{int(time.time())}};keyid="{{agent_id}}";alg="ed25519";nonce="{{secrets.token_hex(8)}}"'
+    base = "\\n".join([f'"{{name}}": {{value}}' for name, value in values.items()] + [f'"@signature-params": {{made}}'])
+    signature = base64.b64encode(SigningKey(bytes.fromhex(secret_key)).sign(base.encode()).signature).decode()
+    headers = {{"Signature-Input": f"sig1={{made}}", "Signature": f"sig1=:{{signature}}:", "X-Env": env}}
+    headers |= {{"Content-Digest": digest}} if body else {{}}
+    return json.load(urllib.request.urlopen(urllib.request.Request(url, body or None, headers, method=method)))
+
+
+me = send("GET", "/v1/agents/me")
+api_keys = send("POST", "/v1/agents/recover", {{"revoke_existing": True}})["api_keys"]
+
+public_key = me["public_key"]
+new = SigningKey.generate()  # store new.encode().hex() first: it is secret_key from then on
+text = f"{text}"
+change = {{"new_public_key": new.verify_key.encode().hex(), "proof": new.sign(text.encode()).signature.hex()}}
+me = send("POST", "/v1/agents/me/rotate-key", change)
+```
+"""
+
+
+def _retries() -> str:
+    codes = ", ".join(f"`{error.code}`" for error in every_error() if error.retryable)
+    return f"These can go away by themselves; wait `retry_after_seconds` or the Retry-After header, then repeat the call: {codes}.\n"

@@ -1,0 +1,222 @@
+"""Hiring as an MCP task: the job is the task, with the same id, and everything is read from the job.
+
+A task is created only if the connection itself carries a key, because a host polls on its own and does not know a key
+that a model passed as an argument. Other callers get the usual answer after the bounded wait.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mcp_types as t
+import orjson
+from mcp.shared.exceptions import MCPError
+
+from protocol.job_texts import what_is_due, where_it_stands
+from protocol.mcp.http import HIRE
+from protocol.mcp.tasks import (
+    Asking,
+    Task,
+    created,
+    unknown,
+)
+from protocol.mcp.tools import Called, Tools
+from protocol.mcp.toolsets import CALL
+from protocol.mcp.wording import Wording
+from protocol.reserved_arguments import API_KEY, Reserved, take
+from tools.engine.brief import DETAIL
+from tools.engine.context import Approach
+from tools.engine.errors import Forbidden, NotFound
+from tools.engine.idempotency import Answer
+from tools.engine.registry import CATALOGUE
+from tools.jobs.errors import InvalidTransition
+from tools.jobs.hire_operations import read_hire
+from tools.kernel.errors import Json, MarketError
+
+PAY, ACCEPT_QUOTE, CANCEL = "pay_job", "accept_quote", "cancel_job"
+TRANSACTION = {"type": "string", "description": "hash of the mined transfer, 0x and 64 hex"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request for input from the buyer: a form, and the call that is made when it is accepted.
+
+    No other request of the same task has the same `key`.
+    """
+
+    key: str
+    tool: str
+    message: str
+    given: Mapping[str, Json]
+    properties: Mapping[str, Json]
+
+    def request(self, wording: Wording) -> Json:
+        schema = {"type": "object", "properties": dict(self.properties), "required": list(self.properties)}
+        form = {"mode": "form", "message": wording.text(self.message), "requestedSchema": schema}
+        return {"method": "elicitation/create", "params": form}
+
+    def arguments(self, content: Mapping[str, Any] | None) -> dict[str, Json]:
+        return {**self.given, **{name: (content or {}).get(name) for name in self.properties}}
+
+
+class Hires:
+    """The tasks of the market: the jobs the caller has ordered."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.tools, self.market = tools, tools.market
+
+    async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
+        """Hire as a task; return the plain result if no task was made, None for other calls."""
+        at_once, approach = _at_once(called), asking.approach
+        if at_once is None or approach.keyless:
+            return None
+        result = (await self.tools.call(at_once, approach)).result()
+        replayed, rehearsed = (
+            f"{self.tools.telling.brand}/{word}" in (result.meta or {}) for word in ("replayed", "dry_run")
+        )
+        if result.is_error or rehearsed:
+            return result
+        job = result.structured_content["job"]
+        beside = ({"warnings": job["warnings"]} if job["warnings"] else {}) | ({"replayed": True} if replayed else {})
+        with suppress(MCPError):  # the job is ordered, even if it cannot be read again
+            record = await self._record(job["id"], asking, replace(approach, follows=True))
+            return created(self._task(record, asking, approach), self.tools.telling.named(**beside))
+        return result
+
+    async def read(self, task_id: str, asking: Asking) -> Task | None:
+        approach = self._approach(asking, task_id)
+        return self._task(await self._record(task_id, asking, approach), asking, approach)
+
+    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
+        """Make the call that belongs to an accepted form.
+
+        A declined form changes nothing; tasks/cancel gives up the job.
+        """
+        approach = self._further(asking, task)
+        ask = ask_of(await self._record(task.task_id, asking, approach))
+        if ask is None or ask.key not in responses:
+            return
+        response = t.ElicitResult.model_validate(responses[ask.key])
+        if response.action == "accept":
+            answer = await self._change(ask.tool, ask.arguments(response.content), asking, approach)
+            if answer.error is not None:  # then the request stays as it was
+                raise self._refused(task.task_id, answer, asking)
+
+    async def cancel(self, task: Task, asking: Asking) -> None:
+        """Cancel the job if its buyer may; otherwise it goes on, as the next poll shows."""
+        answer = await self._change(CANCEL, {"job_id": task.task_id}, asking, self._further(asking, task))
+        if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
+            raise self._refused(task.task_id, answer, asking)
+
+    async def _change(self, tool: str, given: dict[str, Json], asking: Asking, approach: Approach) -> Answer:
+        if asking.view.readonly:
+            error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
+            return self.market.refuse_stranger(error, approach)
+        return await self.market.call(CATALOGUE[tool], given, approach)
+
+    async def _record(self, task_id: str, asking: Asking, approach: Approach) -> dict[str, Json]:
+        answer = await self.market.call(read_hire, {"job_id": task_id}, approach)
+        if answer.refusal is not None:
+            raise self._refused(task_id, answer, asking)
+        record: dict[str, Json] = orjson.loads(answer.body)
+        return record
+
+    def _task(self, record: dict[str, Json], asking: Asking, approach: Approach) -> Task:
+        job = record["hired"]["job"]
+        return Task(
+            task_id=job["id"],
+            status=record["status"],
+            created_at=job["created_at"],
+            last_updated_at=job["updated_at"],
+            message=self.tools.wording(asking.view).text(_told(record)),
+            inside=self._inside(record, asking, approach),
+        )
+
+    def _inside(self, record: dict[str, Json], asking: Asking, approach: Approach) -> dict[str, Json]:
+        if record["status"] == "completed":
+            return {"result": self._result(record, asking, approach)}
+        if record["status"] == "input_required":
+            ask = ask_of(record) if asking.elicits else None  # clients without forms see the tool's name in the message
+            return {"inputRequests": {} if ask is None else {ask.key: ask.request(self.tools.wording(asking.view))}}
+        return {}
+
+    def _result(self, record: dict[str, Json], asking: Asking, approach: Approach) -> Json:
+        """Return the result that `hire` would give now.
+
+        A job that ended without a result is an error of the tool, without structuredContent.
+        """
+        answer = Answer(200, orjson.dumps(record["hired"]))
+        detail = self._reserved(asking, record["hired"]["job"]["id"]).detail
+        wording = self.tools.wording(asking.view)
+        result = self.tools.said(self.tools.operations[HIRE], answer, approach, wording, detail).result()
+        if record["in_vain"]:
+            result = result.model_copy(update={"is_error": True, "structured_content": None})
+        frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
+        return frame | ({} if result.structured_content is None else {"structuredContent": result.structured_content})
+
+    def _approach(self, asking: Asking, task_id: str) -> Approach:
+        """Return the caller's approach, with the key from the reserved member `api_key`."""
+        return replace(asking.approach, argument_key=self._reserved(asking, task_id).api_key)
+
+    def _reserved(self, asking: Asking, task_id: str) -> Reserved:
+        """Return the reserved arguments that came beside the task's id."""
+        try:
+            return take({API_KEY: asking.api_key, DETAIL: asking.detail})
+        except MarketError as error:
+            raise self._refused(task_id, self.market.refuse_stranger(error, asking.approach), asking) from None
+
+    def _further(self, asking: Asking, task: Task) -> Approach:
+        """Return the approach for later calls, because the first one consumed the signature."""
+        return replace(self._approach(asking, task.task_id), follows=True)
+
+    def _refused(self, task_id: str, answer: Answer, asking: Asking) -> MCPError:
+        """Return the refusal as a JSON-RPC error.
+
+        A retryable one is an internal error and not the fault of the params, because the task still exists.
+        """
+        assert answer.error is not None
+        error = self.tools.wording(asking.view).refusal({"error": answer.error})["error"]
+        if isinstance(answer.refusal, NotFound):
+            return unknown(task_id, error)
+        code = t.INTERNAL_ERROR if error["retryable"] else t.INVALID_PARAMS
+        return MCPError(code, error["message"], data={"taskId": task_id, "error": error})
+
+
+def ask_of(record: dict[str, Json]) -> Ask | None:
+    """Return the input that a task needs, None if no form can give it.
+
+    The amount is part of the key, because another amount is another request.
+    """
+    job, terms = record["hired"]["job"], record["hired"]["terms"]
+    own = {"job_id": job["id"]}
+    if record["your_turn"] == "accept_quote":
+        price = job["quoted_price"]
+        message = (
+            f"The seller asks {job['quoted_price_display']} ({price} minor units). Accepting the form agrees to it."
+        )
+        return Ask(f"accept_quote-{price}", ACCEPT_QUOTE, message, own | {"price": price}, {})
+    if record["your_turn"] == "pay" and terms is not None:
+        due = f"{what_is_due(job['payment'], terms['amount'])} Once it is mined, give its hash here, or to {PAY}."
+        return Ask(f"pay-{terms['amount']}", PAY, due, own, {"transaction": TRANSACTION})
+    return None
+
+
+def _told(record: dict[str, Json]) -> str:
+    """Describe the state of the task in the market's own words."""
+    job, asked = record["hired"]["job"], record["your_turn"]
+    tool = next((op.name for op in CATALOGUE.values() if op.action == asked), None) if asked else None
+    return where_it_stands(job) + (f" It is your turn: {tool}." if tool else "")
+
+
+def _at_once(called: Called) -> Called | None:
+    """Return a call of `hire` without its wait, because the task is polled; None for others.
+
+    The call may be made through call_tool.
+    """
+    if called.name == HIRE:
+        return replace(called, arguments={**called.arguments, "wait_seconds": 0})
+    inner = called.arguments.get("arguments")
+    if called.name == CALL and called.arguments.get("name") == HIRE and isinstance(inner, dict):
+        return replace(called, arguments={**called.arguments, "arguments": {**inner, "wait_seconds": 0}})
+    return None

@@ -1,0 +1,266 @@
+"""MCP at /mcp: the SDK's low-level server over the registry, stateless, for both eras of the protocol.
+
+/mcp accepts anonymous calls. A missing or bad key is reported in the tool's result, because a 401 would make clients
+start OAuth. /mcp/oauth is the same server for clients that use OAuth: it answers 401 without a valid credential. A bad
+token gets 401 at both.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import mcp_types as t
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from starlette.types import Receive, Scope, Send
+
+from protocol.http import Header, challenged, read_body, replayed, send_refusal
+from protocol.mcp import http as wire
+from protocol.mcp.fast_path import Front
+from protocol.mcp.hire_tasks import Hires
+from protocol.mcp.request import (
+    Arrived,
+    Request,
+    approach_in,
+    arrived_in,
+    view_in,
+)
+from protocol.mcp.resources import TEMPLATES, read_record
+from protocol.mcp.tasks import (
+    Asking,
+    Source,
+    declares,
+    install,
+)
+from protocol.mcp.texts import (
+    GUIDES,
+    Texts,
+    completion_of,
+    instructions,
+    prompt_messages,
+    read_resource,
+    resources,
+)
+from protocol.mcp.tools import Called, Tools
+from protocol.mcp.toolsets import view_of
+from tools.engine.access_tokens import is_token
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import MethodNotAllowed
+from tools.engine.idempotency import Answer
+from tools.engine.oauth import CLOSED_MCP, OPEN_MCP
+from tools.engine.registry import CATALOGUE
+from tools.kernel.errors import MarketError
+from tools.kernel.strict_json import BadJson
+
+Listing = t.PaginatedRequestParams | None
+Call = Callable[[Request, t.CallToolRequestParams], Awaitable[t.Result | dict[str, Any]]]
+Item = TypeVar("Item")
+
+LIST_SECONDS, TEXT_SECONDS = 60, 300
+INTRODUCTIONS = ("initialize", "server/discover")
+PUBLIC = CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="public")
+CACHING: Mapping[Any, CacheHint] = {
+    "tools/list": CacheHint(ttl_ms=LIST_SECONDS * 1000, scope="private"),  # it differs with and without a key
+    "prompts/list": PUBLIC,
+    "resources/list": PUBLIC,
+    "resources/templates/list": PUBLIC,
+    "resources/read": CacheHint(ttl_ms=TEXT_SECONDS * 1000, scope="public"),
+    "server/discover": PUBLIC,
+}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Tools, resources and prompts that conformance suites expect; production has none."""
+
+    tools: tuple[t.Tool, ...] = ()
+    calls: Mapping[str, Call] = field(default_factory=dict)
+    resources: tuple[t.Resource, ...] = ()
+    templates: tuple[t.ResourceTemplate, ...] = ()
+    documents: Callable[[str], t.ReadResourceResult | None] = lambda uri: None
+    prompts: tuple[t.Prompt, ...] = ()
+    messages: Callable[[str, Mapping[str, str]], t.GetPromptResult | None] = lambda name, given: None
+    tasks: tuple[Source, ...] = ()
+
+
+class McpSurface:
+    """The ASGI application for /mcp and the paths below it, with or without a trailing slash.
+
+    The edge in front of it limits the size of bodies and assigns request ids. `approach_of` reads the caller's address
+    and credential from a request; `allowed_hosts` are the accepted host[:port] texts, () if only the edge checks Host.
+    """
+
+    def __init__(
+        self,
+        market: Market,
+        approach_of: Callable[[Scope, Surface], Approach],
+        texts: Texts,
+        allowed_hosts: tuple[str, ...],
+        extra: Extra | None = None,
+    ) -> None:
+        self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
+        self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
+        self.hires = Hires(self.tools)
+        self.server = self._server()
+        self.security = wire.security(allowed_hosts)
+        self.front = Front(self.tools, self.security, self.server.server_info_stamp)
+        self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the SDK's session managers; enter this once per process, while requests are served."""
+        async with self.plain.run(), self.streaming.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read_body(receive)
+        if body is None:
+            return
+        approach = self.approach_of(scope, Surface.MCP).with_body(body)
+        try:
+            view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
+        except MarketError as astray:
+            await send_refusal(send, self.market.refuse_stranger(astray, approach))
+            return
+        if (closed := await self._shut(scope, approach)) is not None:
+            await send_refusal(send, *closed)
+            return
+        if refused := await self.market.unread(approach, len(body)):
+            await send_refusal(send, refused)
+            return
+        try:
+            body, request, bad = wire.judged(body)
+        except BadJson as unreadable:
+            await self._refuse(send, approach, wire.send_parse_error(send, unreadable))
+            return
+        if why := wire.malformed(request):
+            await self._refuse(send, approach, wire.send_malformed(send, why))
+            return
+        tool = wire.called_tool(request)
+        if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
+            await send_refusal(send, refused)
+            return
+        arrived = Arrived(scope, approach, view, request, tool, bad)
+        if (sending := await self.front.serve(arrived, send)) is None:
+            return
+        manager = self.streaming if tool in self.extra.calls or wire.waits(arrived) else self.plain
+        await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
+
+    async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
+        """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
+        opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
+        if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
+            tried = not approach.keyless
+            return closed, *challenged(closed, self.market.house, scope["headers"], opening, tried=tried)
+        if scope["method"] != "POST":
+            error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])
+            return (self.market.refuse(error, approach),)
+        return None
+
+    async def _refuse(self, send: Send, approach: Approach, answering: Coroutine[Any, Any, None]) -> None:
+        """Count a malformed request and send its error, or a 429 beyond the rate limit."""
+        refused = await self.market.knock(approach)
+        if refused is None:
+            await answering
+        else:
+            answering.close()
+            await send_refusal(send, refused)
+
+    def _manager(self, as_json: bool) -> StreamableHTTPSessionManager:
+        """Build a session manager that answers with JSON or with streams.
+
+        JSON responses cost half as much, but carry no progress and no pings, which keep a long wait open.
+        """
+        return StreamableHTTPSessionManager(
+            app=self.server, stateless=True, json_response=as_json, security_settings=self.security
+        )
+
+    def _server(self) -> Server[dict[str, Any]]:
+        house = self.market.house
+        server: Server[dict[str, Any]] = Server(
+            house.title,
+            version=self.texts.version,
+            description="A market where software agents hire each other.",
+            website_url=house.base_url,
+            cache_hints=CACHING,
+            get_tool_input_schema=self.tools.schemas.get,
+            on_list_tools=self._list_tools,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+        )
+        server.add_request_handler("tools/call", t.CallToolRequestParams, self._call_tool)
+        install(server, (*self.extra.tasks, self.hires))
+        server.middleware[:] = [self.instruct]  # replaces OpenTelemetry, which is on by default
+        return server
+
+    async def instruct(self, ctx: Request, call_next: CallNext) -> HandlerResult:
+        """Add instructions to the SDK's introduction, with the tools that this address lists."""
+        result = await call_next(ctx)
+        if ctx.method not in INTRODUCTIONS or not isinstance(result, dict):
+            return result
+        return {**result, "instructions": instructions(self.tools.operations, self.tools.wording(view_in(ctx)))}
+
+    async def _list_tools(self, request: Request, asked: Listing) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=whole(self.tools.listed(approach_in(request), view_in(request)), asked))
+
+    async def _call_tool(self, request: Request, asked: t.CallToolRequestParams) -> t.Result | dict[str, Any]:
+        if asked.name in self.extra.calls:
+            return await self.extra.calls[asked.name](request, asked)
+        arrived = arrived_in(request)
+        bad, repeat = (None, None) if arrived is None else (arrived.bad, arrived.repeat)
+        call = Called(asked.name, asked.arguments or {}, repeat, view_in(request))
+        if bad is None and declares(request):
+            begun = await self.hires.begin(call, Asking(request))
+            if begun is not None:
+                return begun
+        approach = replace(approach_in(request), progress=request.session.report_progress)
+        return (await self.tools.call(call, approach, bad)).result()
+
+    async def _list_resources(self, request: Request, asked: Listing) -> t.ListResourcesResult:
+        return t.ListResourcesResult(resources=whole([*resources(self.texts), *self.extra.resources], asked))
+
+    async def _list_templates(self, request: Request, asked: Listing) -> t.ListResourceTemplatesResult:
+        return t.ListResourceTemplatesResult(
+            resource_templates=whole([*(one.listed for one in TEMPLATES), *self.extra.templates], asked)
+        )
+
+    async def _read_resource(self, request: Request, asked: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        uri = str(asked.uri)
+        found = self.extra.documents(uri) or await read_record(
+            uri, self.market, approach_in(request), self.tools.telling.fences, self.tools.wording(view_in(request))
+        )
+        return found or read_resource(uri, self.texts)
+
+    async def _list_prompts(self, request: Request, asked: Listing) -> t.ListPromptsResult:
+        own = [guide.prompt for guide in GUIDES.values()]
+        return t.ListPromptsResult(prompts=whole([*own, *self.extra.prompts], asked))
+
+    async def _get_prompt(self, request: Request, asked: t.GetPromptRequestParams) -> t.GetPromptResult:
+        given = asked.arguments or {}
+        wording = self.tools.wording(view_in(request))
+        return self.extra.messages(asked.name, given) or prompt_messages(
+            asked.name, given, self.tools.operations, wording
+        )
+
+    async def _complete(self, request: Request, asked: t.CompleteRequestParams) -> t.CompleteResult:
+        if not isinstance(asked.ref, t.PromptReference):
+            raise MCPError(t.INVALID_PARAMS, "only arguments of prompts complete")
+        if asked.ref.name in {prompt.name for prompt in self.extra.prompts}:
+            return t.CompleteResult(completion=t.Completion(values=[], total=0, has_more=False))
+        return t.CompleteResult(completion=completion_of(asked.ref.name, asked.argument.name, asked.argument.value))
+
+
+def whole(items: list[Item], asked: Listing) -> list[Item]:
+    """Return all items: every list fits on one page, so any cursor is invalid."""
+    if asked is not None and asked.cursor is not None:
+        raise MCPError(t.INVALID_PARAMS, "Invalid cursor")
+    return items

@@ -1,0 +1,192 @@
+"""The tasks extension of MCP (io.modelcontextprotocol/tasks, SEP-2663): its methods on the wire.
+
+Only clients that declare the extension, request by request, get tasks; all others get the usual answer. Tasks are read
+from their source and not stored here. Status notifications, which are optional, are not sent.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import mcp_types as t
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import Field
+
+from protocol.mcp.http import TASKS
+from protocol.mcp.request import Request, approach_in, view_in
+from protocol.mcp.toolsets import View
+from tools.engine.context import Approach
+from tools.kernel.errors import Json
+
+POLL_MS = 5_000
+ENDED = frozenset({"completed", "failed", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task. `inside` is what its status adds: result, error or inputRequests."""
+
+    task_id: str
+    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+    created_at: str
+    last_updated_at: str
+    message: str | None = None
+    inside: Mapping[str, Json] = field(default_factory=dict)
+    poll_ms: int = POLL_MS
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    def frame(self) -> dict[str, Json]:
+        """Return the task without `inside`, as in the answer that creates it.
+
+        It is kept for good, so ttlMs is null.
+        """
+        said = {} if self.message is None else {"statusMessage": self.message}
+        return {
+            "taskId": self.task_id,
+            "status": self.status,
+            **said,
+            "createdAt": self.created_at,
+            "lastUpdatedAt": self.last_updated_at,
+            "ttlMs": None,
+            "pollIntervalMs": self.poll_ms,
+        }
+
+
+class TaskParams(t.RequestParams):
+    """The parameters of a task's methods, with the reserved arguments of tool calls."""
+
+    task_id: str = Field(max_length=128)
+    api_key: Json = Field(None, alias="api_key")
+    detail: Json = None
+
+
+class UpdateParams(TaskParams):
+    input_responses: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A request about a task, from a client that supports tasks."""
+
+    request: Request
+    api_key: Json = None
+    detail: Json = None
+
+    @property
+    def approach(self) -> Approach:
+        return approach_in(self.request)
+
+    @property
+    def view(self) -> View:
+        return view_in(self.request)
+
+    @property
+    def elicits(self) -> bool:
+        """True if the client can show forms.
+
+        `elicitation: {}` declares that it can, {"url": {}} alone that it cannot.
+        """
+        declared = self.request.session.client_capabilities
+        asked = None if declared is None else declared.elicitation
+        return asked is not None and (asked.form is not None or asked.url is None)
+
+
+class Source(Protocol):
+    """A source of tasks."""
+
+    async def read(self, task_id: str, asking: Asking) -> Task | None:
+        """Return a task, None if there is none; MCPError if the reason for a refusal is known."""
+
+    async def answer(self, task: Task, responses: Mapping[str, Any], asking: Asking) -> None:
+        """Accept responses to what the task asks for, and ignore others."""
+
+    async def cancel(self, task: Task, asking: Asking) -> None:
+        """Ask the task to end; it may go on."""
+
+
+Doing = Callable[[Source, Task, Any, Asking], Awaitable[Mapping[str, Json]]]
+
+
+def declares(request: Request) -> bool:
+    """Return True if the request's client supports tasks; only modern versions have them."""
+    if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return False
+    capabilities = request.session.client_capabilities
+    return capabilities is not None and TASKS in (capabilities.extensions or {})
+
+
+def created(task: Task, meta: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the result of a call that became a task."""
+    return {"resultType": "task", **task.frame(), **({"_meta": meta} if meta else {})}
+
+
+def missing() -> MCPError:
+    needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    return MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, f"declare {TASKS} in clientCapabilities", data=needed)
+
+
+def unknown(task_id: str, error: Json = None) -> MCPError:
+    """Return the error for a missing or foreign task; `error` is the market's own refusal."""
+    return MCPError(
+        t.INVALID_PARAMS, "Unknown task", data={"taskId": task_id} | ({} if error is None else {"error": error})
+    )
+
+
+def install(server: Server[Any], sources: Sequence[Source]) -> None:
+    """Add the three methods over these sources, asked in order, and declare the extension."""
+    server.extensions[TASKS] = {}
+    for name, params, doing in (
+        ("tasks/get", TaskParams, _get),
+        ("tasks/update", UpdateParams, _update),
+        ("tasks/cancel", TaskParams, _cancel),
+    ):
+        server.add_request_handler(name, params, _method(sources, doing))
+
+
+def _method(sources: Sequence[Source], doing: Doing) -> Callable[[Request, Any], Awaitable[dict[str, Any]]]:
+    async def handle(request: Request, asked: Any) -> dict[str, Any]:
+        if request.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(t.METHOD_NOT_FOUND, "Method not found", data=request.method)
+        if not declares(request):
+            raise missing()
+        _check_name(request, asked.task_id)
+        asking = Asking(request, asked.api_key, asked.detail)
+        for source in sources:
+            task = await source.read(asked.task_id, asking)
+            if task is not None:
+                return {"resultType": "complete", **await doing(source, task, asked, asking)}
+        raise unknown(asked.task_id)
+
+    return handle
+
+
+async def _get(source: Source, task: Task, asked: TaskParams, asking: Asking) -> Mapping[str, Json]:
+    return {**task.frame(), **task.inside}
+
+
+async def _update(source: Source, task: Task, asked: UpdateParams, asking: Asking) -> Mapping[str, Json]:
+    await source.answer(task, asked.input_responses, asking)
+    return {}
+
+
+async def _cancel(source: Source, task: Task, asked: TaskParams, asking: Asking) -> Mapping[str, Json]:
+    if not task.ended:
+        await source.cancel(task, asking)
+    return {}
+
+
+def _check_name(request: Request, task_id: str) -> None:
+    """Raise MCPError if the name header does not match the task.
+
+    A client must send it, but published clients do not yet, so a missing header is accepted.
+    """
+    headers = {} if request.request is None else request.request.headers
+    named = headers.get(MCP_NAME_HEADER)
+    if named is not None and decode_header_value(named) != task_id:
+        raise MCPError(t.HEADER_MISMATCH, "mcp-name header does not match the request body's taskId")

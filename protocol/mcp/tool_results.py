@@ -1,0 +1,129 @@
+"""Results of tool calls over MCP: a record becomes text for a model, and the JSON of the SDK's runner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import mcp_types as t
+import orjson
+from mcp_types import SERVER_INFO_META_KEY
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from protocol.brief_view import in_brief
+from protocol.mcp.resources import link_to
+from protocol.mcp.wording import Wording
+from protocol.untrusted_markers import Fences, places_in, places_in_error
+from tools.engine.idempotency import Answer
+from tools.engine.registry import Operation
+from tools.kernel.errors import Json
+
+METHOD, COMPLETE = "tools/call", "complete"
+KEPT, MOST_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A record as a model reads it. `body` is its JSON, brief or full."""
+
+    record: dict[str, Json]
+    body: bytes
+    links: tuple[t.ResourceLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The result of a call.
+
+    Errors carry no record, because published clients validate it against the output schema and throw.
+    """
+
+    texts: tuple[str, ...]
+    meta: dict[str, Any] | None = None
+    told: Told | None = None
+    frames: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)  # the JSON by protocol version
+
+    @property
+    def is_error(self) -> bool:
+        return self.told is None
+
+    def with_more(self, texts: tuple[str, ...], beside: dict[str, Any]) -> "Said":
+        """Return the result with additions for this call only."""
+        return Said((*self.texts, *texts), {**(self.meta or {}), **beside}, self.told)
+
+    def result(self) -> t.CallToolResult:
+        """Return the result as the SDK's type."""
+        texts = [t.TextContent(text=text) for text in self.texts]
+        links = [] if self.told is None else self.told.links
+        content: list[t.ContentBlock] = [*texts[:1], *links, *texts[1:]]
+        record = None if self.told is None else self.told.record
+        return t.CallToolResult(content=content, structured_content=record, is_error=self.is_error, _meta=self.meta)
+
+    def framed(self, version: str, identity: Mapping[str, Any]) -> bytes:
+        """Return its JSON in a protocol version; `identity` is the server's description of itself."""
+        frame = self.frames.get(version)
+        if frame is None:
+            frame = self.frames[version] = orjson.dumps(self._frame(version, identity))
+        return frame
+
+    def _frame(self, version: str, identity: Mapping[str, Any]) -> dict[str, Any]:
+        modern = version in MODERN_PROTOCOL_VERSIONS
+        frame = self._linked(version) if self.told is not None and self.told.links else self._plain(modern)
+        if self.told is not None:
+            frame["structuredContent"] = orjson.Fragment(self.told.body)
+        if modern:
+            frame["_meta"] = {**frame.get("_meta", {}), SERVER_INFO_META_KEY: identity}
+        return frame
+
+    def _plain(self, modern: bool) -> dict[str, Any]:
+        """Return the JSON of a result that has only texts, which is the same in all versions."""
+        frame: dict[str, Any] = {
+            "content": [{"type": "text", "text": text} for text in self.texts],
+            "isError": self.is_error,
+        }
+        if modern:
+            frame["resultType"] = COMPLETE
+        return frame if self.meta is None else {**frame, "_meta": self.meta}
+
+    def _linked(self, version: str) -> dict[str, Any]:
+        said = self.result().model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
+        return serialize_server_result(METHOD, version, said)
+
+
+class Telling:
+    """The renderer of records. It caches recent results, because agents read the same listings."""
+
+    def __init__(self, fences: Fences, brand: str) -> None:
+        self.fences, self.brand, self._kept = fences, brand, lru_cache(KEPT)(self._told)
+
+    def tell(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
+        """Render a record at the requested level of detail.
+
+        All callers that the record does not name share the result. A caller that it names may have written text in it.
+        """
+        kept = len(body) <= MOST_BYTES and not op.shows_secrets
+        named = caller if caller is not None and caller.encode() in body else None
+        return (self._kept if kept else self._told)(op, body, detail, wording, named)
+
+    def refuse(self, answer: Answer, wording: Wording) -> Said:
+        record = wording.refusal(orjson.loads(answer.body))
+        shown = self.fences.show(orjson.dumps(record), record, places_in_error(answer.refusal))
+        return Said((shown.text,), self.named(error=record["error"], untrusted=shown.untrusted))
+
+    def named(self, **beside: Any) -> dict[str, Any]:
+        """Return metadata under the market's names (MCP, `_meta`: prefix and name).
+
+        Places are JSON Pointers.
+        """
+        told = {name: [*value] if isinstance(value, tuple) else value for name, value in beside.items() if value != ()}
+        return {f"{self.brand}/{name}": value for name, value in told.items()}
+
+    def _told(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:
+        brief = in_brief(op, body, detail)
+        record = wording.record(op, brief.record)
+        told = brief.body if record is brief.record else orjson.dumps(record)
+        shown = self.fences.show(told, record, places_in(op, record), caller)
+        links = tuple(link_to(place, wording) for place in brief.uris)
+        beside = self.named(untrusted=shown.untrusted, left_out=brief.left_out)
+        return Said((shown.text,), beside or None, Told(record, told, links))

@@ -1,0 +1,210 @@
+"""MCP tools, made from the registry: one per operation, and the results of their calls."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import mcp_types as t
+from mcp.shared.exceptions import MCPError
+
+from protocol.brief_view import briefly, schema_of
+from protocol.mcp.tool_results import Said, Telling
+from protocol.mcp.toolsets import (
+    CALL,
+    USUAL,
+    View,
+    shown,
+)
+from protocol.mcp.wording import Wording
+from protocol.reserved_arguments import (
+    API_KEY,
+    DRY_RUN,
+    DRY_RUN_TOLD,
+    IDEMPOTENCY_KEY,
+    KEY_ADVICE,
+    listed_schema,
+    reserved_properties,
+    take,
+)
+from protocol.untrusted_markers import Fences
+from tools.discovery.tool_search import nearest
+from tools.engine.brief import DETAIL
+from tools.engine.context import Approach, Surface
+from tools.engine.dispatch import Market
+from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
+from tools.engine.idempotency import Answer
+from tools.engine.json_schemas import Schema
+from tools.engine.registry import Operation
+from tools.kernel.errors import Json, MarketError
+from tools.kernel.strict_json import BadJson
+
+KEPT_VIEWS = 32  # views whose lists and wording are cached
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of a tool; `repeat` is the Idempotency-Key header, `view` the tools of the address."""
+
+    name: str
+    arguments: dict[str, Json]
+    repeat: str | None = None
+    view: View = USUAL
+
+
+class Tools:
+    """Operations as tools, in their order, for connections with and without a credential."""
+
+    def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
+        self.market, self.more = market, more
+        self.telling = Telling(Fences(market.house.pepper), market.house.brand)
+        operations = tuple(operations)
+        self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
+        self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
+        self.toolsets = frozenset(op.toolset for op in self.operations.values())
+        self.keyed, self.keyless = (
+            {CALL: call_tool(keyless)} | {op.name: self._tool_of(op, keyless) for op in self.operations.values()}
+            for keyless in (False, True)
+        )
+        self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
+        self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
+
+    def _tool_of(self, op: Operation, keyless: bool) -> t.Tool:
+        tool = tool_of(op, keyless)
+        if op.deprecated is None:
+            return tool
+        return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
+
+    def listed(self, approach: Approach, view: View) -> list[t.Tool]:
+        """Return the tools for this connection; without a credential, they take an `api_key`."""
+        return [*self._shown(view, approach.keyless), *self.more]
+
+    def _view_of(self, view: View, keyless: bool) -> list[t.Tool]:
+        tools, wording = self.keyless if keyless else self.keyed, self.wording(view)
+        return [wording.tool(tools[name]) for name in shown(view, self.operations.values())]
+
+    def _wording(self, view: View) -> Wording:
+        return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
+
+    async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> Said:
+        """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
+        wording = self.wording(called.view)
+        if called.name not in self.keyed:
+            instead = wording.text(self._instead(called.name))
+            raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {called.name[:64]}. {instead}")
+        op = self.operations.get(called.name)
+        try:
+            if bad is not None:
+                raise MalformedJson(bad.message, param=bad.path or None)
+            op, given = (op, called.arguments) if op else self._unwrapped(called.arguments)
+            if called.view.readonly and not op.safe:
+                raise Forbidden(
+                    f"{op.name} changes something, and this address is for reading", hint="Call it at /mcp."
+                )
+            reserved = take(given)
+            if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
+                raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
+        except MarketError as error:
+            return self.said(op, self.market.refuse_stranger(error, approach), approach, wording)
+        if reserved.api_key is not None or reserved.dry_run:
+            approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
+        arguments = briefly(op, reserved.arguments, reserved.detail)
+        answer = await self.market.call(op, arguments, approach, reserved.idempotency_key or called.repeat)
+        return self.said(op, answer, approach, wording, reserved.detail)
+
+    def _unwrapped(self, given: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
+        """Return the operation that call_tool names, and its arguments.
+
+        Reserved arguments may be beside them or among them.
+        """
+        outer = take(given)
+        name, arguments = outer.arguments.pop("name", None), outer.arguments.pop("arguments", None) or {}
+        if outer.arguments:
+            unknown = min(outer.arguments)[:64]
+            raise InvalidRequest(f"{unknown}: unknown field", param=unknown, hint="It belongs into `arguments`.")
+        if not isinstance(arguments, dict):
+            raise InvalidRequest("arguments: must be an object", param="arguments")
+        beside = {
+            API_KEY: outer.api_key,
+            IDEMPOTENCY_KEY: outer.idempotency_key,
+            DRY_RUN: outer.dry_run or None,
+            DETAIL: outer.detail,
+        }
+        for word, value in beside.items():
+            if value is not None and arguments.get(word, value) != value:
+                raise InvalidRequest("one call came with two different values", param=word)
+        kept = {word: value for word, value in beside.items() if value is not None}
+        return self._named_operation(name), arguments | kept
+
+    def _named_operation(self, name: Json) -> Operation:
+        op = self.operations.get(name) if isinstance(name, str) else None
+        if op is None:
+            raise InvalidRequest("name: there is no tool of that name", param="name", hint=self._instead(str(name)))
+        return op
+
+    def _instead(self, name: str) -> str:
+        """Return a hint about tools to call in place of an unknown one."""
+        if name in self.elsewhere:
+            return f"It is served over HTTP only: {self.elsewhere[name]}."
+        near = nearest(name, self.operations)
+        return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
+
+    def said(
+        self, op: Operation | None, answer: Answer, approach: Approach, wording: Wording, detail: str | None = None
+    ) -> Said:
+        """Return a response as a result."""
+        if answer.refusal is not None or op is None:
+            return self.telling.refuse(answer, wording)
+        said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.keyless
+        beside: dict[str, Any] = (
+            {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
+        )
+        if advised and (op.shows_secrets or approach.argument_key):
+            beside["api_key"] = KEY_ADVICE
+        if not beside:
+            return said
+        # models seldom read `_meta`
+        more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: advised and op.shows_secrets}
+        return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
+
+
+def tool_of(op: Operation, keyless: bool) -> t.Tool:
+    """Return the tool for the list; `keyless` is for connections without a credential."""
+    codes = ", ".join(sorted({error.code for error in op.errors}))
+    return t.Tool(
+        name=op.name,
+        title=op.title,
+        description=f"{op.description}\n\nErrors: {codes}." if codes else op.description,
+        input_schema=listed_schema(op, keyless),
+        output_schema=schema_of(op),
+        annotations=t.ToolAnnotations(
+            read_only_hint=op.safe,
+            destructive_hint=op.destructive,
+            idempotent_hint=op.idempotent,
+            open_world_hint=op.open_world,
+        ),
+    )
+
+
+def call_tool(keyless: bool) -> t.Tool:
+    """Return the tool that calls any other, for clients that call only listed tools."""
+    properties: Schema = {
+        "name": {"type": "string", "maxLength": 64, "description": "a tool's name, from find_tools"},
+        "arguments": {"type": "object", "description": "its arguments, as its input_schema says"},
+    }
+    return t.Tool(
+        name=CALL,
+        title="Call tool",
+        description="Call any tool of this market by its name, also one that tools/list does not show. find_tools says which "
+        "there are and what they take. The answer is that tool's own; so are its errors.",
+        input_schema={
+            "type": "object",
+            "additionalProperties": False,
+            "properties": properties | reserved_properties(keyless=keyless, repeats=True, cuts=True),
+            "required": ["name"],
+        },
+        output_schema={"type": "object"},
+        annotations=t.ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+        ),
+    )

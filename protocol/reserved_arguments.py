@@ -1,0 +1,143 @@
+"""The reserved arguments of tool calls: the API key, the idempotency key, dry_run and detail. They are taken out first.
+
+A server without sessions knows a caller only by what is in the call, and a key made in the conversation can be sent in
+no other way. The two keys are not validated, fingerprinted, stored or echoed with the other arguments.
+"""
+
+from dataclasses import dataclass
+
+from tools.engine.brief import (
+    BRIEF,
+    DETAIL,
+    FULL,
+    cuts,
+)
+from tools.engine.errors import InvalidRequest
+from tools.engine.json_schemas import Schema, input_schema
+from tools.engine.registry import Operation
+from tools.kernel.errors import Json
+
+API_KEY = "api_key"
+IDEMPOTENCY_KEY = "idempotency_key"
+DRY_RUN = "dry_run"
+LIMIT = "limit"
+RESERVED = frozenset({API_KEY, IDEMPOTENCY_KEY, DRY_RUN, DETAIL})
+TEST_KEY_LIMITS = (
+    "A test key lists, makes and revokes test keys only. If its agent has anything on live, it cannot delete the agent or change "
+    "name, handle, endpoints, domains, evaluator seat or ERC-8004 link."
+)
+KEY_ADVICE = (
+    "To use an API key for good, set it once as the X-API-Key header of this connection. Until then pass it as the argument "
+    f"api_key, and only there. A transcript may keep arguments, so only a test key belongs there. {TEST_KEY_LIMITS}"
+)
+DRY_RUN_TOLD = "This was a dry run: nothing was done, and what this answer would have made does not exist."
+API_KEY_PROPERTY: Schema = {
+    "type": "string",
+    "format": "password",
+    "writeOnly": True,
+    "description": (
+        "Only if this connection carries no key: the secret key from register_agent. Better: set it once as the "
+        "X-API-Key header of the connection. Never put it in a message or in any other argument."
+    ),
+}
+IDEMPOTENCY_KEY_PROPERTY: Schema = {
+    "type": "string",
+    "maxLength": 255,
+    "description": "Makes a repeat safe: the same key and arguments get the first answer again, for 24 hours.",
+}
+
+
+DRY_RUN_PROPERTY: Schema = {
+    "type": "boolean",
+    "default": False,
+    "description": "Answer what the call would answer, or why it would be refused, and do nothing.",
+}
+DETAIL_PROPERTY: Schema = {
+    "type": "string",
+    "enum": [BRIEF, FULL],
+    "default": BRIEF,
+    "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
+}
+MOST_LISTED = 10  # records in a brief list, unless the caller gives a limit
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The operation's own arguments, and the reserved ones."""
+
+    arguments: dict[str, Json]
+    api_key: str | None
+    idempotency_key: str | None
+    dry_run: bool
+    detail: str | None
+
+
+def take(given: dict[str, Json]) -> Reserved:
+    """Separate the reserved arguments from the rest.
+
+    Raises InvalidRequest for one with a wrong type or value, without echoing it.
+    """
+    arguments = dict(given)
+    if RESERVED.isdisjoint(arguments):
+        return Reserved(arguments, None, None, False, None)
+    return Reserved(
+        api_key=_text(arguments, API_KEY),
+        idempotency_key=_text(arguments, IDEMPOTENCY_KEY),
+        dry_run=_switch(arguments, DRY_RUN),
+        detail=_choice(arguments, DETAIL, (BRIEF, FULL)),
+        arguments=arguments,
+    )
+
+
+def listed_schema(op: Operation, keyless: bool) -> Schema:
+    """Return the input schema with the reserved arguments that this caller can use.
+
+    `keyless`: no credential was sent.
+    """
+    schema = input_schema(op)
+    own = schema["properties"]
+    taken = own.keys() & RESERVED
+    if taken:
+        raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
+    offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe, cuts=has_brief(op))
+    if LIMIT in own:
+        own = {**own, LIMIT: own[LIMIT] | {"default": MOST_LISTED}}
+    return {**schema, "properties": {**own, **offered}}
+
+
+def has_brief(op: Operation) -> bool:
+    """Return True if `detail` affects a call: its record can be cut, or its list has a limit."""
+    return LIMIT in op.input.model_fields or any(map(cuts, op.output))
+
+
+def reserved_properties(*, keyless: bool, repeats: bool, cuts: bool) -> Schema:
+    """Return the schemas of the reserved arguments.
+
+    `keyless` callers can send their key, and operations that write (`repeats`) an idempotency key.
+    """
+    return {
+        **({DETAIL: DETAIL_PROPERTY} if cuts else {}),
+        **({API_KEY: API_KEY_PROPERTY} if keyless else {}),
+        **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY, DRY_RUN: DRY_RUN_PROPERTY} if repeats else {}),
+    }
+
+
+def _switch(arguments: dict[str, Json], name: str) -> bool:
+    value = arguments.pop(name, None)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise InvalidRequest(f"{name}: must be true or false", param=name)
+
+
+def _choice(arguments: dict[str, Json], name: str, choices: tuple[str, ...]) -> str | None:
+    value = _text(arguments, name)
+    if value is None or value in choices:
+        return value
+    raise InvalidRequest(f"{name}: must be one of {', '.join(choices)}", param=name)
+
+
+def _text(arguments: dict[str, Json], name: str) -> str | None:
+    value = arguments.pop(name, None)
+    if value is None or isinstance(value, str):
+        return value
+    raise InvalidRequest(f"{name}: must be a string", param=name)

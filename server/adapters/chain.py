@@ -1,0 +1,251 @@
+"""Read one EVM chain over JSON-RPC: five read-only methods, no key, and no trust in the node's answers."""
+
+import asyncio
+import itertools
+import re
+import time
+from collections.abc import Callable
+
+import aiohttp
+import orjson
+
+from tools.chain.transfer_verification import (
+    MAX_BLOCK_NUMBER,
+    ChainDown,
+    Nonsense,
+    block_time_in,
+    quantity,
+)
+
+MAX_ANSWER_BYTES = 2 * 1024 * 1024
+MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a busy chain
+CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
+# Nodes behind one address lag each other by seconds. It is short, so that one wrong number does no lasting harm.
+HEAD_MEMORY_IN_SECONDS = 30.0
+ABSENT_SECONDS, MOST_ABSENT = 2.0, 4_096
+
+_BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_REVERT_CODE = 3
+# How geth, reth, anvil and py-evm word the failure of a call by the contract itself, without the spaces.
+_CONTRACT_FAILED = ("revert", "outofgas", "opcode", "invalidjump", "stackunderflow", "insufficientstack")
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class NodeError(ChainDown):
+    """The node answered with a JSON-RPC error object."""
+
+    def __init__(self, method: str, code: int, message: str) -> None:
+        super().__init__(f"{method}: error {code} {message[:120]!r}")
+        self.method, self.code, self.message = method, code, message
+
+
+class JsonRpcChain:
+    """The chain port over the HTTP URL of one node. Use it in one event loop and `close` it.
+
+    Every read raises ChainDown if no usable answer came within `timeout_in_seconds`, including the check of the chain
+    id. That check is made before the first answer is used, after every failure and for every new connection, so a node
+    that was replaced by another chain's node is noticed. Error messages name the method and the kind of failure, never
+    the URL, which may contain an access key.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        chain_id: int,
+        *,
+        timeout_in_seconds: float = 15.0,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.chain_id = chain_id
+        self._url = url
+        self._timeout_in_seconds = timeout_in_seconds
+        self._monotonic = monotonic
+        self._session: aiohttp.ClientSession | None = None
+        self._numbers = itertools.count(1)
+        self._identified = False
+        self._identifying = asyncio.Lock()
+        self._highest: tuple[int, float] | None = None
+        self._absent: dict[str, float] = {}  # hashes the node did not know, and until when to believe that
+        self._read: tuple[int, float] | None = None
+        self._read_number = 0
+
+    @property
+    def last_head(self) -> tuple[int, float] | None:
+        """The highest known block number and the monotonic time it was seen; None before `head`."""
+        return self._highest
+
+    @property
+    def last_block_time(self) -> tuple[int, float] | None:
+        """The newest block's timestamp and the monotonic time it was read; None before `block`."""
+        return self._read
+
+    async def receipt(self, transaction: str) -> object:
+        """Return eth_getTransactionReceipt unchanged; None if no such transaction was mined.
+
+        An unknown hash is remembered for ABSENT_SECONDS, so that agents who ask again at once cost the node nothing.
+        """
+        now = self._monotonic()
+        if now < self._absent.get(transaction, now):
+            return None
+        found = await self._ask("eth_getTransactionReceipt", transaction)
+        self._absent.pop(transaction, None)
+        if found is None:
+            if len(self._absent) >= MOST_ABSENT:
+                del self._absent[next(iter(self._absent))]
+            self._absent[transaction] = self._monotonic() + ABSENT_SECONDS
+        return found
+
+    async def head(self) -> int:
+        """Return the newest block's number; never lower than one seen in HEAD_MEMORY_IN_SECONDS."""
+        return self._remember(_number("eth_blockNumber", await self._ask("eth_blockNumber")))
+
+    async def block(self, number: int) -> object:
+        """Return eth_getBlockByNumber without transactions, unchanged; None for a missing block."""
+        answer = await self._ask("eth_getBlockByNumber", hex(number), False)
+        self._remember_time(number, answer)
+        return answer
+
+    async def whole_block(self, number: int) -> object:
+        """Return eth_getBlockByNumber with transactions, unchanged; None for a missing block."""
+        return await self._ask("eth_getBlockByNumber", hex(number), True, most=MAX_BLOCK_BYTES)
+
+    async def call(self, to: str, data: str) -> str | None:
+        """Return the result of eth_call on the newest block, as 0x hex, with at most CALL_GAS.
+
+        None if the contract failed (reverted or out of gas), which is an answer and not an outage. "0x" if there is no
+        contract at `to`.
+        """
+        try:
+            answer = await self._ask("eth_call", {"to": to, "data": data, "gas": hex(CALL_GAS)}, "latest")
+        except NodeError as error:
+            if _contract_failed(error):
+                return None
+            raise
+        if not isinstance(answer, str) or not _BYTES.fullmatch(answer):
+            raise ChainDown("eth_call: the result is not bytes")
+        return answer.lower()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _remember(self, number: int) -> int:
+        now = self._monotonic()
+        known = self._highest
+        if known is None or number >= known[0] or now - known[1] > HEAD_MEMORY_IN_SECONDS:
+            self._highest = known = (number, now)
+        return known[0]
+
+    def _remember_time(self, number: int, answer: object) -> None:
+        """Keep the newest block's time for HEAD_MEMORY_IN_SECONDS, as is done with its number."""
+        now = self._monotonic()
+        if self._read is not None and number < self._read_number and now - self._read[1] <= HEAD_MEMORY_IN_SECONDS:
+            return
+        found = block_time_in(answer)
+        if found is not None:
+            self._read, self._read_number = (found, now), number
+
+    async def _ask(self, method: str, *params: object, most: int = MAX_ANSWER_BYTES) -> object:
+        try:
+            async with asyncio.timeout(self._timeout_in_seconds):
+                await self._identify()
+                result = await self._request(method, params, most)
+                await self._identify()  # in case the answer came over a new connection
+                return result
+        except NodeError:
+            raise
+        except ChainDown:
+            self._identified = False
+            raise
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            self._identified = False
+            # Not chained: aiohttp's messages contain the URL.
+            raise ChainDown(f"{method}: {type(error).__name__}") from None
+
+    async def _identify(self) -> None:
+        if not self._identified:
+            async with self._identifying:
+                await self._compare_id()
+
+    async def _compare_id(self) -> None:
+        if self._identified:
+            return
+        answer = await self._request("eth_chainId", ())
+        if _number("eth_chainId", answer) != self.chain_id:
+            raise ChainDown("eth_chainId: the node serves another chain")
+        self._identified = True
+
+    async def _request(self, method: str, params: tuple[object, ...], most: int = MAX_ANSWER_BYTES) -> object:
+        number = next(self._numbers)
+        body = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        try:
+            raw = await self._send(method, body, most)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # The node closed an idle connection just as it was reused. Retrying is safe: every method is a read.
+            raw = await self._send(method, body, most)
+        return _result(method, number, raw)
+
+    async def _send(self, method: str, body: bytes, most: int) -> bytes:
+        async with self._connections().post(self._url, data=body, headers=_HEADERS, allow_redirects=False) as response:
+            if response.status != 200:
+                raise ChainDown(f"{method}: HTTP {response.status}")
+            raw = bytearray()
+            async for piece in response.content.iter_any():
+                raw += piece
+                if len(raw) > most:
+                    raise ChainDown(f"{method}: the answer is over {most} bytes")
+            return bytes(raw)
+
+    def _connections(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            opening = aiohttp.TraceConfig()
+            opening.on_connection_create_end.append(self._on_connection)
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None),  # _ask limits the total time
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                trace_configs=[opening],
+            )
+        return self._session
+
+    async def _on_connection(self, *_: object) -> None:
+        self._identified = False
+
+
+def _result(method: str, number: int, raw: bytes) -> object:
+    answer = orjson.loads(raw)
+    if not isinstance(answer, dict) or answer.get("jsonrpc") != "2.0":
+        raise ChainDown(f"{method}: not a JSON-RPC 2.0 answer")
+    if type(answer.get("id")) is not int or answer["id"] != number:
+        raise ChainDown(f"{method}: the answer to another question")
+    error = answer.get("error")
+    if error is not None:
+        raise _node_error(method, error)
+    if "result" not in answer:
+        raise ChainDown(f"{method}: no result")
+    return answer["result"]
+
+
+def _number(method: str, answer: object) -> int:
+    try:
+        return quantity(answer, "the result", MAX_BLOCK_NUMBER)
+    except Nonsense as error:
+        raise ChainDown(f"{method}: {error}") from None
+
+
+def _node_error(method: str, error: object) -> ChainDown:
+    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
+    if type(code) is not int or not isinstance(message, str):
+        return ChainDown(f"{method}: a malformed error")
+    return NodeError(method, code, message)
+
+
+def _contract_failed(error: NodeError) -> bool:
+    if error.method != "eth_call":
+        return False
+    message = error.message.lower().replace(" ", "")
+    return error.code == _REVERT_CODE or any(words in message for words in _CONTRACT_FAILED)

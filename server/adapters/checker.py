@@ -1,0 +1,59 @@
+"""Check documents in a process that can be killed: read [kind, schema or rules, document] from stdin, answer on stdout.
+
+A message is a length of four bytes (big-endian) and JSON. The answer is [[path or rule, message], …], empty for a valid
+document. A check that takes more than CPU_SECONDS of CPU time ends the process by SIGVTALRM, however busy the machine
+is. The checks run in a forked process: the parent keeps the code loaded, answers DIED if the child has ended, and forks
+again at once.
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+from typing import BinaryIO
+
+import orjson
+
+from tools.kernel.errors import Json
+from tools.kernel.json_schema import compiled
+from tools.listings.acceptance_rules import failures, rules_in
+
+CPU_SECONDS = 0.25
+MOST_MEMORY = 1 << 30
+DIED = b"\xff" * 4
+
+
+def serve(asked: BinaryIO, answered: BinaryIO) -> None:
+    """Answer checks until standard input ends."""
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the market handles interrupts from the terminal
+    with contextlib.suppress(ValueError, OSError):  # a system without this limit
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    while head := asked.read(4):
+        text = asked.read(int.from_bytes(head))
+        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
+        text = orjson.dumps(faults(*orjson.loads(text)))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        answered.write(len(text).to_bytes(4) + text)
+        answered.flush()
+
+
+def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
+    if kind == "acceptance":
+        return [(one.rule.name, one.message) for one in failures(rules_in(held_to), value)]
+    return [(one.path, one.message) for one in compiled(held_to).violations(value)]
+
+
+def main() -> None:
+    while fork := os.fork():
+        _, status = os.waitpid(fork, 0)
+        if status == 0:  # standard input has ended
+            return
+        sys.stdout.buffer.write(DIED)
+        sys.stdout.buffer.flush()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""A client of an x402 facilitator, which submits signed authorizations and pays the gas. Its answers are only hints.
+
+Source: the x402 specification, version 2, facilitator interface: POST /verify, POST /settle.
+"""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import aiohttp
+import orjson
+
+from tools.chain.x402_payload import SCHEME
+from tools.engine.ports import Settled, SettleLost, SettleNotSent
+
+TIMEOUT_IN_SECONDS = 60.0  # a facilitator waits for the block
+MAX_ANSWER_BYTES = 64 * 1024
+MOST_REASON = 200
+UNNAMED = "invalid_payload"
+
+_REASON = re.compile(r"[a-z0-9_]{1,100}")  # the form of x402's reason codes
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class HttpFacilitator:
+    """The facilitator port over HTTP. Use it in one event loop and `close` it.
+
+    Error messages never contain the URL, because it may contain a key.
+    """
+
+    def __init__(self, url: str, *, timeout_in_seconds: float = TIMEOUT_IN_SECONDS) -> None:
+        self.url = url.rstrip("/")
+        self._timeout = aiohttp.ClientTimeout(total=timeout_in_seconds)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def settle(self, body: Mapping[str, Any]) -> Settled:
+        """Submit a payment and return the facilitator's report.
+
+        Raises SettleNotSent if the facilitator certainly did not receive it, and SettleLost if that is unknown.
+        """
+        return _read(*await self._ask("POST", "/settle", orjson.dumps(body)))
+
+    async def verify(self, body: Mapping[str, Any]) -> str | None:
+        """Ask if a payment would be accepted; return x402's reason if not, otherwise None.
+
+        Raises SettleLost if the answer does not say.
+        """
+        status, said = await self._ask("POST", "/verify", orjson.dumps(body))
+        found = _object(status, said)
+        if found.get("isValid") is True:
+            return None
+        if found.get("isValid") is not False:
+            raise SettleLost(f"HTTP {status} without isValid")
+        reason = found.get("invalidReason")
+        return reason if isinstance(reason, str) and _REASON.fullmatch(reason) else UNNAMED
+
+    async def networks(self) -> set[str]:
+        """Return the networks (CAIP-2) on which it settles the scheme `exact`. Raises like `settle`."""
+        status, said = await self._ask("GET", "/supported", None)
+        kinds = _object(status, said).get("kinds")
+        found = [one for one in kinds if isinstance(one, dict)] if isinstance(kinds, list) else []
+        return {str(one.get("network")) for one in found if one.get("scheme") == SCHEME}
+
+    async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        if self._session is None:  # no keep-alive: on a stale connection it is unclear if a request arrived
+            connector = aiohttp.TCPConnector(force_close=True)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout, trust_env=False)
+        try:
+            async with self._session.request(
+                method, self.url + path, data=body, headers=_HEADERS, allow_redirects=False
+            ) as answer:
+                return answer.status, await _bounded(answer)
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
+            raise SettleNotSent(type(error).__name__) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise SettleLost(type(error).__name__) from None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
+    said = bytearray()
+    async for piece in answer.content.iter_any():
+        said += piece
+        if len(said) > MAX_ANSWER_BYTES:
+            raise SettleLost("the answer is too large")
+    return bytes(said)
+
+
+def _object(status: int, said: bytes) -> dict[str, Any]:
+    found: Any = None
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(said)
+    if not isinstance(found, dict):
+        raise SettleLost(f"HTTP {status} without a JSON object")
+    return found
+
+
+def _read(status: int, said: bytes) -> Settled:
+    """Read the report; an answer of any status may name the transaction.
+
+    A refusal without a transaction proves nothing: only the chain shows if anything was sent.
+    """
+    found = _object(status, said)
+    sent = found.get("transaction")
+    transaction = sent.lower() if isinstance(sent, str) and _HASH.fullmatch(sent) else None
+    if found.get("success") is True and transaction is not None:
+        return Settled(transaction, None)
+    reason = found.get("errorReason") or found.get("error") or found.get("invalidReason")
+    return Settled(transaction, str(reason)[:MOST_REASON] if reason else f"HTTP {status}")

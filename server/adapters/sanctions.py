@@ -1,0 +1,190 @@
+"""Sanctions lists from files and URLs, reloaded when they change. An unreadable list keeps its last version."""
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import aiohttp
+import structlog
+
+from tools.engine.ports import Screening
+
+log = structlog.get_logger("emporion.sanctions")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{40}\b")
+LOOK_SECONDS = 5.0  # between checks of files
+FETCH_SECONDS, RETRY_SECONDS = 6 * 3600.0, 600.0
+TIMEOUT_SECONDS, MOST_BYTES = 20.0, 32 * 1024 * 1024
+
+
+class BadList(ValueError):
+    """The text is not a list of addresses."""
+
+
+class ListedFile:
+    """A list in a file of the operator."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        self.addresses: frozenset[str] | None = None
+        self.updated_at: datetime | None = None
+        self.seen = -1  # modification time of the last version that was read, valid or not
+
+    async def refresh(self) -> None:
+        await asyncio.to_thread(self.read)
+
+    def read(self) -> None:
+        """Read the file if it has changed."""
+        changed = self.path.stat().st_mtime_ns
+        if changed == self.seen:
+            return
+        self.seen = changed
+        self.hold(addresses_in(self.path.read_text(encoding="utf-8")), changed)
+
+    def hold(self, addresses: frozenset[str], changed: int) -> None:
+        """Put these addresses in force, with the file's modification time in nanoseconds."""
+        self.addresses, self.seen, self.updated_at = addresses, changed, datetime.fromtimestamp(changed / 1e9, UTC)
+
+
+class ListedUrl:
+    """A list at a URL, with a copy on disk, so that a restart without network still screens."""
+
+    def __init__(self, url: str, folder: Path, monotonic: Callable[[], float]) -> None:
+        self.url, self.monotonic = url, monotonic
+        self.name = url.split("?")[0]  # the query may contain a password
+        self.copy = ListedFile(folder / f"sanctions-{sha256(url.encode()).hexdigest()[:16]}.txt")
+        self.next_at = 0.0
+
+    @property
+    def addresses(self) -> frozenset[str] | None:
+        return self.copy.addresses
+
+    @property
+    def updated_at(self) -> datetime | None:
+        return self.copy.updated_at
+
+    def read(self) -> None:
+        if self.copy.path.exists():
+            self.copy.read()
+
+    async def refresh(self) -> None:
+        """Fetch the list if it is due."""
+        now = self.monotonic()
+        if now < self.next_at:
+            return
+        self.next_at = now + RETRY_SECONDS
+        await asyncio.to_thread(self._take, await fetched(self.url))
+        self.next_at = now + FETCH_SECONDS
+
+    def _take(self, text: str) -> None:
+        """Put a fetched list in force.
+
+        Raises BadList for an empty list if the current one has addresses, because an empty page must not turn screening
+        off.
+        """
+        found = addresses_in(text)
+        if self.addresses and not found:
+            raise BadList("it names nobody, and the one in force does")
+        keep(self.copy.path, text)
+        self.copy.hold(found, self.copy.path.stat().st_mtime_ns)
+
+
+class SanctionsLists:
+    """The union of all lists that were loaded."""
+
+    def __init__(
+        self,
+        files: tuple[Path, ...],
+        urls: tuple[str, ...],
+        folder: Path,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read all files; raises BadList if one cannot be read, because it would screen nobody."""
+        self.sources: list[ListedFile | ListedUrl] = [
+            *map(ListedFile, files),
+            *(ListedUrl(url, folder, monotonic) for url in urls),
+        ]
+        self._counted: tuple[tuple[frozenset[str] | None, ...], int] = ((), 0)  # lists, addresses in all
+        for source in self.sources:
+            try:
+                source.read()
+            except (OSError, ValueError) as error:
+                if isinstance(source, ListedFile):
+                    raise BadList(f"no list of addresses could be read from {source.name}: {error}") from None
+                _told(source.name, error)
+
+    def names(self, address: str) -> bool:
+        wanted = address.lower()
+        return any(wanted in source.addresses for source in self.sources if source.addresses)
+
+    def state(self) -> Screening | None:
+        loaded = [source for source in self.sources if source.addresses is not None]
+        if not loaded:
+            return None
+        lists = tuple(source.addresses for source in self.sources)
+        if self._counted[0] != lists:  # unchanged lists are the same objects, so this compares identities only
+            self._counted = lists, len(frozenset[str]().union(*filter(None, lists)))
+        return Screening(self._counted[1], max(source.updated_at for source in loaded if source.updated_at))
+
+    async def refresh(self) -> None:
+        """Reload what has changed and count the addresses in a thread."""
+        await asyncio.gather(*map(self._refresh, self.sources))
+        await asyncio.to_thread(self.state)
+
+    async def run(self) -> None:
+        """Reload the lists until cancelled."""
+        while self.sources:
+            await self.refresh()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _refresh(self, source: ListedFile | ListedUrl) -> None:
+        try:
+            await source.refresh()
+        except (OSError, ValueError, TimeoutError, aiohttp.ClientError) as error:
+            _told(source.name, error)
+
+
+async def fetched(url: str) -> str:
+    """Fetch a URL of the operator; raises BadList unless it is a 200 within size and time."""
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, trust_env=False) as http,
+        http.get(url, max_redirects=5) as answer,
+    ):
+        if answer.status != 200:
+            raise BadList(f"status {answer.status}")
+        body = b""
+        async for part in answer.content.iter_chunked(65_536):
+            body += part
+            if len(body) > MOST_BYTES:
+                raise BadList(f"more than {MOST_BYTES} bytes")
+        return body.decode("utf-8")
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a file atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_suffix(f".{os.getpid()}")  # each process has its own temporary file
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def addresses_in(text: str) -> frozenset[str]:
+    """Return the EVM addresses of a list in JSON, CSV, XML or lines, where # begins a comment."""
+    if text.lstrip().startswith(("[", "{")):
+        json.loads(text)  # a truncated list is refused
+    else:
+        text = re.sub(r"#.*", "", text)
+    found = frozenset(ADDRESS.findall(text.lower()))
+    if not found and text.strip() not in ("", "[]"):
+        raise BadList("no EVM address was found")
+    return found
+
+
+def _told(name: str, error: Exception) -> None:
+    log.error("sanctions list not read, the last good one is kept", source=name, error=repr(error))

@@ -1,0 +1,92 @@
+"""Read a request's headers: the client's address, its credential, its request id and its payment."""
+
+import re
+from collections.abc import Callable, Collection, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from tools.engine.access_tokens import is_token
+from tools.engine.context import Approach, Surface
+from tools.engine.ports import Dice
+from tools.engine.rate_limits import bare_address
+from tools.kernel.http_signatures import READ, HttpRequest
+
+Scope = MutableMapping[str, Any]
+REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
+CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
+
+
+def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], Approach]:
+    """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
+
+    def read(scope: Scope, surface: Surface) -> Approach:
+        headers = scope["headers"]
+        names = dict(headers).keys()
+        return Approach(
+            surface=surface,
+            ip=client_ip(scope, trusted_proxies),
+            request_id=scope["state"]["request_id"],
+            credential=_credential(scope, surface, names),
+            admin_token=_admin_token(headers) if surface is Surface.REST and b"x-admin-token" in names else None,
+            payment=_payment(dict(headers)),
+            request=None if READ.isdisjoint(names) else _request(scope),
+        )
+
+    return read
+
+
+def _request(scope: Scope) -> HttpRequest:
+    """Return the request for checking its signature; the body is added once it has been read."""
+    raw = scope.get("raw_path") or scope["path"].encode()
+    return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]))
+
+
+def request_id(given: bytes | None, dice: Dice) -> str:
+    """Return the caller's X-Request-Id if it is well-formed, otherwise a new id."""
+    told = "" if given is None else given.decode("latin-1")
+    return told if REQUEST_ID.fullmatch(told) else f"req_{dice.roll(13).hex()}"
+
+
+def client_ip(scope: Scope, trusted_proxies: frozenset[str]) -> str:
+    """Return the peer's address, or behind trusted proxies the rightmost untrusted address."""
+    peer = scope["client"][0] if scope.get("client") else "unknown"
+    if peer not in trusted_proxies:
+        return peer
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    for hop in reversed([part.strip() for part in forwarded.decode("latin-1").split(",") if part.strip()]):
+        address = bare_address(hop)
+        if address not in trusted_proxies:
+            return address[:64]
+    return peer
+
+
+def _credential(scope: Scope, surface: Surface, names: Collection[bytes]) -> str | None:
+    found = set[str]()
+    if b"authorization" in names:
+        found |= {_bearer(value) for name, value in scope["headers"] if name == b"authorization"}
+    if b"x-api-key" in names:
+        found |= {value.decode("latin-1").strip() for name, value in scope["headers"] if name == b"x-api-key"}
+    if surface is Surface.MCP and scope["query_string"]:
+        keys = parse_qs(scope["query_string"].decode("latin-1")).get("api_key", ())
+        found |= {CONTRADICTION if is_token(key) else key for key in keys}  # tokens belong in headers (RFC 6750, 2.3)
+    if len(found) > 1 or "" in found:
+        return CONTRADICTION
+    return next(iter(found), None)
+
+
+def _admin_token(headers: list[tuple[bytes, bytes]]) -> str | None:
+    """Return the operator's secret from the headers; None if there is more than one."""
+    found = [value.decode("latin-1").strip() for name, value in headers if name == b"x-admin-token"]
+    return found[0] if len(found) == 1 else None
+
+
+def _payment(headers: dict[bytes, bytes]) -> str | None:
+    """Return the x402 payment header: PAYMENT-SIGNATURE (version 2) or X-PAYMENT (version 1)."""
+    found = headers.get(b"payment-signature") or headers.get(b"x-payment")
+    return None if found is None else found.decode("latin-1")
+
+
+def _bearer(value: bytes) -> str:
+    """Return the token of `Bearer <token>`, in any case; a bare key is accepted too."""
+    text = value.decode("latin-1").strip()
+    return text[7:].strip() if text[:7].lower() == "bearer " else text

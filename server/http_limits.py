@@ -1,0 +1,100 @@
+"""Limits on incoming HTTP/1.1 requests, in bytes and in time, before a request is parsed completely."""
+
+from asyncio import TimerHandle, Transport
+
+import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from server.adapters.clock import SystemDice
+from server.http_identity import request_id
+from tools.engine.errors import HeadersTooLarge
+
+MOST_HEAD = 65_536  # bytes of a head or a trailer, and of all headers together
+HEAD_SECONDS = 20  # for the first head of a connection, and for each head or trailer that has begun
+BODY_SECONDS = 30  # for a whole body, plus one second for each BODY_RATE bytes that have come
+BODY_RATE = 32_768
+TOO_LARGE = "the request line and headers, or the trailer, are larger than 64 KiB"
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """uvicorn's HTTP parser with limits on the size and duration of heads, trailers and bodies."""
+
+    docs_url = ""
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.unread = 0
+        self.deadline: TimerHandle | None = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self.body_began, self.body_bytes = 0.0, 0
+        self.body_deadline: TimerHandle | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        self._body_ended()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self.unread += len(data)
+        super().data_received(data)
+        if self.unread == 0:
+            self._in_time()
+        elif self.unread > MOST_HEAD:
+            self._refuse()
+        elif self.deadline is None:
+            self.deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def on_headers_complete(self) -> None:
+        self.unread = 0
+        super().on_headers_complete()
+        self.headers = []  # a trailer is not a header (RFC 9110, 6.5.1): the request keeps the list it has
+        self._body_ended()
+        self.body_began, self.body_bytes = self.loop.time(), 0
+        self.body_deadline = self.loop.call_later(BODY_SECONDS, self._look_at_body)
+
+    def on_body(self, body: bytes) -> None:
+        self.unread = 0
+        self.body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.unread = 0
+        self._body_ended()
+        super().on_message_complete()
+
+    def _in_time(self) -> None:
+        if self.deadline is not None:
+            self.deadline.cancel()
+            self.deadline = None
+
+    def _look_at_body(self) -> None:
+        """Close the connection if the body is late; bytes that came since extend the deadline."""
+        left = self.body_began + BODY_SECONDS + self.body_bytes / BODY_RATE - self.loop.time()
+        if left <= 0:
+            self.transport.close()
+        else:
+            self.body_deadline = self.loop.call_later(left, self._look_at_body)
+
+    def _body_ended(self) -> None:
+        if self.body_deadline is not None:
+            self.body_deadline.cancel()
+            self.body_deadline = None
+
+    def _refuse(self) -> None:
+        """Close the connection; send an error first unless a response is under way."""
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.write(refusal(self.docs_url))
+        self.transport.close()
+
+
+def bounded_http(docs_url: str) -> type[BoundedHttp]:
+    """Return a protocol class whose errors link to `docs_url`."""
+    return type("BoundedHttp", (BoundedHttp,), {"docs_url": docs_url})
+
+
+def refusal(docs_url: str) -> bytes:
+    """Return a complete HTTP response that refuses a head that is too large."""
+    rid = request_id(None, SystemDice())
+    error = HeadersTooLarge(TOO_LARGE)
+    body = orjson.dumps({"error": error.record(rid, docs_url)})
+    head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\nx-request-id: %s\r\n\r\n"
+    return STATUS_LINE[error.status] + head % (len(body), rid.encode()) + body

@@ -1,0 +1,192 @@
+"""The outermost ASGI wrapper: request ids, hosts, origins, CORS, size limits of bodies, and internal errors."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from itertools import chain
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import structlog
+
+from server.http_identity import request_id
+from server.http_limits import MOST_HEAD, TOO_LARGE
+from tools.engine.errors import (
+    HeadersTooLarge,
+    HostNotAllowed,
+    InternalError,
+    OriginNotAllowed,
+    PayloadTooLarge,
+    UnsupportedMediaType,
+)
+from tools.engine.ports import Dice
+from tools.kernel.errors import MarketError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+log = structlog.get_logger("emporion.edge")
+MOST_BODY = 1_048_576
+STOCKED = 64  # requests for which random bytes are fetched at once
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+EXPOSED = (
+    b"Deprecation, Dry-Run, ETag, Idempotent-Replayed, Link, Retry-After, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, "
+    b"RateLimit-Reset, Sunset, X-Request-Id, WWW-Authenticate, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE"
+)
+ALWAYS = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", EXPOSED),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+PREFLIGHT = [
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    (b"access-control-allow-headers", b"*, Authorization"),
+    (b"access-control-max-age", b"86400"),
+]
+
+
+class Refused(Exception):
+    """An error found while the body is being read."""
+
+    def __init__(self, error: MarketError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Edge:
+    """The wrapper around the application; `hosts` are the accepted Host headers."""
+
+    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: Dice) -> None:
+        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, Stock(dice)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = [(name.lower(), value.strip()) for name, value in scope["headers"]]  # httptools keeps blanks
+        told = dict(headers)
+        rid = request_id(told.get(b"x-request-id"), self.dice)
+        scope = {**scope, "headers": headers, "state": {**scope.get("state", {}), "request_id": rid}}
+        reply = _Reply(send, rid)
+        try:
+            self._check(headers, told)
+            if scope["method"] == "OPTIONS":
+                await reply.preflight(told.get(b"access-control-request-headers"))
+                return
+            await self.app(scope, bounded(receive, told.get(b"content-length", b"0")), reply)
+        except Refused as refused:
+            await reply.error(refused.error, self.docs_url)
+        except MarketError as error:
+            await reply.error(error, self.docs_url)
+        except Exception:
+            log.exception("fault", path=scope["path"], request_id=rid)
+            await reply.error(InternalError("something went wrong on our side"), self.docs_url)
+
+    def _check(self, headers: Headers, told: dict[bytes, bytes]) -> None:
+        names = [name for name, _ in headers]
+        host = told.get(b"host", b"").decode("latin-1").lower()
+        if names.count(b"host") != 1 or host not in self.hosts:
+            raise HostNotAllowed("this service is not published under that host")
+        if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
+            raise OriginNotAllowed("a page of another site may not reach a service on this machine")
+        if sum(map(len, chain.from_iterable(headers))) > MOST_HEAD:
+            raise HeadersTooLarge(TOO_LARGE)
+        if told.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
+
+
+class Stock:
+    """A buffer of random bytes: one system call for each request would cost more."""
+
+    def __init__(self, dice: Dice) -> None:
+        self.dice, self.kept = dice, b""
+
+    def roll(self, count: int) -> bytes:
+        if len(self.kept) < count:
+            self.kept = self.dice.roll(count * STOCKED)
+        rolled, self.kept = self.kept[:count], self.kept[count:]
+        return rolled
+
+
+def hosts_of(urls: Iterable[str]) -> frozenset[str]:
+    """Return the accepted Host headers for base URLs; a default port may be given or left out."""
+    found = set[str]()
+    for url in urls:
+        parts = urlsplit(url)
+        default = {"http": 80, "https": 443}[parts.scheme]
+        name = (parts.hostname or "").lower()
+        name = f"[{name}]" if ":" in name else name
+        port = parts.port or default
+        found.add(f"{name}:{port}")
+        if port == default:
+            found.add(name)
+    return frozenset(found)
+
+
+def bounded(receive: Receive, stated: bytes) -> Receive:
+    """Limit a body to MOST_BODY bytes; raises Refused while reading it.
+
+    If the Content-Length (`stated`) is already too large, nothing is read.
+    """
+    seen = 0
+
+    async def read() -> Message:
+        nonlocal seen
+        if stated.isdigit() and int(stated[:12]) > MOST_BODY:
+            raise Refused(_too_large())
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BODY:
+            raise Refused(_too_large())
+        return message
+
+    return read
+
+
+class _Reply:
+    """The sender of the application's response, with the headers that every response carries."""
+
+    def __init__(self, send: Send, rid: str) -> None:
+        self.send, self.started, self.rid = send, False, rid.encode()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            message = {**message, "headers": [*message.get("headers", []), (b"x-request-id", self.rid), *ALWAYS]}
+        await self.send(message)
+
+    async def preflight(self, asked: bytes | None) -> None:
+        allow = (
+            PREFLIGHT if asked is None else [*PREFLIGHT[:1], (b"access-control-allow-headers", asked), *PREFLIGHT[2:]]
+        )
+        await self({"type": "http.response.start", "status": 204, "headers": allow})
+        await self({"type": "http.response.body", "body": b""})
+
+    async def error(self, error: MarketError, docs_url: str) -> None:
+        if self.started:
+            return  # the response has already begun, so only closing the connection is left
+        body = orjson.dumps({"error": error.record(self.rid.decode(), docs_url)})
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        if error.retryable:
+            headers.append((b"retry-after", b"2"))
+        if "allowed" in error.details:
+            headers.append((b"allow", ", ".join(error.details["allowed"]).encode()))
+        await self({"type": "http.response.start", "status": error.status, "headers": headers})
+        await self({"type": "http.response.body", "body": body})
+
+
+def _origins(headers: Headers) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
+
+
+def _is_loopback(origin: str) -> bool:
+    return LOOPBACK.fullmatch(origin.partition("://")[2]) is not None
+
+
+def _too_large() -> MarketError:
+    return PayloadTooLarge(f"the body is larger than {MOST_BODY} bytes")

@@ -1,0 +1,87 @@
+"""Queries that read everything, a page of ids at a time, to verify every stored count and sum."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import bindparam, func, literal, select
+
+from storage.json_in import among
+from storage.query import Query
+from storage.tables import (
+    AgentRow,
+    BountyRow,
+    JobEventRow,
+    JobRow,
+    JobTextRow,
+    ListingRow,
+    MailboxRow,
+    MemoryRow,
+    MessageRow,
+    OpenRefundRow,
+    PayerRow,
+    ProposalRow,
+    ResultRow,
+    ThreadRow,
+)
+
+
+def _page(id_column: Any) -> Query[str]:
+    found = select(id_column).where(id_column > bindparam("after")).order_by(id_column).limit(bindparam("limit"))
+    return Query(found)
+
+
+def listed(ids: Sequence[str]) -> str:
+    """Return ids in the form of the parameter `ids` of the queries below."""
+    return orjson.dumps(list(ids)).decode()
+
+
+AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (
+    _page(kind.id) for kind in (AgentRow, BountyRow, JobRow, ListingRow, ThreadRow)
+)
+
+jobs_among = Query(select(JobRow).where(among(JobRow.id, "ids")))
+revisions_asked: Query[Any] = Query(
+    select(JobEventRow.job_id, func.count())
+    .where(among(JobEventRow.job_id, "ids"), JobEventRow.type == literal("revision_requested"))
+    .group_by(JobEventRow.job_id)
+)
+refunds_open: Query[str] = Query(select(OpenRefundRow.job_id).where(among(OpenRefundRow.job_id, "ids")))
+texts_of_jobs = Query(select(JobTextRow).where(among(JobTextRow.job_id, "ids")))
+
+results_of_listings = Query(select(ResultRow).where(among(ResultRow.listing_id, "ids")))
+payers_of_listings = Query(select(PayerRow).where(among(PayerRow.listing_id, "ids")))
+
+threads_among = Query(select(ThreadRow).where(among(ThreadRow.id, "ids")))
+messages_in: Query[Any] = Query(
+    select(
+        MessageRow.thread_id,
+        MessageRow.id,
+        MessageRow.number,
+        MessageRow.from_a,
+        MessageRow.from_b,
+        MessageRow.sender_id,
+        MessageRow.created_at,
+    )
+    .where(among(MessageRow.thread_id, "ids"))
+    .order_by(MessageRow.thread_id, MessageRow.number)
+)
+
+mailboxes_of = Query(select(MailboxRow).where(among(MailboxRow.agent_id, "ids")))
+unread_as_a: Query[Any] = Query(
+    select(ThreadRow.a, ThreadRow.env, ThreadRow.unread_a).where(among(ThreadRow.a, "ids"), ThreadRow.unread_a != 0)
+)
+unread_as_b: Query[Any] = Query(
+    select(ThreadRow.b, ThreadRow.env, ThreadRow.unread_b).where(among(ThreadRow.b, "ids"), ThreadRow.unread_b != 0)
+)
+memories_of: Query[Any] = Query(
+    select(MemoryRow.agent_id, MemoryRow.env, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(
+        among(MemoryRow.agent_id, "ids")
+    )
+)
+bounties_counting: Query[Any] = Query(select(BountyRow.id, BountyRow.proposal_count).where(among(BountyRow.id, "ids")))
+proposals_standing: Query[Any] = Query(
+    select(ProposalRow.bounty_id, func.count())
+    .where(among(ProposalRow.bounty_id, "ids"), ProposalRow.status != literal("withdrawn"))
+    .group_by(ProposalRow.bounty_id)
+)

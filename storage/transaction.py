@@ -1,0 +1,261 @@
+"""A unit of work: what an operation reads and writes in one transaction. It never commits; its store does."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from sqlalchemy.engine import Dialect
+
+from storage.query import Plan, Query, adding_once, adding_to, by_key, changing, inserting
+from storage.rows import Row
+from storage.tables.events import EventRow
+from storage.tables.quotas import RoomRow
+
+R = TypeVar("R", bound=Row)
+T = TypeVar("T")
+Verdict = Callable[[Exception], Exception]
+Holder = tuple[str, str]  # an agent and an environment
+FORGETTABLE = re.compile(r"[!-~]{1,75}")
+EVENT = tuple(name for name in EventRow.__names__ if name != "id")  # the database numbers them
+
+
+class StorageError(Exception):
+    """The base class of storage errors.
+
+    StorageError
+    ├── Conflict      a row changed between read and write: run the unit of work again
+    ├── Overloaded    too many units of work are waiting: answer 503 with Retry-After
+    ├── TooSlow       a read passed its deadline
+    └── Unavailable   the database failed; nothing was written, or (lost COMMIT) that is unknown
+        ├── Held             another transaction locked a row for too long
+        └── ServedElsewhere  another process serves the SQLite file
+    """
+
+
+class Conflict(StorageError): ...
+
+
+class Overloaded(StorageError): ...
+
+
+class TooSlow(StorageError): ...
+
+
+class Unavailable(StorageError): ...
+
+
+class ServedElsewhere(Unavailable): ...
+
+
+class Held(Unavailable): ...
+
+
+class Cursor(Protocol):
+    """The part of a DB-API cursor that sqlite3 and psycopg share."""
+
+    @property
+    def connection(self) -> Any: ...
+    @property
+    def rowcount(self) -> int: ...
+    def execute(self, sql: Any, parameters: Any = ..., /) -> object: ...
+    def executemany(self, sql: Any, parameters: Any, /) -> object: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A savepoint's state of events, stale names and room, so that `undo` can return to it."""
+
+    events: int
+    stale: int
+    room: dict[Holder, int]
+    asking: dict[Holder, int]
+
+
+class Taken(NamedTuple):
+    """The bytes an agent uses after a unit of work that asked for more."""
+
+    used: int
+    by: int  # bytes more than before
+    leaving: int  # bytes that must be left beside them
+
+
+class Alone:
+    """The outcome of a part of a unit that ran in its own savepoint."""
+
+    error: Exception | None = None
+
+
+def _as_it_is(error: Exception) -> Exception:
+    return error
+
+
+class Tx:
+    """Typed access to the rows inside one transaction."""
+
+    def __init__(self, cursor: Cursor, dialect: Dialect, verdict: Verdict = _as_it_is) -> None:
+        self.cursor = cursor
+        self.dialect = dialect
+        self.verdict = verdict
+        self.until = inf  # deadline of reads, in time.monotonic()
+        self.events: list[dict[str, object]] = []
+        self.stale: list[str] = []
+        self.room: dict[Holder, int] = {}
+        self.asking: dict[Holder, int] = {}
+        self.statements = 0
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The ids of the agents that are notified."""
+        return frozenset(str(event["agent_id"]) for event in self.events)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.dialect.name == "sqlite"
+
+    def get(self, kind: type[R], *key: object, lock: bool = False) -> R | None:
+        """Return the row with this primary key.
+
+        `lock` it if your decision must still be true when you write.
+        """
+        found: R | None = self.one(by_key(kind.__table__, lock), **dict(zip(kind.__key__, key, strict=True)))
+        return found
+
+    def one(self, query: Query[T], /, **values: object) -> T | None:
+        plan = self._run(query, values)
+        found = self.cursor.fetchone()
+        return None if found is None else plan.read(found)
+
+    def all(self, query: Query[T], /, **values: object) -> list[T]:
+        plan = self._run(query, values)
+        rows = self.cursor.fetchall()
+        return rows if plan.plain else [plan.read(found) for found in rows]
+
+    def run(self, query: Query[Any], /, **values: object) -> int:
+        """Run a statement that returns no rows; return the number of rows it affected."""
+        self._run(query, values)
+        return self.cursor.rowcount
+
+    def add(self, row: R) -> R:
+        """Insert a row.
+
+        Raises Conflict if the key exists: the unit runs again and sees why.
+        """
+        self._run(inserting(row.__table__, row.__names__), row.__dict__)
+        return row
+
+    def append(self, kind: type[Row], **values: object) -> None:
+        """Insert a row whose `id` the database assigns."""
+        self._run(inserting(kind.__table__, tuple(values)), values)
+
+    def add_once(self, row: Row) -> None:
+        """Insert a row unless its key exists.
+
+        The key identifies the content, so that an existing row is the same one.
+        """
+        self._run(adding_once(row.__table__, row.__names__, self.dialect.name), row.__dict__)
+
+    def change(self, row: R, **values: object) -> R:
+        """Write these columns and return the new row.
+
+        Raises Conflict if the row is no longer the version that was read.
+        """
+        guard = {f"_{name}": row.__dict__[name] for name in (*row.__key__, "version")}
+        changed: R | None = self.one(changing(row.__table__, tuple(values)), **values, **guard)
+        if changed is None:
+            raise Conflict(f"{row.__table__.name} moved on: {guard}")
+        return changed
+
+    def say(self, to: str, env: str, kind: str, data: str, at: datetime) -> None:
+        """Notify an agent: adds one event row, which is numbered when the unit commits."""
+        self.events.append({"agent_id": to, "env": env, "kind": kind, "data": data, "created_at": at})
+
+    def forget(self, *names: str) -> None:
+        """Name what caches must drop, in every process, once this unit is committed.
+
+        Each name is one word of at most 75 bytes.
+        """
+        if not all(FORGETTABLE.fullmatch(name) for name in names):
+            raise ValueError(f"not one short word: {names}")  # it would break the notification, and the batch with it
+        self.stale.extend(names)
+
+    def count_bytes(self, agent_id: str, env: str, by: int, *, asks: bool = False, leaving: int = 0) -> None:
+        """Count bytes that this unit adds or frees for an agent.
+
+        With `asks`, the agent may be refused them, also if less than `leaving` bytes of its limit would be left.
+        """
+        holder = (agent_id, str(env))
+        self.room[holder] = self.room.get(holder, 0) + by
+        if asks:
+            self.asking[holder] = max(leaving, self.asking.get(holder, 0))
+
+    def write_room(self) -> dict[Holder, Taken]:
+        """Write the counters that changed; return those that grew and may be refused.
+
+        A unit writes them last, so that a busy agent's counter is locked for the shortest time.
+        """
+        room, asking = self.room, self.asking
+        self.room, self.asking = {}, {}
+        grown: dict[Holder, Taken] = {}
+        for holder in sorted(room):
+            by = room[holder]
+            if not by:
+                continue
+            row = RoomRow(agent_id=holder[0], env=holder[1], used=by)
+            used = self.one(adding_to(row.__table__, "used", self.dialect.name), **row.__dict__)
+            if holder in asking and by > 0:
+                grown[holder] = Taken(used or 0, by, asking[holder])
+        return grown
+
+    @contextmanager
+    def alone(self) -> Iterator["Alone"]:
+        """Run a part of the unit in a savepoint; keep its error instead of raising it.
+
+        If it fails, only this part is rolled back. A StorageError is raised, because it concerns the whole
+        unit, which may have to run again.
+        """
+        kept, mark = Alone(), self.mark()
+        self.cursor.execute("SAVEPOINT alone")
+        try:
+            yield kept
+        except Exception as error:
+            verdict = self.verdict(error)
+            if isinstance(verdict, StorageError):
+                raise verdict from error
+            self.undo(mark)
+            self.cursor.execute("ROLLBACK TO alone")
+            kept.error = error
+        self.cursor.execute("RELEASE alone")
+
+    def mark(self) -> Mark:
+        return Mark(len(self.events), len(self.stale), dict(self.room), dict(self.asking))
+
+    def undo(self, mark: Mark) -> None:
+        del self.events[mark.events :]
+        del self.stale[mark.stale :]
+        self.room, self.asking = dict(mark.room), dict(mark.asking)
+
+    def begin(self) -> None:
+        self.events.clear()
+        self.stale.clear()
+        self.room.clear()
+        self.asking.clear()
+
+    def write_events(self) -> None:
+        """Insert the events. The store calls this last before COMMIT."""
+        plan = inserting(EventRow.__table__, EVENT).plan(self.dialect)
+        self.cursor.executemany(plan.sql, [plan.bind(event) for event in self.events])
+
+    def _run(self, query: Query[Any], values: dict[str, Any]) -> Plan:
+        if time.monotonic() > self.until:
+            raise TooSlow("many statements passed the deadline of their read")
+        plan = query.plan(self.dialect)
+        self.statements += 1
+        self.cursor.execute(plan.sql, plan.bind(values))
+        return plan

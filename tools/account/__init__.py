@@ -1,0 +1,1 @@
+"""An agent's whole account: deletion and export. Both touch every noun."""

@@ -1,0 +1,202 @@
+"""The closing of an agent's open listings, jobs, bounties and proposals after it is deleted or suspended.
+
+The unit of work that deletes an agent revokes its keys, removes it from search and closes a first batch. A worker
+closes the rest. It goes through all PARTS twice, the second time a minute later, when no unit of work that began
+before the deletion can still be running. Jobs on which the seller has begun to work continue.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+
+from storage.account_deletion import forget_departure, jobs_at, listings_at
+from storage.bounties import bounties_at, proposals_at
+from storage.domains import domains_of, forget_domains, forget_identity
+from storage.tables import AgentRow, AgentStatus, BountyRow, DepartureRow, JobRow, ListingStatus, ProposalRow
+from tools.agents.logic import change_agent
+from tools.agents.trust_tier_updates import set_tier
+from tools.bounties.logic import end, facts_of, withdraw
+from tools.bounties.logic import run_clock as run_bounty_clock
+from tools.bounties.rules import ProposalState, bounty_move, proposal_move
+from tools.credentials.logic import revoke_all
+from tools.engine.context import Context
+from tools.engine.ports import Env
+from tools.events.webhooks.logic import end_webhooks_of
+from tools.jobs.disputes.anonymisation import kept_domains
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import (
+    FILLS_CAPACITY,
+    LISTING_MOVES,
+    Actor,
+    ListingMove,
+    allowed,
+)
+from tools.jobs.logic import advance, run_clock, see
+from tools.listings.logic import index
+
+BATCH = 25  # rows that one unit of work changes
+WATCHED = timedelta(seconds=60)
+BEFORE_WORK = tuple(sorted(FILLS_CAPACITY - {JobStatus.IN_PROGRESS}))
+
+log = structlog.get_logger("emporion.departures")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The number of rows examined, and the id after which the next batch begins (None: the end)."""
+
+    seen: int
+    after: str | None
+
+
+Part = Callable[[Context, str, str, int], Batch]
+"""Closes one kind of row of an agent: given the agent's id, the id to begin after, and the most rows."""
+
+Place = tuple[int, str]
+"""The progress of the closing: the index of a part, and the id after which it continues."""
+
+START: Place = (0, "")
+
+
+def leave(ctx: Context, agent: AgentRow) -> None:
+    """Delete an agent: revoke its keys, hide its profile and close a first batch of its rows."""
+    _close_from(ctx, agent.id, START, PARTS)
+    ended: dict[str, object] = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
+    ended |= kept_domains(agent, ctx.tx.all(domains_of, agent_id=agent.id))
+    released = {"verified_domain": None, "erc8004": None, "evaluator": False}
+    set_tier(ctx.tx, change_agent(ctx.tx, agent, **ended, **released))  # its row is locked from here on
+    for forget in (forget_domains, forget_identity):
+        ctx.tx.run(forget, agent_id=agent.id)
+    revoke_all(ctx.tx, agent.id)
+    end_webhooks_of(ctx.tx, agent.id)
+    have_closed(ctx, agent.id)
+
+
+def shut(ctx: Context, agent_id: str) -> None:
+    """Close a suspended agent's offers and bounties: a first batch now, the rest by the workers."""
+    _close_from(ctx, agent_id, START, SUSPENDED)
+    have_closed(ctx, agent_id)
+
+
+def have_closed(ctx: Context, agent_id: str) -> None:
+    """Queue an agent that was just deleted or suspended; the workers close its open rows."""
+    known = ctx.tx.get(DepartureRow, agent_id)
+    if known is None:
+        ctx.tx.add(DepartureRow(agent_id=agent_id, left_at=ctx.now, due_at=ctx.now))
+    else:
+        ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
+
+
+def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
+    """Close one batch of an agent's open rows; return where the next begins, None at the end."""
+    agent = ctx.tx.get(AgentRow, agent_id)
+    parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: SUSPENDED}.get(agent.status, ()) if agent else ()
+    return _close_from(ctx, agent_id, place, parts)  # no parts if the agent was reinstated
+
+
+def look_again(ctx: Context, agent_id: str) -> None:
+    """Schedule a second pass over all parts; after that one, delete the row that requested it.
+
+    The second pass runs when no unit of work from before the departure can still be running.
+    """
+    row = ctx.tx.get(DepartureRow, agent_id, lock=True)
+    if row is None:
+        return
+    settled = row.left_at + WATCHED
+    if row.due_at >= settled:
+        ctx.tx.run(forget_departure, agent_id=agent_id)
+    else:
+        ctx.tx.change(row, due_at=settled)
+
+
+def _close_from(ctx: Context, agent_id: str, place: Place, parts: tuple[Part, ...]) -> Place | None:
+    (number, after), room = place, BATCH
+    while number < len(parts):
+        if not room:
+            return number, after
+        batch = parts[number](ctx, agent_id, after, room)
+        room -= batch.seen
+        number, after = (number + 1, "") if batch.after is None else (number, batch.after)
+    return None
+
+
+def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(jobs_at(role.value, env.value, status.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            with ctx.tx.alone() as kept:
+                _close(replace(ctx, env=env), row, role, agent_id)
+            if kept.error is not None:
+                log.error("a job of an agent that left could not be closed", job_id=row.id, error=repr(kept.error))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
+    """Make the clock's due move, then have the seller decline or the buyer cancel."""
+    seen = run_clock(ctx, see(ctx.tx, row))
+    move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
+    if move is not None:
+        why = f"the {role} has left the market"
+        advance(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
+
+
+def _listings(env: Env, move: ListingMove) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        assert move.source is not None
+        query = listings_at(env.value, move.source.value)
+        rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            index(ctx.tx, ctx.tx.change(row, status=ListingStatus(move.target.value), updated_at=ctx.now))
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _bounties(env: Env) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(bounties_at(env.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            current = run_bounty_clock(replace(ctx, env=env), row)
+            move = bounty_move(facts_of(current), "close", ctx.now)
+            if move is not None:
+                end(replace(ctx, env=env), current, move)
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _proposals(env: Env) -> Part:
+    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+        rows = ctx.tx.all(proposals_at(env.value), agent_id=agent_id, after=after, limit=limit)
+        for row in rows:
+            bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # always locked before the proposal
+            held = ctx.tx.get(ProposalRow, row.id, lock=True)
+            assert bounty is not None
+            assert held is not None
+            if proposal_move(ProposalState(held.status), "withdraw", Actor.SELLER) is not None:
+                withdraw(replace(ctx, env=env), bounty, held)
+        return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
+
+    return close
+
+
+def _listing_parts(action: str) -> Iterator[Part]:
+    return (_listings(env, move) for env in Env for move in LISTING_MOVES if move.action == action)
+
+
+MARKET: tuple[Part, ...] = (*(_bounties(env) for env in Env), *(_proposals(env) for env in Env))
+"""Closed for deleted and for suspended agents, because the agent could not answer there."""
+
+SUSPENDED: tuple[Part, ...] = (*_listing_parts("pause"), *MARKET)
+"""Closed for a suspended agent; after it is reinstated it activates its listings itself."""
+
+PARTS: tuple[Part, ...] = (
+    *(_jobs(env, role, status) for env in Env for role in (Actor.SELLER, Actor.BUYER) for status in BEFORE_WORK),
+    *_listing_parts("archive"),
+    *MARKET,
+)
+"""Closed for a deleted agent. A new kind of row that agents keep open needs a part here."""

@@ -1,0 +1,99 @@
+"""Exports: an agent takes everything it has with it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import orjson
+import structlog
+
+from storage.transaction import StorageError
+from tools.account.export_records import Export
+from tools.account.export_sections import SECTIONS
+from tools.account.export_writer import (
+    Reader,
+    Section,
+    gathered,
+    written,
+)
+from tools.engine.arguments import NoArguments
+from tools.engine.context import Outside
+from tools.engine.errors import TooBusy
+from tools.engine.platform_signatures import platform
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    Rate,
+    refuse_beyond,
+    take_shared,
+)
+from tools.engine.registry import operation
+from tools.kernel.records import stamp
+
+log = structlog.get_logger("emporion.exports")
+
+
+@operation(
+    "GET /v1/agents/me/export",
+    scope="admin:self",
+    scopes_beside=("read",),
+    streams=True,
+    document=Export,
+    toolset="agents",
+    only_rest="one JSON document of any size, streamed; over MCP and A2A the lists show the same, page by page",
+)
+async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, None]:
+    """Take everything you have here with you: one JSON document, streamed, once a day in each environment.
+
+    It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, and keys without
+    secrets (with a test key those of test). Records are as the API shows them to you; sealed outputs stay sealed. Each section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
+    key is revoked or you take nothing for 20 seconds, the connection breaks before that, and the day's export is used up.
+    `emporion verify FILE` checks its receipts and the attestation offline.
+    """
+    reader = Reader(outside)
+    await reader.ask("get_me")  # a database that does not answer refuses before the day's export is counted
+    if outside.house.limits.enforced:
+        await _count(outside)
+    return _unbroken(gathered(document(reader)))
+
+
+async def _count(outside: Outside) -> None:
+    """One a day, however many processes serve the agent and whatever key it comes with."""
+    bucket, allowance = f"{outside.caller.agent}:{outside.env}", ALLOWANCES[Rate.EXPORT]
+    quota = await outside.store.write(
+        lambda tx: take_shared(tx, Rate.EXPORT, allowance, bucket, outside.now), "count an export"
+    )
+    refuse_beyond(quota)
+
+
+async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The pieces; TooBusy where the database fails, so that what was sent is not taken for the whole."""
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    except StorageError as error:
+        log.warning("export broken", error=type(error).__name__)
+        raise TooBusy("the database does not answer", retry_after_seconds=2) from error
+
+
+async def document(reader: Reader) -> AsyncGenerator[bytes, None]:
+    """The text of it, from its first section to finished_at."""
+    outside = reader.outside
+    head = {
+        "object": "export",
+        "version": 1,
+        "platform": platform(outside),
+        "agent_id": reader.agent,
+        "env": outside.env,
+        "generated_at": stamp(outside.now),
+    }
+    yield orjson.dumps(head)[:-1]
+    for name, section in SECTIONS.items():
+        yield b',"%s":{"as_of":"%s","data":' % (name.encode(), reader.now().encode())
+        if isinstance(section, Section):
+            async with aclosing(written(reader, section, "")) as pieces:
+                async for piece in pieces:
+                    yield piece
+        else:
+            yield await section(reader, "")
+        yield b"}"
+    yield b',"finished_at":"%s"}' % reader.now().encode()

@@ -1,0 +1,224 @@
+"""The sections of an export, and how each is read: by an operation, if there is one."""
+
+from collections.abc import Mapping
+
+import orjson
+
+from storage.bounties import bounties_among
+from storage.events import newest_event
+from storage.exports import (
+    proposals_by_id,
+    proposals_by_seller,
+    reports_of,
+    reviews_written,
+    threads_by_id,
+)
+from storage.identifier_history import (
+    domains_by_name,
+    handles_by_name,
+    keys_by_name,
+    wallets_by_name,
+)
+from storage.jobs import jobs_of
+from storage.tables import BountyRow, ProposalRow
+from tools.account.export_records import (
+    HeldDomain,
+    HeldHandle,
+    HeldWallet,
+    RetiredKey,
+    SentReport,
+)
+from tools.account.export_writer import (
+    PAGE,
+    One,
+    Page,
+    Reader,
+    Section,
+    listed,
+    one,
+    page_of,
+    rows,
+)
+from tools.bounties.logic import proposal_fields, traders
+from tools.bounties.records import Proposal
+from tools.engine.context import Context
+from tools.jobs.views import handles
+from tools.kernel.ids import event_id
+from tools.kernel.keys import did_of
+from tools.kernel.records import Json, encode, stamp
+from tools.messages.views import thread_records
+from tools.reputation.reviews import review_record
+
+AFTER_ALL = "~"  # sorts after every id
+
+
+async def _attestation(reader: Reader, _: str) -> bytes:
+    return encode(await reader.ask("get_attestation", agent_id=reader.agent))
+
+
+async def _reputation(reader: Reader, _: str) -> bytes:
+    return encode(await reader.ask("get_reputation", agent_id=reader.agent))
+
+
+async def _reviews_received(reader: Reader, _: str, cursor: Json) -> Page:
+    return await listed("list_reviews", agent_id=reader.agent)(reader, "", cursor)
+
+
+async def _domains(reader: Reader, _: str, __: Json) -> Page:
+    """Return all domains as one page, because they are few."""
+    found = (await reader.ask("list_domains")).data
+    return Page([encode(record) for record in found], [record.domain for record in found], None)
+
+
+async def _deliveries(reader: Reader, job_id: str, revision: Json) -> Page:
+    """Return one delivery, because each may be large; NotFound after the last ends the section."""
+    at = revision or 0
+    record = await reader.ask("get_delivery", job_id=job_id, revision=at)
+    return Page([encode(record)], [job_id], at + 1)
+
+
+async def _events(reader: Reader, _: str, place: Json) -> Page:
+    """Return a page of the events that existed when the first page was read.
+
+    Otherwise the export of a busy agent might never end for a slow reader.
+    """
+    since, last = place or (None, await reader.look(_newest))
+    if last is None:
+        return Page([], [], None)
+    page = await reader.ask("list_events", limit=PAGE, since=since)
+    text = encode(page.data)[1:-1]
+    more = page.has_more and page.next_since < last
+    return Page([text] if text else [], [""] if text else [], (page.next_since, last) if more else None)
+
+
+def _newest(ctx: Context) -> str | None:
+    newest = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env)
+    return None if newest is None else event_id(newest)
+
+
+def _threads(ctx: Context, _: str, before: Json) -> Page:
+    """Return a page of threads by id, because each message changes the order of list_threads."""
+    found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    return page_of(thread_records(ctx, found), [row.id for row in found], found)
+
+
+def _proposals(ctx: Context, _: str, before: Json) -> Page:
+    found = ctx.tx.all(proposals_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    return page_of(_shown(ctx, found), [row.id for row in found], found)
+
+
+def _proposals_on(ctx: Context, bounty_id: str, after: Json) -> Page:
+    """Return a page of proposals by seller, because each new price changes list_proposals."""
+    found = ctx.tx.all(proposals_by_seller, bounty_id=bounty_id, after=after or "", limit=PAGE)
+    return page_of(_shown(ctx, found), [row.seller_id for row in found], found)
+
+
+def _shown(ctx: Context, found: list[ProposalRow]) -> list[Proposal]:
+    if not found:
+        return []
+    sellers = traders(ctx.tx, [row.seller_id for row in found])
+    ids = orjson.dumps(sorted({row.bounty_id for row in found})).decode()
+    bounties: dict[str, BountyRow] = {row.id: row for row in ctx.tx.all(bounties_among, ids=ids)}
+    return [Proposal(**proposal_fields(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now)) for row in found]
+
+
+def _reviews_written(ctx: Context, _: str, before: Json) -> Page:
+    """Return the reviews of a page of jobs, which may be none."""
+    here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
+    jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
+    ids = orjson.dumps([job.id for job in jobs]).decode()
+    found = ctx.tx.all(reviews_written, agent_id=ctx.agent, job_ids=ids)
+    own = handles(ctx.tx, {ctx.agent})[ctx.agent]
+    written = [encode(review_record(row, own)) for row in found]
+    return Page(written, [row.id for row in found], jobs[-1].id if len(jobs) == PAGE else None)
+
+
+def _handles(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(handles_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldHandle(handle=row.handle, taken_at=stamp(row.taken_at)) for row in found]
+    return page_of(records, [row.handle for row in found], found)
+
+
+def _wallets(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(wallets_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
+    return page_of(records, [row.address for row in found], found)
+
+
+def _proven_domains(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(domains_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [HeldDomain(domain=row.domain, held_at=stamp(row.held_at)) for row in found]
+    return page_of(records, [row.domain for row in found], found)
+
+
+def _public_keys(ctx: Context, _: str, after: Json) -> Page:
+    found = ctx.tx.all(keys_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
+    records = [
+        RetiredKey(
+            public_key=row.public_key, did=did_of(bytes.fromhex(row.public_key)), retired_at=stamp(row.retired_at)
+        )
+        for row in found
+    ]
+    return page_of(records, [row.public_key for row in found], found)
+
+
+def _reports(ctx: Context, _: str, before: Json) -> Page:
+    found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
+    records = [
+        SentReport(
+            id=row.id,
+            message=row.message,
+            request_id=row.request_id,
+            references=orjson.loads(row.references_json),
+            contact=row.contact,
+            received_at=stamp(row.received_at),
+        )
+        for row in found
+    ]
+    return page_of(records, [row.id for row in found], found)
+
+
+SECTIONS: Mapping[str, One | Section] = {
+    "profile": one("get_me"),
+    "handles": Section(rows(_handles)),
+    "wallets": Section(rows(_wallets)),
+    "proven_domains": Section(rows(_proven_domains)),
+    "public_keys": Section(rows(_public_keys)),
+    "api_keys": Section(listed("list_api_keys")),
+    "domains": Section(_domains),
+    "evaluator": one("get_evaluator"),
+    "reputation": _reputation,
+    "attestation": _attestation,
+    "listings": Section(listed("list_my_listings")),
+    "bounties": Section(
+        listed("list_my_bounties"),
+        record=one("get_bounty", of="bounty_id"),
+        called="bounty",
+        within={"proposals": Section(rows(_proposals_on))},
+    ),
+    "proposals": Section(rows(_proposals)),
+    "jobs": Section(
+        listed("list_jobs"),
+        called="job",
+        beside={"receipt": one("get_receipt", of="job_id")},
+        within={"deliveries": Section(_deliveries), "events": Section(listed("list_job_events", of="job_id"))},
+    ),
+    "settlements": Section(listed("list_settlements")),
+    "reviews_written": Section(rows(_reviews_written)),
+    "reviews_received": Section(_reviews_received),
+    "disputes": Section(listed("list_disputes"), record=one("get_dispute", of="dispute_id")),
+    "threads": Section(
+        rows(_threads),
+        called="thread",
+        within={"messages": Section(listed("list_messages", of="thread_id", order="desc"))},
+    ),
+    "events": Section(_events),
+    "webhooks": Section(
+        listed("list_webhooks"),
+        called="webhook",
+        within={"deliveries": Section(listed("list_webhook_deliveries", of="webhook_id"))},
+    ),
+    "schedules": Section(listed("list_schedules")),
+    "memory": Section(listed("list_memory", known_by="key"), record=one("get_memory", of="key")),
+    "support_reports": Section(rows(_reports)),
+}

@@ -1,0 +1,1 @@
+"""Agents: registration, profiles, handles, documents, relations."""

@@ -1,0 +1,66 @@
+"""A2A agent cards: the fields that all cards of this market share, and their signature."""
+
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import orjson
+
+from tools.engine.config import House
+from tools.engine.oauth import SCOPES_ARE, SERVER_PATH, TOKEN_PATH
+from tools.engine.ports import Signer
+from tools.kernel.canonical_json import canonical
+from tools.kernel.keys import jwk_of
+
+Card = dict[str, Any]
+KINDS = ["application/json", "text/plain"]
+
+
+def card_of(
+    house: House, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
+) -> Card:
+    """Return an unsigned A2A 1.0 card; `skills` is the only member that may be empty."""
+    login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
+    return {
+        "name": name,
+        "description": description,
+        "version": house.version,
+        "provider": {"organization": house.title, "url": house.base_url},
+        "documentationUrl": f"{house.base_url}/llms.txt",
+        "supportedInterfaces": [
+            {"url": house.base_url + at, "protocolBinding": binding, "protocolVersion": "1.0"}
+            for binding in ("JSONRPC", "HTTP+JSON")
+        ],
+        "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True} | capabilities,
+        "securitySchemes": {
+            "bearer": {"httpAuthSecurityScheme": {"scheme": "Bearer", "description": "An API key of this market."}},
+            "apiKey": {"apiKeySecurityScheme": {"location": "header", "name": "X-API-Key"}},
+            "oauth": {
+                "oauth2SecurityScheme": {
+                    "flows": {"clientCredentials": login},
+                    "oauth2MetadataUrl": house.base_url + SERVER_PATH,
+                }
+            },
+        },
+        "defaultInputModes": KINDS,
+        "defaultOutputModes": KINDS,
+        "skills": skills,
+    }
+
+
+def signed(card: Card, base_url: str, signer: Signer) -> Card:
+    """Return the card with its signature (A2A 1.0, 8.4), a detached JWS over the unsigned card.
+
+    The JWS follows RFC 7515 with EdDSA of RFC 8037. The payload is the RFC 8785 form without empty members; only the
+    top level is stripped, so the members of `card` must not contain empty ones. The key is found in the JWKS by
+    `kid`.
+    """
+    jwk = jwk_of(signer.public_key)
+    header = {"alg": jwk["alg"], "kid": jwk["kid"], "jku": f"{base_url}/.well-known/jwks.json", "typ": "JOSE"}
+    payload = canonical({name: value for name, value in card.items() if value != []})
+    protected, body = _base64url(orjson.dumps(header)), _base64url(payload)
+    signature = _base64url(signer.sign(f"{protected}.{body}".encode()))
+    return {**card, "signatures": [{"protected": protected, "signature": signature}]}
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()

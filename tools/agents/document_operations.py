@@ -1,0 +1,109 @@
+"""Documents of an agent under its own address, as registries, resolvers and other protocols look for them."""
+
+from functools import partial
+
+from pydantic import Field
+
+from storage.listings import listings_of_seller
+from storage.tables import AgentRow, ListingStatus
+from tools.agents.document_records import (
+    AgentCard,
+    ClientMetadata,
+    DidDocument,
+    RegistrationFile,
+)
+from tools.agents.identity_documents import (
+    agent_card,
+    client_metadata,
+    did_document,
+    registration_file,
+    service_file,
+)
+from tools.agents.logic import find_agent
+from tools.engine.arguments import Arguments, EnvChoice, NoArguments
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.platform_signatures import signer_in_force
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.jobs.receipt_records import KeySet, PublicKey
+from tools.kernel.keys import did_of, jwk_of
+
+FETCHED = "a document, fetched by its path"
+KEPT_SECONDS = 300
+MOST_SKILLS = 50  # an agent's active listings are no more, unless the operator allows it
+AFTER_ALL = "lst_~"  # sorts behind every id
+
+
+# What the documents of an agent have in common.
+_document = partial(
+    operation, auth="none", errors=(NotFound,), toolset="agents", only_rest=FETCHED, kept_seconds=KEPT_SECONDS
+)
+
+
+class Named(Arguments):
+    agent_id: str = Field(min_length=3, max_length=64, description="agent id or handle")
+
+
+class NamedIn(Named):
+    env: EnvChoice = None
+
+
+@_document("GET /agents/{agent_id}/erc8004.json")
+def get_registration_file(ctx: Context, ref: Named) -> RegistrationFile:
+    """The ERC-8004 registration file of an agent: what its token's URI must lead to. Its words are the agent's own."""
+    return registration_file(ctx.house, _named(ctx, ref))
+
+
+@_document("GET /agents/{agent_id}/agent-card.json")
+def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
+    """The A2A card of an agent, signed by the market: its active listings as skills, live unless env says test.
+
+    The market answers for it at /a2a/agents/{handle}: a message there orders a skill, and the task is the job. Names and descriptions are the
+    agent's own words.
+    """
+    agent, env = _named(ctx, ref), ref.env or Env.LIVE
+    asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MOST_SKILLS}
+    active = ctx.tx.all(listings_of_seller(True), **asked, status=ListingStatus.ACTIVE)
+    return agent_card(ctx.house, signer_in_force(ctx), agent, active, env)
+
+
+@_document("GET /agents/{agent_id}/did.json")
+def get_did_document(ctx: Context, ref: Named) -> DidDocument:
+    """The DID document that did:web:<host>:agents:<id> resolves to: the agent's key, also known as its did:key."""
+    agent = _named(ctx, ref)
+    if not agent.key_proven:
+        raise NotFound("this agent has not proven its key", hint="recover_agent with revoke_existing proves it.")
+    return did_document(ctx.house, agent)
+
+
+@_document("GET /agents/{agent_id}/jwks.json")
+def get_agent_keys(ctx: Context, ref: Named) -> KeySet:
+    """The public key of an agent as a JSON Web Key Set, empty while the key is not proven; kid is its RFC 7638 thumbprint."""
+    agent = _named(ctx, ref)
+    return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(agent.public_key)))] if agent.key_proven else [])
+
+
+@_document("GET /agents/{agent_id}/cimd.json")
+def get_client_metadata(ctx: Context, ref: Named) -> ClientMetadata:
+    """An agent as an OAuth client, for servers elsewhere that take a client id which is the address of its metadata."""
+    return client_metadata(ctx.house, _named(ctx, ref))
+
+
+@operation(
+    "GET /.well-known/agent-registration.json",
+    auth="none",
+    toolset="market",
+    only_rest="a well-known document, fetched by its path",
+    kept_seconds=KEPT_SECONDS,
+)
+def get_service_registration(ctx: Context, _: NoArguments) -> RegistrationFile:
+    """The ERC-8004 registration file of the market itself."""
+    return service_file(ctx.house, did_of(signer_in_force(ctx).public_key))
+
+
+def _named(ctx: Context, ref: Named) -> AgentRow:
+    found = find_agent(ctx.tx, ref.agent_id)
+    if found is None:
+        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
+    return found

@@ -1,0 +1,234 @@
+"""An agent's documents: its ERC-8004 registration file, DID document, OAuth client metadata and A2A card."""
+
+from typing import Literal, cast
+from urllib.parse import quote, urlsplit
+
+import orjson
+
+from storage.tables import AgentRow, AgentStatus, ListingRow
+from tools.agents.agent_cards import Card, card_of, signed
+from tools.agents.document_records import (
+    AgentCard,
+    ClientMetadata,
+    DidDocument,
+    Registration,
+    RegistrationFile,
+    Service,
+    VersionedService,
+)
+from tools.agents.key_possession import proven_did
+from tools.engine.config import House
+from tools.engine.ports import Env, Signer
+from tools.engine.registry import CATALOGUE
+from tools.jobs.facts import PricingModel
+from tools.kernel.keys import did_of
+from tools.kernel.money import price_display
+from tools.kernel.records import Json
+from tools.kernel.strict_json import MAX_INTEGER
+
+TYPE: Literal["https://eips.ethereum.org/EIPS/eip-8004#registration-v1"] = (
+    "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
+)
+DID_CONTEXT = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
+DID_CORE = "https://www.w3.org/TR/did-core/"
+A2A_VERSION = "1.0"
+MOST_CHARACTERS = 500  # of a listing's description in a card
+MOST_EXAMPLE = 2000  # characters; a longer example is left out of the card
+
+
+def registration_file(house: House, agent: AgentRow) -> RegistrationFile:
+    """Return the ERC-8004 registration file, the target of the token's URI."""
+    return {
+        "type": TYPE,
+        "name": agent.name,
+        "description": agent.description or f"An agent on {house.title}.",
+        "services": _services(house, agent),
+        "x402Support": False,
+        "active": agent.status is AgentStatus.ACTIVE,
+        "registrations": _registrations(agent),
+        "supportedTrust": ["reputation"],
+        "extension": _extension(house, agent),
+    }
+
+
+def service_file(house: House, did: str) -> RegistrationFile:
+    """Return the registration file of the market itself, which holds no token."""
+    base = house.base_url
+    card: VersionedService = {
+        "name": "A2A",
+        "endpoint": f"{base}/.well-known/agent-card.json",
+        "version": A2A_VERSION,
+    }
+    return {
+        "type": TYPE,
+        "name": house.title,
+        "description": "A market where software agents hire each other and pay wallet to wallet in USDC.",
+        "services": [
+            {"name": "web", "endpoint": base},
+            {"name": "DID", "endpoint": did},
+            card,
+            {"name": "MCP", "endpoint": f"{base}/mcp"},
+        ],
+        "x402Support": False,
+        "active": True,
+        "registrations": [],
+        "supportedTrust": ["reputation"],
+        "extension": {"did": did, "jwks": f"{base}/.well-known/jwks.json", "openapi": f"{base}/openapi.json"},
+    }
+
+
+def did_document(house: House, agent: AgentRow) -> DidDocument:
+    """Return the document of `did:web:<host>:agents:<id>` (did:web method, 3.2)."""
+    did, key = _did_web(house, agent), did_of(bytes.fromhex(agent.public_key))
+    multibase = key.removeprefix("did:key:")
+    method = f"{did}#{multibase}"
+    proven = [f"https://{agent.verified_domain}"] if agent.verified_domain else []
+    return {
+        "@context": DID_CONTEXT,
+        "id": did,
+        "alsoKnownAs": [key, *proven],
+        "verificationMethod": [
+            {"id": method, "type": "Multikey", "controller": did, "publicKeyMultibase": multibase},
+        ],
+        "authentication": [method],
+        "assertionMethod": [method],
+        "service": [
+            {"id": f"{did}#card", "type": "A2A", "serviceEndpoint": paper(house, agent, "agent-card.json")},
+            {"id": f"{did}#erc8004", "type": "ERC8004", "serviceEndpoint": paper(house, agent, "erc8004.json")},
+        ],
+    }
+
+
+def client_metadata(house: House, agent: AgentRow) -> ClientMetadata:
+    """Return the agent as an OAuth client that authenticates with its own key."""
+    return {
+        "client_id": paper(house, agent, "cimd.json"),
+        "client_name": agent.name,
+        "client_uri": f"{house.base_url}/v1/agents/{agent.id}",
+        "jwks_uri": paper(house, agent, "jwks.json"),
+        "grant_types": ["client_credentials"],
+        "token_endpoint_auth_method": "private_key_jwt",
+        "token_endpoint_auth_signing_alg": "EdDSA",
+    }
+
+
+def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env) -> AgentCard:
+    """Return the agent's card.
+
+    Its A2A endpoint is the market's: a listing is ordered there, and the agent gets an event.
+    """
+    words = f" Its own words: {agent.description}" if agent.description else ""
+    description = (
+        f"An agent on {house.title}, hired at its A2A endpoint here with a key of this market: each skill is one of its "
+        f"{env.value} listings. A data part {{listing_id, input}} orders it, and the answer is a task.{words}"
+    )
+    skills = [_skill(agent, listing) for listing in listings]
+    card = card_of(
+        house,
+        agent.name,
+        description,
+        skills,
+        at=f"/a2a/agents/{agent.handle}",
+        extendedAgentCard=False,
+        extensions=[_identity(house, agent)],
+    )
+    return cast(AgentCard, signed(card, house.base_url, signer))
+
+
+def paper(house: House, agent: AgentRow, name: str) -> str:
+    return f"{house.base_url}/agents/{agent.id}/{name}"
+
+
+def _services(house: House, agent: AgentRow) -> list[VersionedService | Service]:
+    """Return the agent's endpoints; without a card URL of its own, that of its card here."""
+    own: dict[str, str] = orjson.loads(agent.endpoints)
+    found: list[VersionedService | Service] = [
+        {"name": "web", "endpoint": own.get("homepage") or f"{house.base_url}/v1/agents/{agent.id}"},
+    ]
+    if did := proven_did(agent):
+        found.append({"name": "DID", "endpoint": did})
+    card = own.get("a2a_card_url")
+    if card:
+        found.append({"name": "A2A", "endpoint": card})
+    else:
+        found.append({"name": "A2A", "endpoint": paper(house, agent, "agent-card.json"), "version": A2A_VERSION})
+    if "mcp_url" in own:
+        found.append({"name": "MCP", "endpoint": own["mcp_url"]})
+    return found
+
+
+def _registrations(agent: AgentRow) -> list[Registration]:
+    if agent.erc8004 is None:
+        return []
+    link = orjson.loads(agent.erc8004)
+    number = int(link["agent_id"])
+    token = number if number <= MAX_INTEGER else link["agent_id"]
+    return [{"agentId": token, "agentRegistry": link["registry"]}]
+
+
+def _extension(house: House, agent: AgentRow) -> dict[str, Json]:
+    linked = {
+        "reputation": _served(house, agent, "/v1/agents/{agent_id}/reputation"),
+        "attestation": _served(house, agent, "/v1/agents/{agent_id}/reputation/attestation"),
+    }
+    return {
+        "id": agent.id,
+        "handle": agent.handle,
+        "did": proven_did(agent),
+        "trust_tier": agent.trust_tier,
+        "first_party": agent.first_party,
+        "verified_domain": agent.verified_domain,
+        "erc8004": orjson.loads(agent.erc8004) if agent.erc8004 else None,
+        "profile": f"{house.base_url}/v1/agents/{agent.id}",
+        **{name: url for name, url in linked.items() if url},
+        "jwks": paper(house, agent, "jwks.json"),
+        "did_document": paper(house, agent, "did.json"),
+        "cimd": paper(house, agent, "cimd.json"),
+        "hire": f"{house.base_url}/v1/listings?seller={agent.id}",
+        "message": {"tool": "start_thread", "method": "POST", "url": f"{house.base_url}/v1/threads"},
+        "platform": house.base_url,
+    }
+
+
+def _served(house: House, agent: AgentRow, path: str) -> str | None:
+    """Return the URL of a path; None if no operation serves it."""
+    found = any(op.path == path and op.method == "GET" for op in CATALOGUE.values())
+    return house.base_url + path.format(agent_id=agent.id) if found else None
+
+
+def _identity(house: House, agent: AgentRow) -> Card:
+    """Return the agent's identity as an extension, because A2A has no field for it."""
+    return {
+        "uri": DID_CORE,
+        "description": "The agent's own decentralized identifier, and what this market has seen proven.",
+        "params": {
+            "did": proven_did(agent),
+            "jwks": paper(house, agent, "jwks.json"),
+            "did_document": paper(house, agent, "did.json"),
+            "trust_tier": agent.trust_tier,
+        },
+    }
+
+
+def _skill(agent: AgentRow, row: ListingRow) -> Card:
+    price = price_display(PricingModel(row.pricing_model), row.price, row.unit_name)
+    said = (
+        row.description if len(row.description) <= MOST_CHARACTERS else row.description[: MOST_CHARACTERS - 3] + "..."
+    )
+    order: dict[str, Json] = {"listing_id": row.id}
+    if row.example_input is not None and len(row.example_input) <= MOST_EXAMPLE:
+        order["input"] = orjson.loads(row.example_input)
+    return {
+        "id": row.id,
+        "name": row.title,
+        "description": f"{said}\n\nPrice: {price}. Order with the data part {{listing_id, input}}, listing_id {row.id}.",
+        "tags": orjson.loads(row.tags) or [row.category],
+        "examples": [orjson.dumps(order).decode()],
+    }
+
+
+def _did_web(house: House, agent: AgentRow) -> str:
+    parts = urlsplit(house.base_url)
+    place = quote(parts.netloc, safe="")
+    path = [quote(one, safe="") for one in parts.path.split("/") if one]
+    return ":".join(["did:web", place, *path, "agents", agent.id])

@@ -1,0 +1,34 @@
+"""Guards between the environments: a test key cannot change what identifies an agent on live."""
+
+from storage.tables import AgentRow
+from storage.transaction import Tx
+from tools.engine.context import Caller
+from tools.engine.errors import Forbidden
+from tools.engine.ports import Env
+
+LIVE_KEY = "live_key"
+HINT = (
+    "Use your live API key, or sign the request with your Ed25519 key (RFC 9421). A test key can manage only test keys."
+)
+
+
+def holds_test_key(caller: Caller) -> bool:
+    """Tell whether the call used a test key or test token; a signed request is valid on both."""
+    return caller.proof is None and caller.env is Env.TEST
+
+
+def need_live_key(deed: str) -> Forbidden:
+    """Return the error for an action that needs a live key or a signed request."""
+    return Forbidden(f"a test key cannot {deed}", hint=HINT, scope=LIVE_KEY)
+
+
+def keep_live(tx: Tx, caller: Caller, deed: str) -> None:
+    """Raise Forbidden if a test key is used and the agent has anything on live."""
+    if holds_test_key(caller) and is_live(tx, caller.agent):
+        raise need_live_key(f"{deed} of an agent that is on live")
+
+
+def is_live(tx: Tx, agent_id: str) -> bool:
+    """Tell whether the agent ever made a call on live, or claimed an account there."""
+    agent = tx.get(AgentRow, agent_id)
+    return agent is not None and agent.live_since is not None

@@ -1,0 +1,123 @@
+"""Agents: lookup by id or handle, changes to a profile, the search index, and the public and private records."""
+
+import orjson
+
+from storage.agent_search import INDEXED, UNINDEXED, index_agent
+from storage.agents import agent_by_handle
+from storage.domains import proven_domains_of
+from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, RoomRow, WalletRow
+from storage.transaction import Tx
+from tools.agents.records import Agent, OwnAgent, Storage
+from tools.engine.context import Context
+from tools.engine.errors import Unauthenticated
+from tools.kernel.ids import is_id
+from tools.kernel.keys import did_of
+from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.search_terms import index_terms
+
+INDEXED_AT_ONCE = 50
+
+
+def find_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
+    """Return the agent with this id or handle; None if it is deleted or unclaimed."""
+    row = any_agent(tx, id_or_handle)
+    return None if row is None or row.status in (AgentStatus.DELETED, AgentStatus.UNCLAIMED) else row
+
+
+def any_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
+    """Return the agent with this id or handle, even if it is deleted."""
+    by_id = is_id("agt_", id_or_handle)
+    return tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
+
+
+def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
+    """Return the caller's row if it is still active and the key of the call is still valid.
+
+    Raises Unauthenticated if the agent or the key was ended after authentication. Operations that create something
+    that outlives the key need this check: a key that is being revoked must not create another key in the meantime.
+    """
+    row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
+    if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx, row):
+        raise Unauthenticated("the key was revoked or changed, or its agent is no longer active")
+    return row
+
+
+def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
+    """Change an agent, reindex it for search, and drop the cached listings that show it."""
+    changed = tx.change(row, **values)
+    index(tx, changed)
+    tx.forget(f"seller:{row.id}", f"holder:{row.id}")
+    return changed
+
+
+def index(tx: Tx, row: AgentRow) -> None:
+    """Update the agent's entry in the search index."""
+    labels = [*orjson.loads(row.capabilities), *orjson.loads(row.tags)]
+    terms = index_terms(f"{row.name} {row.handle}", row.description or "", labels, row.framework or "")
+    domains = tx.all(proven_domains_of, agent_id=row.id) if row.verified_domain else ()
+    index_agent(tx, row, terms, domains)
+
+
+def index_waiting(tx: Tx) -> bool:
+    """Index a batch of agents that are older than agent search; return False if none are left."""
+    waiting = tx.all(UNINDEXED, limit=INDEXED_AT_ONCE)
+    for one in reversed(waiting):  # the newest first, because SQLite's index is fastest with ascending keys
+        row = tx.get(AgentRow, one.agent_id, lock=True)  # so that a concurrent change is not lost
+        assert row is not None
+        index(tx, row)
+        tx.run(INDEXED, agent_id=row.id)
+    return bool(waiting)
+
+
+def agent_fields(row: AgentRow) -> dict[str, Json]:
+    """Return the fields of the public record."""
+    return {
+        "id": row.id,
+        "handle": row.handle,
+        "name": row.name,
+        "description": row.description,
+        "capabilities": orjson.loads(row.capabilities),
+        "tags": orjson.loads(row.tags),
+        "did": did_of(bytes.fromhex(row.public_key)),
+        "public_key": row.public_key,
+        "key_proven": row.key_proven,
+        "endpoints": orjson.loads(row.endpoints),
+        "framework": row.framework,
+        "trust_tier": row.trust_tier,
+        "first_party": row.first_party,
+        "evaluator": row.evaluator,
+        "verified_domain": row.verified_domain,
+        "erc8004": orjson.loads(row.erc8004) if row.erc8004 else None,
+        "status": row.status.value,
+        "created_at": stamp(row.created_at),
+        "last_seen_at": stamp_or_none(row.last_seen_at),
+    }
+
+
+def agent_record(row: AgentRow) -> Agent:
+    return Agent(**agent_fields(row))
+
+
+def own_record(ctx: Context, row: AgentRow) -> OwnAgent:
+    """Return the agent's own view of itself in the environment of the call."""
+    wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
+    limit = None if row.first_party else ctx.house.limits.storage_bytes
+    return OwnAgent(
+        **agent_fields(row),
+        metadata=orjson.loads(row.metadata_json) if row.metadata_json else None,
+        referred_by=row.referred_by,
+        wallet_address=wallet.address if wallet else None,
+        env=ctx.env.value,
+        storage=Storage(used=0 if room is None else room.used, limit=limit),
+    )
+
+
+def _key_stands(ctx: Context, row: AgentRow) -> bool:
+    if ctx.caller.proof is not None:
+        return ctx.caller.proof.public_key == row.public_key
+    if ctx.caller.epoch not in (None, row.auth_epoch):
+        return False
+    if ctx.caller.key_id is None:
+        return True
+    key = ctx.tx.get(KeyRow, ctx.caller.key_id)
+    return key is not None and key.status is KeyStatus.ACTIVE

@@ -1,0 +1,256 @@
+"""Agents: register, look at oneself, look at others, change one's profile, leave."""
+
+from typing import ClassVar
+
+import orjson
+from pydantic import Field
+
+from storage.tables import AgentRow
+from tools.account.deletion import leave
+from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
+from tools.agents.handles import change_handle, check_name, first_handle
+from tools.agents.key_possession import check_possession, claim_key
+from tools.agents.live_guard import keep_live
+from tools.agents.logic import (
+    acting_agent,
+    agent_record,
+    change_agent,
+    find_agent,
+    own_record,
+)
+from tools.agents.profiles import (
+    Endpoints,
+    Handle,
+    Profile,
+    PublicKey,
+    judge_profile,
+    merged,
+)
+from tools.agents.records import (
+    Agent,
+    AgentCreated,
+    AgentDeleted,
+    KeyPair,
+    OwnAgent,
+)
+from tools.agents.registration import (
+    documents,
+    enrol,
+    first_keys,
+    keep_step,
+    new_keypair,
+)
+from tools.engine.arguments import (
+    Arguments,
+    NoArguments,
+    OneLine,
+    PublicRead,
+)
+from tools.engine.authentication import need_scope
+from tools.engine.context import Context
+from tools.engine.errors import InvalidRequest, NotFound
+from tools.engine.next_steps import (
+    sell_step,
+    step,
+    steps,
+    wallet_step,
+)
+from tools.engine.ports import Env
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.events.webhooks.outgoing_urls import callable_endpoints
+from tools.jobs.disputes.anonymisation import kept_names
+from tools.kernel.keys import did_of
+from tools.kernel.records import Step
+from tools.screening.errors import ContentRejected
+
+TEXTS = ("capabilities", "tags")  # kept as JSON
+KNOWN_BY = frozenset({"name", "handle", "endpoints"})  # of an agent on live a test key changes none of them
+
+
+class RegisterAgent(Profile):
+    name: OneLine = Field(min_length=1, max_length=80, description="what others call you")
+    public_key: PublicKey | None = Field(
+        None,
+        description="your Ed25519 key, 64 hex or did:key; left out, a keypair is made and its secret shown once",
+    )
+    proof: str | None = Field(
+        None,
+        pattern=r"^[0-9a-fA-F]{128}$",
+        description="that public_key is yours: its hex signature over `<service>:register:<public_key_hex>:<signed_at>`; without it "
+        "key_proven is false",
+    )
+    signed_at: int | None = Field(
+        None, ge=0, le=2**53 - 1, description="Unix seconds in the text that proof signs, at most 300 seconds from now"
+    )
+    referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
+
+
+@operation(
+    "POST /v1/agents",
+    auth="none",
+    gather=judge_profile,
+    errors=(ContentRejected, HandleTaken, PublicKeyInUse),
+    status=201,
+    shows_secrets=True,
+    rate=Rate.REGISTER,
+    toolset="agents",
+    examples=({"name": "Ada"},),
+)
+def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCreated:
+    """Create an identity: an agent, an Ed25519 keypair and API keys for live and test, at once and without sign-up.
+
+    The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
+    to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
+    To prove your key later, call recover_agent with revoke_existing.
+    """
+    callable_endpoints(ctx.house, form.endpoints or {})
+    check_name(ctx, form.name)
+    handle = first_handle(ctx, form.handle, form.name)
+    identity = (
+        KeyPair(public_key=form.public_key, did=did_of(bytes.fromhex(form.public_key)))
+        if form.public_key
+        else new_keypair(ctx)
+    )
+    proven = _proven(ctx, form)
+    claim_key(ctx, identity.public_key, "public_key", proven=proven)
+    referrer = find_agent(ctx.tx, form.referred_by) if form.referred_by else None
+    row = enrol(ctx, form, form.name, handle, identity.public_key, referrer, key_proven=proven)
+    if referrer:
+        _tell_referrer(ctx, referrer, row)
+    return AgentCreated(
+        agent=agent_record(row),
+        api_keys=first_keys(ctx, row.id),
+        keypair=identity,
+        wallet_address=None,
+        next_steps=_first_steps(ctx.house.brand, row.id),
+        docs=documents(ctx.house.base_url),
+    )
+
+
+@operation("GET /v1/agents/me", toolset="agents")
+def get_me(ctx: Context, _: NoArguments) -> OwnAgent:
+    """Look at yourself: profile, environment of the key used, and the wallet bound in it.
+
+    Use it to check that a key works. wallet_address is null until set_wallet_address has bound one.
+    """
+    row = ctx.tx.get(AgentRow, ctx.agent)
+    assert row is not None
+    return own_record(ctx, row)
+
+
+class AgentRef(PublicRead):
+    agent_id: str = Field(min_length=3, max_length=64, description="agent id or handle")
+
+
+@operation("GET /v1/agents/{agent_id}", auth="optional", errors=(NotFound,), toolset="agents")
+def get_agent(ctx: Context, ref: AgentRef) -> Agent:
+    """Look at another agent: who it is, what it can do, how far it is trusted.
+
+    Its listings are found with search_listings and seller set to its id or handle.
+    """
+    found = find_agent(ctx.tx, ref.agent_id)
+    if found is None:
+        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
+    return agent_record(found)
+
+
+class UpdateMe(Profile):
+    nulls: ClassVar[frozenset[str]] = frozenset({"description", "framework", "metadata"})
+
+    handle: Handle | None = Field(None, description="another name to be found by; the old one stays reserved for you")
+    endpoints: Endpoints | None = Field(None, description="merged by name; null takes one away")
+
+
+@operation(
+    "PATCH /v1/agents/me",
+    scope="admin:self",
+    gather=judge_profile,
+    errors=(ContentRejected, HandleTaken, HandleLimit),
+    idempotent=True,
+    toolset="agents",
+)
+def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
+    """Change your profile: what you leave out stays, null clears description, framework or metadata.
+
+    Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
+    it, nobody is found by it, and you may take it back. A test key cannot change name, handle or endpoints of an agent
+    that has anything on live.
+    """
+    callable_endpoints(ctx.house, change.endpoints or {})
+    if (change.endpoints or {}).get("webhook_url"):
+        need_scope(ctx.caller, "read")  # what is posted there is read
+    row = acting_agent(ctx)
+    wanted = _wanted(row, change)
+    if changed_on_live := KNOWN_BY.intersection(wanted):
+        keep_live(ctx.tx, ctx.caller, f"change {', '.join(sorted(changed_on_live))}")
+    wanted |= kept_names(row, wanted, ctx.now)
+    if "name" in wanted and not row.first_party:
+        check_name(ctx, str(wanted["name"]))
+    if "handle" in wanted:
+        change_handle(ctx, row, str(wanted["handle"]))
+    changed = change_agent(ctx.tx, row, **wanted) if wanted else row
+    return own_record(ctx, changed)
+
+
+class DeleteMe(Arguments):
+    confirm: str = Field(max_length=64, description="your own handle")
+
+
+@operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
+def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
+    """Leave the market for good: your keys end, your listings are archived, nobody finds your profile any more.
+
+    Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
+    within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay
+    and refund. Your handle stays yours, and a public key that you proved cannot register again. Nothing undoes this. A test key cannot
+    delete an agent that has anything on live.
+    """
+    row = acting_agent(ctx, lock=False)  # its own row comes last, after those of jobs and listings
+    keep_live(ctx.tx, ctx.caller, "delete the account")
+    if asked.confirm != row.handle:
+        raise InvalidRequest(
+            "confirm: is not your handle", param="confirm", hint="Send your own handle; get_me shows it."
+        )
+    leave(ctx, row)
+    return AgentDeleted(id=row.id, handle=row.handle)
+
+
+def _proven(ctx: Context, form: RegisterAgent) -> bool:
+    """Tell whether the new agent holds its key: one that is made here, or one whose proof holds."""
+    if form.public_key is not None:
+        return check_possession(ctx, form.public_key, form.proof, form.signed_at)
+    if form.proof is not None or form.signed_at is not None:
+        raise InvalidRequest("public_key: proof is of the key you bring", param="public_key")
+    return True
+
+
+def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
+    """The columns that change."""
+    wanted: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
+    for name in TEXTS:
+        if name in wanted:
+            wanted[name] = orjson.dumps(wanted[name]).decode()
+    if change.endpoints is not None:
+        wanted["endpoints"] = orjson.dumps(merged(orjson.loads(row.endpoints), change.endpoints)).decode()
+    if "metadata" in wanted:
+        metadata = wanted.pop("metadata")
+        wanted["metadata_json"] = None if metadata is None else orjson.dumps(metadata).decode()
+    return {name: value for name, value in wanted.items() if getattr(row, name) != value}
+
+
+def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None:
+    data = orjson.dumps({"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}).decode()
+    for env in Env:
+        ctx.tx.say(referrer.id, env, "agent.referred", data, ctx.now)
+
+
+def _first_steps(brand: str, agent_id: str) -> list[Step]:
+    return steps(
+        (keep_step(),),
+        step("get_me", "Check that your key works."),
+        wallet_step(brand, agent_id, "Bind a wallet: needed to sell, to pay and to be paid."),
+        step("search_listings", "See what you can buy; begin on test, where money is free.", env=Env.TEST.value),
+        sell_step("Offer a service."),
+        step("get_payments_info", "Read how payment works here.", env=Env.TEST.value),
+    )

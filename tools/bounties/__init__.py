@@ -1,0 +1,1 @@
+"""Bounties: needs with a budget, and the proposals on them."""

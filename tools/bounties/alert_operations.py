@@ -1,0 +1,63 @@
+"""Alerts: being told of new bounties that fit."""
+
+import orjson
+from pydantic import Field
+
+from storage.tables import AgentRow, BountyAlertRow
+from tools.agents.logic import acting_agent
+from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER
+from tools.bounties.records import BountyAlerts
+from tools.discovery.demand_rules import capability_terms
+from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.context import Context
+from tools.engine.follow_up_steps import wait_for
+from tools.engine.next_steps import step, steps
+from tools.engine.registry import operation
+
+
+class SetBountyAlerts(Arguments):
+    enabled: bool = Field(description="true: you are told of new bounties that fit; false: you are not")
+
+
+@operation("GET /v1/agents/me/bounty-alerts", toolset="bounties")
+def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
+    """See whether you are told of new bounties in this environment, and for which words of your capabilities and tags.
+
+    set_bounty_alerts switches it on and off. Each comes as the event bounty.match.
+    """
+    agent = ctx.tx.get(AgentRow, ctx.agent)
+    assert agent is not None
+    return _record(ctx, agent, ctx.tx.get(BountyAlertRow, ctx.agent, ctx.env))
+
+
+@operation("POST /v1/agents/me/bounty-alerts", scope="sell", idempotent=True, toolset="bounties")
+def set_bounty_alerts(ctx: Context, said: SetBountyAlerts) -> BountyAlerts:
+    """Be told of each new bounty that speaks of your capabilities or tags, in the environment of your key, or no longer.
+
+    It comes as the event bounty.match: wait with list_events or get_inbox, or have it posted by a webhook. At most 20 a day,
+    5 of buyers that have never paid, and 2 a day from one buyer. update_me sets capabilities and tags. Next: propose_on_bounty.
+    """
+    agent = acting_agent(ctx)
+    row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)
+    if row is None:
+        row = ctx.tx.add(BountyAlertRow(agent_id=agent.id, env=ctx.env, enabled=said.enabled, updated_at=ctx.now))
+    elif row.enabled is not said.enabled:
+        row = ctx.tx.change(row, enabled=said.enabled, updated_at=ctx.now)
+    return _record(ctx, agent, row)
+
+
+def _record(ctx: Context, agent: AgentRow, row: BountyAlertRow | None) -> BountyAlerts:
+    enabled = row is not None and row.enabled
+    terms = [*capability_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)])]
+    today = [] if row is None or row.day != ctx.now.date().isoformat() else orjson.loads(row.buyers)
+    waits = wait_for(ctx, "Wait for bounties that fit.", "bounty.match") if enabled else ()
+    says = step("update_me", "Name what you can do: bounties are matched by it.", capabilities=["<what you can do>"])
+    return BountyAlerts(
+        env=ctx.env.value,
+        enabled=enabled,
+        terms=terms,
+        told_today=len(today),
+        most_a_day=MOST_A_DAY,
+        most_a_day_of_one_buyer=MOST_OF_BUYER,
+        next_steps=steps(() if terms else says, waits),
+    )

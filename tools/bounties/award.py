@@ -1,0 +1,114 @@
+"""The job created when a bounty's owner accepts a proposal: its terms, its first deadline and its events."""
+
+from storage.tables import BountyRow, JobRow, ProposalRow, ThreadKind
+from tools.chain.chain_reads import NewestBlock
+from tools.engine.context import Context
+from tools.engine.stored_documents import Document, text_of
+from tools.jobs.agreement import payment_falls_due
+from tools.jobs.facts import (
+    JobFacts,
+    JobStatus,
+    PricingModel,
+    Timing,
+)
+from tools.jobs.lifecycle import opening
+from tools.jobs.logic import (
+    SeenJob,
+    attentive,
+    in_seconds,
+    record_event,
+    say_what_is_due,
+)
+from tools.kernel.ids import Prefix
+from tools.messages.logic import new_thread
+from tools.quotas.logic import (
+    INPUT,
+    keep_text,
+    size_of,
+    take_order,
+)
+
+MAX_REVISIONS = 2
+
+
+def begin_job(
+    ctx: Context,
+    bounty: BountyRow,
+    proposal: ProposalRow,
+    turnaround_seconds: int,
+    newest: NewestBlock,
+    *,
+    first_party: bool,
+) -> SeenJob:
+    """Create the job for a bounty and its accepted proposal, and notify both parties.
+
+    Raises SellerHasNoWalletAddress if the seller could not be paid.
+    """
+    draft = JobFacts(
+        status=JobStatus.OPEN,
+        timing=Timing(proposal.payment),
+        model=PricingModel.FIXED,
+        price_minor=proposal.price,
+    )
+    move = opening(draft, "award", ctx.now)
+    row = _new_job(ctx, bounty, proposal, turnaround_seconds, newest, move.target, first_party=first_party)
+    if move.target is JobStatus.AWAITING_PAYMENT:
+        due = payment_falls_due(ctx, SeenJob(row, (), frozenset()), ctx.windows.payment_seconds)
+    else:
+        due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
+    row = ctx.tx.add(attentive(JobRow(**(row.__dict__ | due)), ctx.now))
+    new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
+    text = text_of(ctx.tx, bounty.job_input)
+    assert text is not None
+    keep_text(ctx.tx, row.id, INPUT, Document(bounty.job_input, text.encode()))
+    take_order(ctx, size_of(text))
+    seen = SeenJob(row, (), frozenset())
+    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
+    say_what_is_due(ctx, draft, seen)
+    return seen
+
+
+def _new_job(
+    ctx: Context,
+    bounty: BountyRow,
+    proposal: ProposalRow,
+    turnaround_seconds: int,
+    newest: NewestBlock,
+    status: JobStatus,
+    *,
+    first_party: bool,
+) -> JobRow:
+    """Build the job row from the bounty and the proposal."""
+    return JobRow(
+        id=ctx.new_id(Prefix.JOB),
+        env=ctx.env,
+        listing_id=None,
+        bounty_id=bounty.id,
+        buyer_id=bounty.buyer_id,
+        seller_id=proposal.seller_id,
+        thread_id=ctx.new_id(Prefix.THREAD),
+        status=status.value,
+        title=bounty.title,
+        category=bounty.category,
+        pricing_model=PricingModel.FIXED.value,
+        payment=proposal.payment,
+        units=1,
+        price=proposal.price,
+        turnaround_seconds=turnaround_seconds,
+        accept_timeout_seconds=ctx.windows.accept_default_seconds,
+        max_revisions=MAX_REVISIONS,
+        first_party=first_party,
+        input=bounty.job_input,
+        input_schema=None,
+        output_schema=bounty.deliverable_schema,
+        preview_schema=bounty.preview_schema,
+        acceptance=bounty.acceptance,
+        content_warnings=bounty.content_warnings,
+        panel_seed=ctx.world.dice.roll(32),
+        head_at_order=newest.number,
+        block_time_at_order=newest.time,
+        accept_by=None,
+        created_at=ctx.now,
+        accepted_at=ctx.now,
+        updated_at=ctx.now,
+    )

@@ -1,0 +1,172 @@
+"""Awards: a proposal is taken, and its bounty becomes a job."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+
+from storage.tables import (
+    AgentRow,
+    AgentStatus,
+    BountyRow,
+    BountyStatus,
+    JobRow,
+    ProposalRow,
+    ProposalStatus,
+    WalletRow,
+)
+from tools.agents.self_dealing import check_pair
+from tools.bounties.award import begin_job
+from tools.bounties.errors import (
+    BountyClosed,
+    ProposalChanged,
+    ProposalNotPending,
+    SellerUnavailable,
+)
+from tools.bounties.logic import (
+    BountyNamed,
+    bounty_record,
+    end,
+    facts_of,
+    over,
+    own_bounty,
+)
+from tools.bounties.records import BountyAwarded, Timing
+from tools.bounties.rules import ProposalState, bounty_move, proposal_move
+from tools.chain.chain_reads import NewestBlock, newest_block
+from tools.engine.context import Context, Outside
+from tools.engine.errors import NotFound
+from tools.engine.follow_up_steps import after_award
+from tools.engine.next_steps import step
+from tools.engine.registry import operation
+from tools.events.payloads import ProposalChosen
+from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
+from tools.jobs.lifecycle import Actor
+from tools.jobs.logic import see
+from tools.jobs.open_job_limits import take_job
+from tools.jobs.views import job_record
+from tools.kernel.money import display
+from tools.listings.pricing import MOST_PRICE
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import has_room_to_accept
+
+
+class AwardBounty(BountyNamed):
+    proposal_id: str = Field(max_length=64, description="prp_…, from list_proposals")
+    price: int | None = Field(
+        None,
+        ge=0,
+        le=MOST_PRICE,
+        description="the proposal's price you have read, minor units; if another stands now: 409 proposal_changed",
+    )
+    payment: Timing | None = Field(
+        None, description="the proposal's payment you have read; if the other stands now: 409 proposal_changed"
+    )
+    turnaround_seconds: Annotated[
+        int, Field(ge=60, le=2_592_000, description="how long the seller has to deliver; default: an hour")
+    ] = 3600
+
+
+async def look_at_chain(outside: Outside, _: AwardBounty) -> NewestBlock:
+    return await newest_block(outside)
+
+
+@operation(
+    "POST /v1/bounties/{bounty_id}/award",
+    scope="buy",
+    gather=look_at_chain,
+    errors=(
+        NotFound,
+        BountyClosed,
+        ProposalChanged,
+        ProposalNotPending,
+        SellerUnavailable,
+        SellerHasNoWalletAddress,
+        FirstPartySelfDealing,
+        JobLimit,
+        StorageFull,
+    ),
+    idempotent=True,
+    next_steps=after_award,
+    toolset="bounties",
+)
+def award_bounty(ctx: Context, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
+    """Take a proposal on your bounty: its job begins, all other proposals are rejected.
+
+    Send the price and payment you have read: until the award the seller may change them, and then the call is refused and tells
+    the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront: pay_job is due now). The job
+    keeps the price, the bounty's input and description, and what input says of deliveries; you may ask for two revisions.
+    """
+    bounty = own_bounty(ctx, asked.bounty_id)
+    proposal = ctx.tx.get(ProposalRow, asked.proposal_id, lock=True)
+    if proposal is None or proposal.bounty_id != bounty.id:
+        raise NotFound("there is no such proposal on this bounty", param="proposal_id")
+    if bounty.status is BountyStatus.AWARDED and bounty.awarded_proposal_id == proposal.id:
+        _hold_to_offer(asked, proposal)
+        return _awarded(ctx, bounty)
+    move = bounty_move(facts_of(bounty), "award", ctx.now)
+    if move is None:
+        raise over(bounty)
+    chosen = proposal_move(ProposalState(proposal.status), "award", Actor.BUYER)
+    if chosen is None:
+        raise ProposalNotPending(f"this proposal was {proposal.status}", status=proposal.status.value)
+    _hold_to_offer(asked, proposal)
+    own = bounty.first_party or any(party.first_party for party in _parties(ctx, proposal))
+    take_job(ctx)
+    seen = begin_job(ctx, bounty, proposal, asked.turnaround_seconds, newest, first_party=own)
+    ctx.tx.change(proposal, status=ProposalStatus(chosen.target.value), updated_at=ctx.now)
+    after = end(ctx, bounty, move, awarded_proposal_id=proposal.id, awarded_job_id=seen.row.id)
+    _tell_chosen(ctx, proposal, seen.row.id)
+    return BountyAwarded(bounty=bounty_record(ctx, after), job=job_record(ctx, seen))
+
+
+def _hold_to_offer(asked: AwardBounty, proposal: ProposalRow) -> None:
+    """Refuse to award another price or payment than the buyer has read."""
+    if asked.price in (None, proposal.price) and asked.payment in (None, proposal.payment):
+        return
+    listed = step("list_proposals", "Read the proposals as they are now.", bounty_id=proposal.bounty_id)
+    raise ProposalChanged(
+        f"the proposal asks {display(proposal.price)} ({proposal.price} minor units), paid {proposal.payment}, now",
+        param="price" if asked.price not in (None, proposal.price) else "payment",
+        next_steps=tuple(asdict(one) for one in listed),
+        price=proposal.price,
+        price_display=display(proposal.price),
+        payment=proposal.payment,
+    )
+
+
+def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
+    """Seller and buyer as they are now, where they may trade and the seller can be paid."""
+    seller, buyer = ctx.tx.get(AgentRow, proposal.seller_id), ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    assert buyer is not None
+    if seller.status is not AgentStatus.ACTIVE:
+        raise SellerUnavailable("the seller is not active")
+    if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    if not has_room_to_accept(ctx, seller.id):
+        raise SellerUnavailable("the seller has too little room left to accept work")
+    check_pair(ctx, buyer, seller, "proposal_id")
+    return seller, buyer
+
+
+def _awarded(ctx: Context, bounty: BountyRow) -> BountyAwarded:
+    """What was awarded before, as it now stands."""
+    assert bounty.awarded_job_id is not None
+    job = ctx.tx.get(JobRow, bounty.awarded_job_id)
+    assert job is not None
+    return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, see(ctx.tx, job)))
+
+
+def _tell_chosen(ctx: Context, row: ProposalRow, job_id: str) -> None:
+    told: ProposalChosen = {
+        "bounty_id": row.bounty_id,
+        "proposal_id": row.id,
+        "job_id": job_id,
+        "price": row.price,
+        "price_display": display(row.price),
+        "payment": "upfront" if row.payment == "upfront" else "on_delivery",
+        "buyer_id": row.buyer_id,
+    }
+    ctx.tx.say(row.seller_id, row.env, "bounty.awarded", orjson.dumps(told).decode(), ctx.now)

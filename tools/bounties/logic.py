@@ -1,0 +1,256 @@
+"""Bounties: lookup, moves by the state table, events to sellers, records, and the search index.
+
+A change to a bounty or to one of its proposals locks the bounty's row first. Of two concurrent changes, the second
+waits and sees the result of the first.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import orjson
+from pydantic import Field
+
+from storage.agents import agents_among
+from storage.bounties import documents_among, due_bounties, reject_pending
+from storage.bounty_search import index_bounty
+from storage.tables import AgentRow, BountyRow, BountyStatus, ProposalRow, ProposalStatus
+from storage.transaction import Tx
+from tools.bounties.errors import BountyClosed
+from tools.bounties.records import (
+    Bounty,
+    Comparison,
+    HowToPropose,
+    Proposal,
+    Trader,
+)
+from tools.bounties.rules import (
+    BountyFacts,
+    BountyMove,
+    BountyState,
+    ProposalState,
+    due_move,
+    proposal_move,
+    state_now,
+)
+from tools.engine.arguments import Arguments
+from tools.engine.batch import BATCH, Place, each_alone
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.ports import Env
+from tools.events.payloads import BountyExpired, ProposalRejected
+from tools.jobs.lifecycle import Actor
+from tools.kernel.money import display
+from tools.kernel.records import Json, spliced, stamp
+from tools.kernel.search_terms import index_terms
+
+
+class BountyNamed(Arguments):
+    """One bounty."""
+
+    bounty_id: str = Field(max_length=64, description="bty_…, from search_bounties or list_my_bounties")
+
+
+BRIEF_CHARACTERS = 500
+EXAMPLE_PERCENT = 80  # of the budget: the price in how_to_propose's example
+
+
+def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> BountyRow:
+    row = tx.get(BountyRow, bounty_id, lock=lock)
+    if row is None or row.env != env:
+        raise NotFound(
+            "there is no such bounty in this environment",
+            param="bounty_id",
+            hint="search_bounties finds open ones; pass env to look in the other environment.",
+        )
+    return row
+
+
+def held_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+    """Return the locked bounty, after making the clock's move if one is due."""
+    return run_clock(ctx, find_bounty(ctx.tx, bounty_id, ctx.env, lock=True))
+
+
+def own_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+    """Return the caller's own bounty, locked, after making the clock's move if one is due.
+
+    Raises NotFound, also if the bounty is another agent's.
+    """
+    row = ctx.tx.get(BountyRow, bounty_id, lock=True)
+    if row is None or row.env != ctx.env or row.buyer_id != ctx.agent:
+        hint = "list_my_bounties shows yours. Another agent's is not yours to decide on: get_bounty shows it."
+        raise NotFound("you have posted no such bounty", param="bounty_id", hint=hint)
+    return run_clock(ctx, row)
+
+
+def over(row: BountyRow) -> BountyClosed:
+    """Return the error for a bounty that is no longer open."""
+    return BountyClosed(f"this bounty is {row.status}", status=row.status.value, awarded_job_id=row.awarded_job_id)
+
+
+def facts_of(row: BountyRow) -> BountyFacts:
+    return BountyFacts(BountyState(row.status), row.expires_at)
+
+
+def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
+    """Write the clock's move if one is due: an expiry takes effect even before a sweep has run."""
+    move = due_move(facts_of(row), ctx.now)
+    if move is None:
+        return row
+    told: BountyExpired = {"bounty_id": row.id, "proposal_id": None, "buyer_id": row.buyer_id}
+    ctx.tx.say(row.buyer_id, row.env, "bounty.expired", orjson.dumps(told).decode(), ctx.now)
+    return end(ctx, row, move, at=row.expires_at)
+
+
+def expire_due_bounties(ctx: Context, after: Place) -> tuple[int, Place | None]:
+    """Expire one batch of bounties; return how many expired and where the next batch begins."""
+    rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
+    return each_alone(ctx, rows, expire, lambda row: row.expires_at)
+
+
+def expire(ctx: Context, row: BountyRow) -> int:
+    return int(run_clock(ctx, row) is not row)
+
+
+def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object) -> BountyRow:
+    """Make a final move: update the row and the search index, and reject the pending proposals."""
+    status = BountyStatus(move.target.value)
+    after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
+    index(ctx.tx, after)
+    rejected = ctx.tx.all(reject_pending, _bounty_id=row.id, updated_at=ctx.now)
+    for proposal in sorted(rejected, key=lambda one: one.id):
+        _tell_rejected(ctx, after, proposal)
+    return after
+
+
+def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
+    """Withdraw a pending proposal; the bounty's row must be locked."""
+    move = proposal_move(ProposalState(proposal.status), "withdraw", Actor.SELLER)
+    assert move is not None
+    after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
+    ctx.tx.change(bounty, proposal_count=bounty.proposal_count - 1)
+    return after
+
+
+def index(tx: Tx, row: BountyRow) -> None:
+    """Update the bounty's entry in the search index."""
+    index_bounty(tx, row, index_terms(row.title, row.description, orjson.loads(row.tags), row.category))
+
+
+def bounty_record(ctx: Context, row: BountyRow) -> Bounty:
+    (record,) = bounty_records(ctx.tx, [row], ctx.now)
+    return record
+
+
+def bounty_records(tx: Tx, rows: Sequence[BountyRow], now: datetime, *, brief: bool = False) -> list[Bounty]:
+    """Return the public records of bounties; reads all buyers in one statement, and all inputs."""
+    if not rows:
+        return []
+    buyers = traders(tx, (row.buyer_id for row in rows))
+    hashes = _listed(row.input for row in rows if row.input is not None)
+    texts = {one.hash: one.text for one in tx.all(documents_among, ids=hashes)}
+    records = [_record(row, buyers[row.buyer_id], texts, now) for row in rows]
+    return [_brief(record) for record in records] if brief else records
+
+
+def traders(tx: Tx, ids: Iterable[str]) -> dict[str, Trader]:
+    """Return the short records of agents that bounties and proposals show, by agent id."""
+    rows = tx.all(agents_among, ids=_listed(ids))
+    return {row.id: trader(row) for row in rows}
+
+
+def trader(row: AgentRow) -> Trader:
+    return Trader(id=row.id, handle=row.handle, trust_tier=row.trust_tier)
+
+
+def proposal_fields(
+    row: ProposalRow, seller: Trader, bounty: BountyRow, now: datetime, comparison: Comparison | None = None
+) -> dict[str, Json]:
+    """Return the fields of the record Proposal.
+
+    A pending proposal is shown as rejected if its bounty has ended.
+    """
+    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyState.OPEN
+    return {
+        "id": row.id,
+        "bounty_id": row.bounty_id,
+        "status": (ProposalStatus.REJECTED if ended else row.status).value,
+        "price": row.price,
+        "display": display(row.price),
+        "payment": row.payment,
+        "seller": seller,
+        "comparison": comparison,
+        "thread_id": row.thread_id,
+        "created_at": stamp(row.created_at),
+        "content_warnings": orjson.loads(row.content_warnings),
+        "message": row.message,
+    }
+
+
+def proposal_record(ctx: Context, row: ProposalRow, bounty: BountyRow) -> Proposal:
+    return Proposal(**proposal_fields(row, traders(ctx.tx, [row.seller_id])[row.seller_id], bounty, ctx.now))
+
+
+def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime) -> Bounty:
+    state = state_now(facts_of(row), now)
+    return Bounty(
+        id=row.id,
+        title=row.title,
+        description=row.description,
+        input=None if row.input is None else spliced(texts[row.input]),
+        budget_max=row.budget_max,
+        budget_display=display(row.budget_max),
+        category=row.category,
+        tags=orjson.loads(row.tags),
+        status=state.value,
+        expires_at=stamp(row.expires_at),
+        proposal_count=row.proposal_count,
+        awarded_job_id=row.awarded_job_id,
+        buyer=buyer,
+        content_warnings=orjson.loads(row.content_warnings),
+        how_to_propose=_how_to_propose(row) if state is BountyState.OPEN else None,
+        first_party=row.first_party,
+        env=Env(row.env),
+        created_at=stamp(row.created_at),
+    )
+
+
+def _how_to_propose(row: BountyRow) -> HowToPropose:
+    return HowToPropose(
+        path=f"/v1/bounties/{row.id}/proposals",
+        body_example={
+            "price": row.budget_max * EXAMPLE_PERCENT // 100,
+            "payment": "on_delivery",
+            "message": "What I deliver, and by when.",
+        },
+    )
+
+
+def _brief(record: Bounty) -> Bounty:
+    short = record.description[:BRIEF_CHARACTERS]
+    return record if short == record.description else replace(record, description=short[:-3] + "...")
+
+
+def _tell_rejected(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> None:
+    """Tell the seller what became of the bounty and that its proposal is rejected."""
+    told: ProposalRejected | BountyExpired
+    if bounty.status is BountyStatus.EXPIRED:
+        kind, told = (
+            "bounty.expired",
+            BountyExpired(bounty_id=bounty.id, proposal_id=proposal.id, buyer_id=bounty.buyer_id),
+        )
+    else:
+        kind, told = (
+            "bounty.closed",
+            ProposalRejected(
+                bounty_id=bounty.id,
+                proposal_id=proposal.id,
+                status="awarded" if bounty.status is BountyStatus.AWARDED else "closed",
+                buyer_id=bounty.buyer_id,
+            ),
+        )
+    ctx.tx.say(proposal.seller_id, proposal.env, kind, orjson.dumps(told).decode(), ctx.now)
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return orjson.dumps(sorted(set(ids))).decode()

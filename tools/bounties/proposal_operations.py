@@ -1,0 +1,273 @@
+"""Proposals: make one on a bounty, compare those on yours, take one back."""
+
+import orjson
+from pydantic import Field
+
+from storage.bounties import own_proposal, proposal_of, proposals_by_price
+from storage.tables import (
+    AgentRow,
+    AgentStatus,
+    BountyRow,
+    BountyStatus,
+    ProposalRow,
+    ProposalStatus,
+    ThreadKind,
+    WalletRow,
+)
+from storage.transaction import Tx
+from tools.agents.self_dealing import check_pair
+from tools.bounties.comparison import comparisons
+from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
+from tools.bounties.logic import (
+    BountyNamed,
+    facts_of,
+    find_bounty,
+    held_bounty,
+    over,
+    proposal_fields,
+    proposal_record,
+    trader,
+    traders,
+    withdraw,
+)
+from tools.bounties.records import Proposal, ProposalMade, ProposalPage
+from tools.bounties.rules import (
+    BountyState,
+    ProposalState,
+    proposal_move,
+    state_now,
+)
+from tools.engine.arguments import Listed
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
+from tools.engine.follow_up_steps import after_withdrawal
+from tools.engine.next_steps import step, steps
+from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.events.payloads import ProposalReceived
+from tools.jobs.errors import FirstPartySelfDealing
+from tools.jobs.lifecycle import Actor
+from tools.kernel.ids import Prefix
+from tools.kernel.money import display
+from tools.kernel.records import Json, Step
+from tools.listings.errors import UpfrontRequiresTrust
+from tools.listings.logic import PaymentTiming
+from tools.listings.pricing import MOST_PRICE
+from tools.messages.logic import new_thread
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import size_of, take
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import public_words
+from tools.wallets.errors import WalletAddressRequired
+
+FIRST = (-1, "")  # before every price
+
+
+class ProposeOnBounty(BountyNamed):
+    price: int = Field(
+        ge=0, le=MOST_PRICE, description="minor units for the whole job, at most the bounty's budget_max"
+    )
+    payment: PaymentTiming = Field(
+        "on_delivery",
+        description="on_delivery: sealed work is revealed once paid; upfront: paid before the work starts",
+    )
+    message: str | None = Field(None, max_length=2000, description="why you, in your words")
+
+
+@operation(
+    "POST /v1/bounties/{bounty_id}/proposals",
+    scope="sell",
+    errors=(
+        NotFound,
+        BountyClosed,
+        ProposalFinal,
+        ProposalLimit,
+        WalletAddressRequired,
+        UpfrontRequiresTrust,
+        FirstPartySelfDealing,
+        ContentRejected,
+        StorageFull,
+    ),
+    status=201,
+    toolset="bounties",
+)
+def propose_on_bounty(ctx: Context, asked: ProposeOnBounty) -> ProposalMade:
+    """Offer to do a bounty at a price. Proposing again replaces it; withdraw_proposal takes it back for good.
+
+    Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer has
+    paid (upfront): wait for bounty.awarded, then deliver_job. If not, bounty.closed or bounty.expired says so. Questions
+    before the award: post_message in thread_id.
+    """
+    bounty = held_bounty(ctx, asked.bounty_id)
+    warned = public_words({"message": asked.message}) if asked.message else []
+    known = ctx.tx.one(proposal_of, bounty_id=bounty.id, seller_id=ctx.agent)
+    seller = _proposer(ctx, bounty, asked)
+    said = {
+        "price": asked.price,
+        "payment": asked.payment,
+        "message": asked.message,
+        "content_warnings": orjson.dumps(warned).decode(),
+        "updated_at": ctx.now,
+    }
+    take(ctx, size_of(asked.message) - (0 if known is None else size_of(known.message)))
+    row = _first_proposal(ctx, bounty, said) if known is None else _again(ctx, known, said)
+    _tell_buyer(ctx, row, seller, warned, updated=known is not None)
+    fields = proposal_fields(row, trader(seller), bounty, ctx.now)
+    return ProposalMade(
+        **fields,
+        updated=known is not None,
+        next_steps=steps(
+            step("get_bounty", "See what becomes of it.", bounty_id=bounty.id),
+            step("withdraw_proposal", "Take it back for good.", bounty_id=bounty.id),
+        ),
+    )
+
+
+class ListProposals(Listed, BountyNamed):
+    pass
+
+
+@operation("GET /v1/bounties/{bounty_id}/proposals", errors=(NotFound, InvalidCursor), toolset="bounties")
+async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage:
+    """Compare the proposals on a bounty of yours, the lowest price first; as a seller, see your own.
+
+    comparison holds what the market knows of each seller: deliveries in time, distinct paying wallets of third parties,
+    whether its listings show the shape you asked for. The seller's words stand last and are untrusted. Next: award_bounty.
+    """
+    place = place_of(outside, "list_proposals", asked, asked.cursor, outside.caller.agent) or FIRST
+    rows, records, open_to_me = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))
+    page = filled(records)
+    more = len(rows) > len(page)
+    last = [page[-1].price, page[-1].id] if page else None
+    return ProposalPage(
+        data=page,
+        has_more=more,
+        next_cursor=cursor_to(outside, "list_proposals", asked, last, outside.caller.agent) if more else None,
+        hint=None if page else "There is none here that you may see: a seller sees its own, the buyer all.",
+        next_steps=_decisions(asked, page, more) if open_to_me else [],
+    )
+
+
+def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
+    """The calls that the owner of an open bounty can make. Of several proposals the owner chooses."""
+    pending = [one for one in page if one.status == "pending"]
+    chosen: dict[str, Json] = {"price": "<the price of that proposal>", "payment": "<the payment of that proposal>"}
+    if asked.cursor is None and not more and len(pending) == 1:
+        chosen = {"proposal_id": pending[0].id, "price": pending[0].price, "payment": pending[0].payment}
+    award = step("award_bounty", "Take the proposal you choose: its job begins.", bounty_id=asked.bounty_id, **chosen)
+    return steps(
+        award if pending or more else (),
+        step("close_bounty", "Take none, and no more of them.", bounty_id=asked.bounty_id),
+    )
+
+
+@operation(
+    "DELETE /v1/bounties/{bounty_id}/proposals/me",
+    scope="sell",
+    errors=(NotFound, ProposalFinal),
+    destructive=True,
+    next_steps=after_withdrawal,
+    toolset="bounties",
+)
+def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:
+    """Take your proposal on a bounty back, for good: you cannot propose there again.
+
+    To change it instead, call propose_on_bounty again.
+    """
+    if ctx.tx.one(own_proposal, bounty_id=ref.bounty_id, seller_id=ctx.agent) is None:
+        raise NotFound("you have made no proposal on such a bounty", param="bounty_id")
+    bounty = held_bounty(ctx, ref.bounty_id)
+    row = ctx.tx.one(proposal_of, bounty_id=bounty.id, seller_id=ctx.agent)
+    assert row is not None  # no proposal is ever deleted
+    if row.status is ProposalStatus.WITHDRAWN:
+        return proposal_record(ctx, row, bounty)
+    if proposal_move(ProposalState(row.status), "withdraw", Actor.SELLER) is None:
+        raise ProposalFinal(f"your proposal was {row.status}", status=row.status.value)
+    return proposal_record(ctx, withdraw(ctx, bounty, row), bounty)
+
+
+def _proposer(ctx: Context, bounty: BountyRow, asked: ProposeOnBounty) -> AgentRow:
+    """The caller, if it may propose this here."""
+    seller, buyer = ctx.tx.get(AgentRow, ctx.agent), ctx.tx.get(AgentRow, bounty.buyer_id)
+    assert seller is not None
+    assert buyer is not None
+    if buyer.id == seller.id:
+        raise InvalidRequest("this bounty is your own", param="bounty_id", hint="Propose on another agent's.")
+    if bounty.status is not BountyStatus.OPEN:
+        raise over(bounty)
+    if buyer.status is not AgentStatus.ACTIVE:
+        raise BountyClosed("the buyer of this bounty is not active")
+    if asked.price > bounty.budget_max:
+        most = bounty.budget_max
+        raise InvalidRequest(f"price: the bounty pays at most {most}", param="price", budget_max=most)
+    if ctx.tx.get(WalletRow, seller.id, ctx.env) is None:
+        raise WalletAddressRequired("a proposal needs a wallet to be paid at")
+    if asked.payment == "upfront" and ctx.env is Env.LIVE and seller.trust_tier < 1:
+        raise UpfrontRequiresTrust("payment upfront on live needs trust tier 1", param="payment")
+    check_pair(ctx, buyer, seller, "bounty_id")
+    return seller
+
+
+def _first_proposal(ctx: Context, bounty: BountyRow, said: dict[str, Json]) -> ProposalRow:
+    most = ctx.house.limits.proposals_per_bounty
+    if bounty.proposal_count >= most:
+        raise ProposalLimit(f"this bounty has {most} proposals and takes no more", limit=most)
+    thread = new_thread(ctx, ThreadKind.BOUNTY, (bounty.buyer_id, ctx.agent), bounty_id=bounty.id)
+    row = ctx.tx.add(
+        ProposalRow(
+            id=ctx.new_id(Prefix.PROPOSAL),
+            env=ctx.env,
+            bounty_id=bounty.id,
+            buyer_id=bounty.buyer_id,
+            seller_id=ctx.agent,
+            thread_id=thread.id,
+            created_at=ctx.now,
+            **said,
+        )
+    )
+    ctx.tx.change(bounty, proposal_count=bounty.proposal_count + 1)
+    return row
+
+
+def _again(ctx: Context, known: ProposalRow, said: dict[str, Json]) -> ProposalRow:
+    if proposal_move(ProposalState(known.status), "propose", Actor.SELLER) is None:
+        raise ProposalFinal(f"your proposal was {known.status}", status=known.status.value)
+    return ctx.tx.change(known, **said)
+
+
+def _compared(
+    tx: Tx, outside: Outside, asked: ListProposals, place: Json
+) -> tuple[list[ProposalRow], list[Proposal], bool]:
+    """A page of the proposals the caller may see, one row beyond the page, and whether the caller may still award one."""
+    me = outside.caller.agent
+    bounty = find_bounty(tx, asked.bounty_id, outside.env)
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyState.OPEN
+    if bounty.buyer_id == me:
+        price, after = place
+        rows = tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=asked.limit + 1)
+    else:
+        rows = tx.all(own_proposal, bounty_id=bounty.id, seller_id=me)
+    shown = rows[: asked.limit]
+    sellers = [row.seller_id for row in shown]
+    found = comparisons(tx, sellers, outside.env, bounty.deliverable_schema)
+    named = traders(tx, sellers) if sellers else {}
+    fields = [proposal_fields(row, named[row.seller_id], bounty, outside.now) for row in shown]
+    records = [Proposal(**one | {"comparison": found[row.seller_id]}) for one, row in zip(fields, shown, strict=True)]
+    return rows, records, open_to_me
+
+
+def _tell_buyer(ctx: Context, row: ProposalRow, seller: AgentRow, warned: list[str], *, updated: bool) -> None:
+    told: ProposalReceived = {
+        "bounty_id": row.bounty_id,
+        "proposal_id": row.id,
+        "seller_id": seller.id,
+        "seller_handle": seller.handle,
+        "price": row.price,
+        "price_display": display(row.price),
+        "payment": "upfront" if row.payment == "upfront" else "on_delivery",
+        "message": row.message,
+        "content_warnings": warned,
+        "updated": updated,
+    }
+    ctx.tx.say(row.buyer_id, row.env, "bounty.proposal_received", orjson.dumps(told).decode(), ctx.now)

@@ -1,0 +1,100 @@
+"""The lifecycles of bounties and of proposals: tables of moves, and functions that read them.
+
+The clock is an actor, as for jobs: a bounty past expires_at has expired even before a sweep runs.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from tools.jobs.lifecycle import Actor, Move
+
+BUYER, SELLER, CLOCK = Actor.BUYER, Actor.SELLER, Actor.CLOCK
+
+
+class BountyState(StrEnum):
+    """The states of a bounty; all but open are final."""
+
+    OPEN = "open"
+    AWARDED = "awarded"
+    CLOSED = "closed"
+    EXPIRED = "expired"
+
+
+class ProposalState(StrEnum):
+    """The states of a proposal; all but pending are final."""
+
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class BountyFacts:
+    """The facts that decide which moves a bounty has."""
+
+    state: BountyState
+    expires_at: datetime
+
+
+BountyMove: TypeAlias = Move[BountyState, BountyFacts]
+ProposalMove: TypeAlias = Move[ProposalState, None]
+_B, _P = BountyState, ProposalState
+
+BOUNTY_MOVES: tuple[BountyMove, ...] = (
+    Move("post", None, BUYER, _B.OPEN),
+    Move("award", _B.OPEN, BUYER, _B.AWARDED, "bounty.awarded"),
+    Move("close", _B.OPEN, BUYER, _B.CLOSED, "bounty.closed"),
+    Move("expire", _B.OPEN, CLOCK, _B.EXPIRED, "bounty.expired", deadline="expires_at"),
+)
+PROPOSAL_MOVES: tuple[ProposalMove, ...] = (
+    Move("propose", None, SELLER, _P.PENDING, "bounty.proposal_received"),
+    Move("propose", _P.PENDING, SELLER, _P.PENDING, "bounty.proposal_received"),
+    Move("withdraw", _P.PENDING, SELLER, _P.WITHDRAWN),
+    Move("award", _P.PENDING, BUYER, _P.ACCEPTED, "bounty.awarded"),
+    Move("award", _P.PENDING, BUYER, _P.REJECTED, "bounty.closed"),  # the proposals that were not chosen
+    Move("close", _P.PENDING, BUYER, _P.REJECTED, "bounty.closed"),
+    Move("expire", _P.PENDING, CLOCK, _P.REJECTED, "bounty.expired"),
+)
+
+
+def due_move(facts: BountyFacts, now: datetime) -> BountyMove | None:
+    """Return the clock's move that is due at `now`; the caller writes it before anything else."""
+    found = (move for move in BOUNTY_MOVES if move.actor is CLOCK and move.source is facts.state)
+    return next((move for move in found if move.is_open(facts, now)), None)
+
+
+def state_now(facts: BountyFacts, now: datetime) -> BountyState:
+    """Return the state after the clock's due move."""
+    move = due_move(facts, now)
+    return facts.state if move is None else move.target
+
+
+def bounty_move(facts: BountyFacts, action: str, now: datetime) -> BountyMove | None:
+    """Return the move of the buyer's `action` at `now`, or None."""
+    state = state_now(facts, now)
+    found = (move for move in BOUNTY_MOVES if (move.action, move.source, move.actor) == (action, state, BUYER))
+    return next(found, None)
+
+
+def proposal_move(state: ProposalState | None, action: str, actor: Actor) -> ProposalMove | None:
+    """Return the move of an action on a proposal in this state, or None.
+
+    A state of None means that the proposal does not exist yet.
+    """
+    found = (move for move in PROPOSAL_MOVES if (move.action, move.source, move.actor) == (action, state, actor))
+    return next(found, None)
+
+
+def tables() -> str:
+    """Return both tables as markdown, for the docs."""
+    head = "| of | from | who | action | to | event |\n|---|---|---|---|---|---|"
+    named: list[tuple[str, BountyMove | ProposalMove]] = [("bounty", move) for move in BOUNTY_MOVES]
+    named += [("proposal", move) for move in PROPOSAL_MOVES]
+    rows = (
+        f"| {of} | {move.source or '(none)'} | {move.actor} | {move.action} | {move.target} | {move.event or ''} |"
+        for of, move in named
+    )
+    return "\n".join((head, *rows)) + "\n"

@@ -1,0 +1,1 @@
+"""Chains: verifies transfers, wallets and identities from a node's answers."""

@@ -1,0 +1,77 @@
+"""Reads from a chain node what a payment verdict needs, in an order that keeps the answers consistent."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+
+from tools.chain.transfer_verification import ChainDown, Seen, mined_in
+from tools.engine.context import Outside
+from tools.engine.ports import Chain
+
+FRESH_HEAD_SECONDS = 30.0
+CURRENT_SECONDS = 2.0
+PATIENCE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewestBlock:
+    """The newest block and the chain's time; None if no node has reported one recently."""
+
+    number: int | None = None
+    time: datetime | None = None
+
+
+async def newest_block(outside: Outside) -> NewestBlock:
+    """Find the newest block when an obligation begins, so that no earlier transfer can pay it.
+
+    At most one request every two seconds, and at most one second of waiting, because an order does not need a chain.
+    """
+    chain = outside.world.chains.get(outside.env)
+    if chain is None:
+        return NewestBlock()
+    if _age(outside, chain.last_head) > CURRENT_SECONDS and outside.pulse.chains.get(outside.env) != "down":
+        await _look_again(chain)
+    seen = chain.last_head
+    if seen is None or _age(outside, seen) > FRESH_HEAD_SECONDS:
+        return NewestBlock()
+    return NewestBlock(seen[0], _chain_time(outside, chain))
+
+
+async def _look_again(chain: Chain) -> None:
+    with suppress(ChainDown, TimeoutError):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await chain.block(await chain.head())
+
+
+def _chain_time(outside: Outside, chain: Chain) -> datetime | None:
+    """Return the chain's time now: the newest block's time, plus the seconds since it was read.
+
+    It is never later than the host's time, so a node that lies can make an honest transfer look too old only
+    briefly.
+    """
+    read = chain.last_block_time
+    age = _age(outside, read)
+    if read is None or age > FRESH_HEAD_SECONDS:
+        return None
+    return datetime.fromtimestamp(min(read[0] + int(age), int(outside.now.timestamp())), UTC)
+
+
+def _age(outside: Outside, seen: tuple[int, float] | None) -> float:
+    return inf if seen is None else outside.world.clock.monotonic() - seen[1]
+
+
+async def look_up(chain: Chain, transaction: str) -> Seen:
+    """Read the receipt, then the head, then the block, as `judge` takes them.
+
+    A transaction that is in no block costs one read. The block is read last: if its hash is still the one in the
+    receipt, all three answers describe the same chain. Raises ChainDown, and Nonsense if the receipt names no valid
+    block.
+    """
+    receipt = await chain.receipt(transaction)
+    number = mined_in(receipt)
+    if number is None:
+        return Seen(receipt, None, None)
+    head = await chain.head()
+    return Seen(receipt, head, await chain.block(number))

@@ -1,0 +1,136 @@
+"""The root key at work: new API keys for who lost them, and another root key. Both take a signed request and nothing else."""
+
+import orjson
+from pydantic import Field
+
+from storage.tables import AgentRow, FormerKeyRow
+from tools.agents.errors import PublicKeyInUse
+from tools.agents.key_possession import claim_key
+from tools.agents.logic import acting_agent, agent_record, change_agent
+from tools.agents.profiles import PublicKey
+from tools.agents.records import Agent, AgentRecovered, KeyPairs
+from tools.credentials.errors import KeyLimit
+from tools.credentials.logic import (
+    check_room,
+    forget_oldest,
+    issue_key,
+    revoke_all,
+)
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context
+from tools.engine.errors import InvalidRequest
+from tools.engine.next_steps import step, steps
+from tools.engine.ports import Env
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.kernel.keys import did_of, rotation_message, verify_ed25519
+from tools.kernel.records import Step
+
+ONLY_SIGNED = "only a signature over the HTTP request itself (RFC 9421) admits it"
+
+
+class RecoverAgent(Arguments):
+    revoke_existing: bool = Field(False, description="end every API key you had, in both environments")
+
+
+@operation(
+    "POST /v1/agents/recover",
+    auth="signed",
+    errors=(KeyLimit,),
+    shows_secrets=True,
+    rate=Rate.RECOVER,
+    toolset="agents",
+    only_rest=ONLY_SIGNED,
+    examples=({"revoke_existing": True},),
+)
+def recover_agent(ctx: Context, asked: RecoverAgent) -> AgentRecovered:
+    """Get new API keys for live and test when yours are lost or leaked; they are shown this once.
+
+    Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every key
+    from before ends at once, and a public key that you brought counts as proven; webhooks made with a leaked key stay: look through them, and at endpoints.webhook_url. At most 5 an hour.
+    Next: store the keys, and call get_me with one.
+    """
+    agent = acting_agent(ctx)
+    if asked.revoke_existing:
+        revoke_all(ctx.tx, agent.id)
+        agent = change_agent(ctx.tx, agent, auth_epoch=agent.auth_epoch + 1, key_proven=True)
+    for env in Env:
+        check_room(ctx, agent.id, env, "Send revoke_existing: true, which ends them all.")
+    keys = {env: issue_key(ctx, agent.id, env, "recovered")[1] for env in Env}
+    for env in Env:
+        forget_oldest(ctx, agent.id, env)
+    hint = "If this was not you, your root key has leaked: rotate it, then recover with revoke_existing."
+    _tell(ctx, "agent.keys_recovered", revoked_previous=asked.revoke_existing, hint=hint)
+    return AgentRecovered(
+        agent=agent_record(agent),
+        api_keys=KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST]),
+        revoked_previous=asked.revoke_existing,
+        next_steps=_after(asked.revoke_existing),
+    )
+
+
+def _after(revoked: bool) -> list[Step]:
+    """What a leaked key may have left behind does not end with it."""
+    leaked = (
+        step("list_webhooks", "One made with a leaked key still hears your events: delete what is not yours."),
+        step(
+            "get_me",
+            "See that endpoints.webhook_url, profile and wallet are what you set: a leaked key may have changed them.",
+        ),
+    )
+    return steps(*(leaked if revoked else (step("get_me", "Check that a new key works."),)))
+
+
+class RotateKey(Arguments):
+    new_public_key: PublicKey = Field(description="the Ed25519 key to be known by, 64 hex or did:key")
+    proof: str = Field(
+        pattern=r"^[0-9a-fA-F]{128}$",
+        description="hex signature by the new key over `<service>:rotate:<agent_id>:<old_public_key_hex>:<new_public_key_hex>`",
+    )
+
+
+@operation(
+    "POST /v1/agents/me/rotate-key",
+    auth="signed",
+    errors=(PublicKeyInUse,),
+    idempotent=True,
+    toolset="agents",
+    only_rest=ONLY_SIGNED,
+)
+def rotate_key(ctx: Context, asked: RotateKey) -> Agent:
+    """Change your root key: your did changes with it, your id, handle, API keys and wallets stay.
+
+    Takes a request signed with the old key and a proof by the new one, so neither alone does it; a refusal of the proof holds
+    the text to sign in details.text. From then on the old key signs nothing: if the answer was lost, repeat the call signed with the
+    new key. A key that an agent proved, or had, is refused.
+    """
+    agent = acting_agent(ctx)
+    if asked.new_public_key == agent.public_key:
+        return agent_record(agent)
+    _check_proof(ctx, agent, asked)
+    claim_key(ctx, asked.new_public_key, "new_public_key", proven=True)
+    ctx.tx.add(FormerKeyRow(public_key=agent.public_key, agent_id=agent.id, retired_at=ctx.now))
+    changed = change_agent(
+        ctx.tx, agent, public_key=asked.new_public_key, key_proven=True, auth_epoch=agent.auth_epoch + 1
+    )
+    old_did, new_did = [did_of(bytes.fromhex(row.public_key)) for row in (agent, changed)]
+    hint = "If this was not you, your root key has leaked: report it to the operator."
+    _tell(ctx, "agent.key_rotated", old_did=old_did, new_did=new_did, hint=hint)
+    return agent_record(changed)
+
+
+def _check_proof(ctx: Context, agent: AgentRow, asked: RotateKey) -> None:
+    text = rotation_message(ctx.house.brand, agent.id, agent.public_key, asked.new_public_key)
+    if not verify_ed25519(bytes.fromhex(asked.new_public_key), text.encode(), asked.proof):
+        raise InvalidRequest(
+            "the new key did not sign the change",
+            param="proof",
+            hint="Sign details.text with the new Ed25519 key; send the signature as 128 hex characters.",
+            text=text,
+        )
+
+
+def _tell(ctx: Context, kind: str, **told: str | bool) -> None:
+    """In both environments: the root key is of both."""
+    for env in Env:
+        ctx.tx.say(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)

@@ -1,0 +1,1 @@
+"""Discovery: market statistics, demand, search of operations, facts about the market."""

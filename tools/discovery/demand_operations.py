@@ -1,0 +1,232 @@
+"""What is wanted in the market: opportunities for one agent, demand for everybody."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import orjson
+from pydantic import Field
+
+from storage.bounties import bounties_among
+from storage.bounty_search import BountySearch, find_bounties
+from storage.discovery import (
+    bounties_by_category,
+    bounties_since,
+    highest_bounties,
+    jobs_since,
+    newest_of_others,
+    search_totals,
+    searched_terms,
+    unanswered,
+    unmet_terms,
+)
+from storage.tables import AgentRow, BountyRow
+from storage.transaction import Tx
+from tools.bounties.logic import bounty_records
+from tools.bounties.records import Bounty
+from tools.discovery.demand_rules import (
+    LEAST_CLIENTS,
+    MOST_TERM,
+    SEARCH_DAYS,
+    capability_terms,
+    first_day,
+    of_many,
+    rows_for,
+)
+from tools.discovery.records import (
+    BountyLead,
+    CategoryDemand,
+    Demand,
+    OpenBounty,
+    Opportunities,
+    SearchedFor,
+    SearchedTerm,
+)
+from tools.engine.arguments import NoArguments, PublicRead
+from tools.engine.context import Outside
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.kernel.ids import Prefix, first_id
+from tools.kernel.money import display
+from tools.kernel.records import spliced, stamp
+from tools.kernel.search_terms import fold
+from tools.listings.cached_listing import shown_listing
+
+EACH, LOOKED_AT = 10, 100
+OPEN_SHOWN, TERMS_SHOWN, WEEK = 20, 50, timedelta(days=7)
+LEAD_CHARACTERS = 400
+
+
+@operation("GET /v1/opportunities", toolset="selling")
+async def get_opportunities(outside: Outside, _: NoArguments) -> Opportunities:
+    """Look for work that fits you: open bounties by your capabilities and tags, unanswered ones, new listings, unmet searches.
+
+    Next: propose_on_bounty, or create_listing for what others look for in vain. The better your profile says what you can do
+    (update_me), the better this fits.
+    """
+    terms, fitting, unanswered_ones, newest = await outside.store.scan(lambda tx: _for_agent(tx, outside))
+    wanted = await _demand(outside, SEARCH_DAYS)
+    listings = [await shown_listing(outside, one) for one in newest]
+    return Opportunities(
+        env=outside.env,
+        terms=list(terms),
+        bounties_for_you=fitting,
+        unanswered_bounties=unanswered_ones,
+        newest_listings=[spliced(shown.brief) for shown in listings if shown and not shown.archived],
+        demand=wanted.by_category[:EACH],
+        unmet_searches=wanted.unmet_searches[:EACH],
+        hint="propose_on_bounty answers a bounty; create_listing offers what is looked for."
+        if terms
+        else "Your profile names no capabilities or tags: update_me sets them, and bounties that fit appear here.",
+    )
+
+
+class ReadDemand(PublicRead):
+    days: int = Field(7, ge=1, le=SEARCH_DAYS, description="how many days back, 1-30")
+
+
+@operation("GET /v1/demand", auth="optional", toolset="market")
+async def get_demand(outside: Outside, asked: ReadDemand) -> Demand:
+    """See what is wanted: open bounties by category, and what registered agents search for and do not find.
+
+    A term is published only when two of them searched it on one day, without what could name anybody. Next: create_listing.
+    """
+    return await _demand(outside, asked.days)
+
+
+async def _demand(outside: Outside, days: int) -> Demand:
+    read = lambda tx: _wanted(tx, outside, days)  # noqa: E731 - reads as what it is
+    return await outside.snapshots.of(f"demand {outside.env} {days}", lambda: outside.store.scan(read))
+
+
+def _for_agent(tx: Tx, outside: Outside) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
+    agent = tx.get(AgentRow, outside.caller.agent)
+    assert agent is not None
+    labels = [*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)]
+    terms = capability_terms(labels)
+    return (
+        terms,
+        _fitting(tx, outside, terms),
+        _leads(tx, outside, _unanswered(tx, outside), terms),
+        _new_listings(tx, outside),
+    )
+
+
+def _unanswered(tx: Tx, outside: Outside) -> list[BountyRow]:
+    asked = {"env": outside.env, "now": outside.now, "not_of": outside.caller.agent}
+    return of_many(tx.all(unanswered, **asked, limit=rows_for(EACH, outside.house.limits.open_bounties)), _buyer, EACH)
+
+
+def _new_listings(tx: Tx, outside: Outside) -> list[str]:
+    """The ids of the newest listings of others."""
+    since = first_id(Prefix.LISTING, outside.now - WEEK)
+    asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
+    looked_at = rows_for(EACH, outside.house.limits.active_listings)
+    newest: list[tuple[str, str]] = tx.all(newest_of_others, **asked, limit=looked_at)
+    return [listing_id for listing_id, _ in of_many(newest, lambda one: one[1], EACH)]
+
+
+def _buyer(bounty: BountyRow) -> str:
+    return bounty.buyer_id
+
+
+def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]:
+    """Of the newest open bounties that speak of any of these terms, those with the highest budgets."""
+    if not terms:
+        return []
+    found = find_bounties(tx, BountySearch(env=outside.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
+    rows = tx.all(bounties_among, ids=orjson.dumps([hit.id for hit in found.hits]).decode()) if found.hits else []
+    open_now = [row for row in rows if row.expires_at > outside.now and row.buyer_id != outside.caller.agent_id]
+    best = sorted(open_now, key=lambda row: (-row.budget_max, row.id))
+    return _leads(tx, outside, of_many(best, _buyer, EACH), terms)
+
+
+def _leads(tx: Tx, outside: Outside, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
+    return [_lead(record, terms) for record in bounty_records(tx, rows, outside.now)]
+
+
+def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
+    said = fold(" ".join((bounty.title, bounty.description, bounty.category, *bounty.tags)))
+    short = bounty.description[:LEAD_CHARACTERS]
+    return BountyLead(
+        id=bounty.id,
+        title=bounty.title,
+        description=short if short == bounty.description else short[:-3] + "...",
+        category=bounty.category,
+        tags=bounty.tags,
+        budget_max=bounty.budget_max,
+        budget_display=bounty.budget_display,
+        proposal_count=bounty.proposal_count,
+        expires_at=bounty.expires_at,
+        buyer={"id": bounty.buyer.id, "handle": bounty.buyer.handle, "first_party": bounty.first_party},
+        matched_terms=[term for term in terms if term in said],
+        how_to_propose=bounty.how_to_propose,
+        created_at=bounty.created_at,
+    )
+
+
+def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
+    env, now = outside.env, outside.now
+    asked = {"env": env, "since": first_day(now.date(), days), "least": LEAST_CLIENTS}
+    looked_at = rows_for(OPEN_SHOWN, outside.house.limits.open_bounties)
+    highest = of_many(tx.all(highest_bounties, env=env, now=now, limit=looked_at), _buyer, OPEN_SHOWN)
+    return Demand(
+        env=env,
+        window_days=days,
+        read_me_first="Figures of this market alone, small where it is young: a few searches are no trend.",
+        open_bounties=[_open(row) for row in highest],
+        by_category=[
+            CategoryDemand(
+                category=category, open_bounties=count, budget_total=int(total), budget_display=display(int(total))
+            )
+            for category, count, total in tx.all(bounties_by_category, env=env, now=now)[:TERMS_SHOWN]
+        ],
+        what_the_searching_produced=_produced(tx, outside, days),
+        unmet_searches=[_term(one) for one in tx.all(unmet_terms, **asked, limit=TERMS_SHOWN)],
+        searched=[_term(one) for one in tx.all(searched_terms, **asked, limit=TERMS_SHOWN)],
+        how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long numbers; anonymous "
+        "searches count nowhere. Who searched is kept as a keyed hash of agent and day, for 30 days.",
+        limits={
+            "terms_per_list": TERMS_SHOWN,
+            "bounties": OPEN_SHOWN,
+            "term_characters": MOST_TERM,
+            "least_searchers": LEAST_CLIENTS,
+            "cached_seconds": 60,
+        },
+        generated_at=stamp(now),
+    )
+
+
+def _produced(tx: Tx, outside: Outside, days: int) -> SearchedFor:
+    env: Env = outside.env
+    since = first_day(outside.now.date(), days)
+    began = outside.now - timedelta(days=days)
+    ((searches, terms, published, most),) = tx.all(search_totals, env=env, since=since, least=LEAST_CLIENTS)
+    return SearchedFor(
+        searches=int(searches),
+        terms=terms,
+        terms_published=int(published),
+        terms_withheld=terms - int(published),
+        most_clients_on_one_term=most,
+        bounties_posted=tx.one(bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
+        jobs_started=tx.one(jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
+        note="What came after the searching, not because of it: nobody is followed from a search to an order.",
+    )
+
+
+def _open(row: BountyRow) -> OpenBounty:
+    return OpenBounty(
+        id=row.id,
+        title=row.title,
+        category=row.category,
+        budget_max=row.budget_max,
+        budget_display=display(row.budget_max),
+        proposal_count=row.proposal_count,
+        expires_at=stamp(row.expires_at),
+    )
+
+
+def _term(found: tuple[str, int, int, int, str]) -> SearchedTerm:
+    term, searches, in_vain, clients, last_day = found
+    return SearchedTerm(
+        term=term, searches=int(searches), zero_results=int(in_vain), searchers=clients, last_day=last_day
+    )

@@ -1,0 +1,151 @@
+"""The market about itself: health, changelog, how payment works."""
+
+from datetime import timedelta
+
+from tools.changelog import CHANGELOG
+from tools.discovery.market_records import Changelog, Health
+from tools.discovery.sanctions_state import sanctions_state
+from tools.engine.arguments import NoArguments, PublicRead
+from tools.engine.config import Network
+from tools.engine.context import Outside
+from tools.engine.errors import TooBusy
+from tools.engine.registry import CATALOGUE, operation
+from tools.jobs.disputes.draw_rules import PANEL_SEATS
+from tools.jobs.disputes.evaluators import evaluators_drawable
+from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
+from tools.jobs.payments.records import PaymentsInfo
+from tools.kernel.records import Json, stamp, stamp_or_none
+
+STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadlines stands still
+
+
+@operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
+async def get_health(outside: Outside, _: NoArguments) -> Health:
+    """Is the market well? Says what a background probe found at most 5 seconds ago; asks nobody.
+
+    Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
+    chain stands meanwhile.
+    """
+    pulse = outside.pulse
+    if not pulse.database:
+        raise TooBusy("the database does not answer", retry_after_seconds=5)
+    workers = pulse.workers and pulse.taken_at is not None and outside.now - pulse.taken_at <= STALE
+    well = workers and "down" not in pulse.chains.values()
+    return Health(
+        status="ok" if well else "degraded",
+        service=outside.house.brand,
+        version=outside.house.version,
+        time=stamp(outside.now),
+        request_id=outside.caller.approach.request_id,
+        database=pulse.database,
+        workers=workers,
+        chains={env.value: state for env, state in pulse.chains.items()},
+        probed_at=stamp_or_none(pulse.taken_at),
+        sanctions=sanctions_state(outside.world.sanctions),
+    )
+
+
+@operation("GET /v1/changelog", auth="none", toolset="market")
+async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
+    """What changed, newest first. A fee would be announced here at least 30 days before it applies.
+
+    Call it when a tool or a field is not as you remember it.
+    """
+    return Changelog(current_version=outside.house.version, entries=list(CHANGELOG))
+
+
+@operation("GET /v1/payments", auth="optional", toolset="buying")
+async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
+    """How to pay and be paid here: network, token, steps, confirmations. Read it before the first payment."""
+    network, base = outside.network, outside.house.base_url
+    drawable = await outside.store.look(lambda tx: evaluators_drawable(tx, outside.house, outside.world.clock.now()))
+    return PaymentsInfo(
+        summary="Agents pay one another directly, wallet to wallet, in USDC. The market holds no money and moves none: "
+        "the buyer sends the transfer and proves it with the transaction hash." + _unread(outside),
+        env=outside.env.value,
+        unit={"currency": "USDC", "decimals": 6, "note": "Amounts are integers in minor units: 1000000 = 1 USDC."},
+        network=_network(network),
+        how_it_works=[
+            "Both agents bind a wallet by signing a message with it.",
+            "When payment is due the job shows amount and pay_to; pay_to is frozen then.",
+            "The buyer sends the USDC and submits the transaction hash.",
+            f"The market reads the chain, waits for {network.confirmations} confirmation(s) and reveals the work.",
+        ],
+        how_to_pay=[
+            "pay_job without transaction: read the terms.",
+            "Send exactly `amount` from pay_from to pay_to on the network given.",
+            "pay_job with the transaction hash; on transaction_pending or transaction_not_found the same hash again.",
+            "The sending wallet needs a little ETH of that network for gas; paying as `gasless` says needs none."
+            + _free_money(network),
+        ],
+        senders=[
+            {
+                "name": "cast",
+                "how": f"cast send --rpc-url {network.rpc_hint} --private-key <key> {network.asset} "
+                '"transfer(address,uint256)" <pay_to> <amount>',
+            },
+            {"name": "web3.py", "how": "contract.functions.transfer(pay_to, amount).transact()"},
+            {"name": "viem", "how": "walletClient.writeContract({functionName: 'transfer', args: [payTo, amount]})"},
+        ],
+        wallet_address=_wallet(),
+        evaluators={
+            **drawable,
+            "panel_on_live": PANEL_SEATS,
+            "note": "With fewer than a panel needs, or none who are unrelated, the operator decides a dispute.",
+        },
+        refunds="A seller who failed, or a transfer for a job that could not take it, owes the payer a refund, sent wallet "
+        "to wallet. Open refunds count against the seller.",
+        fees="The platform fee is 0 %.",
+        gasless=gasless_info(network),
+        x402=x402_info(network),
+        links={"changelog": f"{base}/v1/changelog", "usdc_contract": network.asset, "x402_spec": SPECIFICATION},
+    )
+
+
+def _unread(outside: Outside) -> str:
+    """What is said where the operator has named no node."""
+    if outside.env in outside.world.chains:
+        return ""
+    return f" No chain is configured for {outside.env} here: nothing sent there could be verified, so send nothing."
+
+
+def _free_money(network: Network) -> str:
+    """Say, on a sandbox, how to get both for nothing from its own chain."""
+    if not network.own_chain:
+        return ""
+    return (
+        f" Here both are free, by claim_test_funds or by JSON-RPC POST to {network.rpc_hint}: "
+        'dev_gas ["<address>"] and dev_faucet ["<address>", <amount in minor units>].'
+    )
+
+
+def _network(network: Network) -> dict[str, Json]:
+    return {
+        "id": network.id,
+        "chain_id": network.chain_id,
+        "name": network.name,
+        "asset": {
+            "symbol": "USDC",
+            "address": network.asset,
+            "decimals": 6,
+            "eip712_domain": {"name": network.asset_name, "version": network.asset_version},
+        },
+        "explorer_tx": network.explorer_tx,
+        "faucet": network.faucet,
+        "rpc_hint": network.rpc_hint,
+        "confirmations_required": network.confirmations,
+    }
+
+
+def _wallet() -> dict[str, Json]:
+    bind = CATALOGUE["set_wallet_address"]
+    return {
+        "required_for": [
+            "creating or activating a listing",
+            "paying a job",
+            "refunding a job",
+            "proposing on a bounty",
+        ],
+        "set_via": f"{bind.method} {bind.path}",
+        "change_via": f"{bind.method} {bind.path} with proof: an Ed25519 signature by the agent key",
+    }

@@ -1,0 +1,184 @@
+"""The market in figures, and what happens in it: for everybody."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from heapq import merge
+from hmac import digest
+from itertools import islice
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from storage.discovery import (
+    agents_counted,
+    bounties_by_category,
+    jobs_counted,
+    jobs_lost,
+    listings_counted,
+    newest_agents,
+    newest_bounties,
+    newest_completed,
+    newest_listings,
+    settlements_counted,
+    volumes,
+)
+from storage.transaction import Tx
+from tools.discovery.records import (
+    FeedItem,
+    FeedPage,
+    FirstPartyStats,
+    Stats,
+)
+from tools.engine.arguments import EnvChoice, Listed, PublicRead
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidCursor
+from tools.engine.paging import cursor_to, place_of
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import FILLS_CAPACITY
+from tools.kernel.errors import Json
+from tools.kernel.money import display_or_none
+from tools.kernel.records import EPOCH, stamp
+
+WEEK = timedelta(days=7)
+DONE = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
+GOING_ON = FILLS_CAPACITY | {JobStatus.DELIVERED}
+FAR = 253_370_764_800_000_000  # the year 9999, in microseconds
+IN_WORDS = {"price": "display", "budget_max": "budget_display", "price_rounded": "display"}
+ROUNDED_TO = 10_000  # minor units: the price of a job is between its parties
+
+
+@operation("GET /v1/stats", auth="none", toolset="market")
+async def get_stats(outside: Outside, _: PublicRead) -> Stats:
+    """See the market in figures: agents, listings, jobs, verified volume. What the operator's own agents do stands apart too.
+
+    Read it before you offer something here; get_demand says what is searched for.
+    """
+    read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
+    return await outside.snapshots.of(f"stats {outside.env}", lambda: outside.store.scan(read))
+
+
+class ReadFeed(Listed):
+    env: EnvChoice = None
+    limit: int = Field(50, ge=1, le=100, description="how many items to return, 1-100")
+
+
+@operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market")
+def get_feed(ctx: Context, asked: ReadFeed) -> FeedPage:
+    """See what happens here, newest first: new listings, bounties and agents, and jobs that were completed.
+
+    Of a job it says what was sold, by whom, and the price to 0.01 USDC; never who bought it.
+    """
+    after = _Ends(**(place_of(ctx, "get_feed", asked, asked.cursor) or {}))
+    sources = [source(ctx, after, asked.limit + 1) for source in (_agents, _listings, _bounties, _completed)]
+    newest = list(islice(merge(*sources, key=lambda one: one.at, reverse=True), asked.limit + 1))
+    page, more = newest[: asked.limit], len(newest) > asked.limit
+    ends = after._replace(**{one.source: one.place for one in page})
+    return FeedPage(
+        data=[_item(ctx, one) for one in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "get_feed", asked, ends._asdict()) if more else None,
+        hint=None if page else "Nothing has happened yet in this environment.",
+    )
+
+
+class _Ends(NamedTuple):
+    """Behind which the next page of each source begins."""
+
+    agents: str = "agt_~"
+    listings: str = "lst_~"
+    bounties: str = "bty_~"
+    completed: tuple[int, int] = (FAR, 0)  # microseconds since 1970, and how many of that very time were shown
+
+
+class _Happened(NamedTuple):
+    """Something that happened, and where it stands among its own kind."""
+
+    at: datetime
+    source: str
+    place: Json
+    kind: str
+    data: dict[str, Json]
+
+
+def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
+    agents = {bool(first): (count, seen or 0) for first, count, seen in tx.all(agents_counted, since=now - WEEK)}
+    listings = {bool(first): count for first, count in tx.all(listings_counted, env=env)}
+    jobs = [(JobStatus(status), bool(first), count) for status, first, count in tx.all(jobs_counted, env=env)]
+    volume = {bool(first): int(minor or 0) for first, minor in tx.all(volumes, env=env)}
+    lost = {bool(first): count for first, count in tx.all(jobs_lost, env=env)}
+    done = {
+        first: sum(count for status, own, count in jobs if status in DONE and own is first) - lost.get(first, 0)
+        for first in (True, False)
+    }
+    own_agents, others = agents.get(True, (0, 0)), agents.get(False, (0, 0))
+    return Stats(
+        env=env,
+        agents=own_agents[0] + others[0],
+        agents_active_7d=int(own_agents[1] + others[1]),
+        listings_active=sum(listings.values()),
+        jobs_completed=sum(done.values()),
+        jobs_open=sum(count for status, _, count in jobs if status in GOING_ON),
+        bounties_open=sum(count for _, count, _ in tx.all(bounties_by_category, env=env, now=now)),
+        volume_usdc_completed=sum(volume.values()),
+        settlements=tx.one(settlements_counted, env=env) or 0,
+        first_party=FirstPartyStats(
+            agents=own_agents[0],
+            listings_active=listings.get(True, 0),
+            jobs_completed=done[True],
+            volume_usdc_completed=volume.get(True, 0),
+        ),
+        generated_at=stamp(now),
+    )
+
+
+def _agents(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+    for agent_id, handle, name, at in ctx.tx.all(newest_agents, before=after.agents, limit=limit):
+        yield _Happened(at, "agents", agent_id, "agent.created", {"agent_id": agent_id, "handle": handle, "name": name})
+
+
+def _listings(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+    names = ("listing_id", "title", "category", "seller_handle", "pricing_model", "price", "payment")
+    for *told, at in ctx.tx.all(newest_listings, env=ctx.env, before=after.listings, limit=limit):
+        yield _Happened(at, "listings", told[0], "listing.created", _money(zip(names, told, strict=True)))
+
+
+def _bounties(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+    names = ("bounty_id", "title", "category", "budget_max", "buyer_handle")
+    for *told, at in ctx.tx.all(newest_bounties, env=ctx.env, now=ctx.now, before=after.bounties, limit=limit):
+        yield _Happened(at, "bounties", told[0], "bounty.created", _money(zip(names, told, strict=True)))
+
+
+def _completed(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+    """What was sold, never the order: its own title, its id and its buyer are its parties' business."""
+    last, shown = after.completed
+    before = EPOCH + timedelta(microseconds=last)
+    rows = ctx.tx.all(newest_completed, env=ctx.env, before_at=before, limit=limit + shown)
+    for at, title, category, price, seller, status in rows[shown:]:
+        microseconds = (at - EPOCH) // timedelta(microseconds=1)
+        last, shown = microseconds, shown + 1 if microseconds == last else 1
+        told = {
+            "title": title,
+            "category": category,
+            "seller_handle": None if status == "deleted" else seller,
+            "price_rounded": ((price or 0) + ROUNDED_TO // 2) // ROUNDED_TO * ROUNDED_TO,
+        }
+        yield _Happened(at, "completed", [last, shown], "job.completed", _money(told.items()))
+
+
+def _money(told: Iterable[tuple[str, Any]]) -> dict[str, Json]:
+    said = dict(told)
+    shown = {words: display_or_none(said[name]) for name, words in IN_WORDS.items() if name in said}
+    return {**said, **shown, "currency": "USDC"}
+
+
+def _item(ctx: Context, happened: _Happened) -> FeedItem:
+    """Its id tells nothing: the id of a job stays between its parties."""
+    told = f"emporion:feed:{happened.kind}:{happened.place}".encode()
+    return FeedItem(
+        id=f"fed_{digest(ctx.house.pepper, told, 'sha256').hex()[:26]}",
+        type=happened.kind,  # type: ignore[arg-type]
+        data=happened.data,
+        created_at=stamp(happened.at),
+    )

@@ -1,0 +1,1 @@
+"""Domains: claims and their proofs."""

@@ -1,0 +1,214 @@
+"""Domains: the search for an agent's proof in DNS or in a file, and the changes that follow from its result."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+import orjson
+
+from storage.domains import due_domains, holder_to_change, proven_domains_of
+from storage.tables import AgentRow, DomainRow, DomainStatus, HeldDomainRow
+from storage.transaction import Tx
+from tools.agents.logic import change_agent
+from tools.agents.trust_tier_updates import set_tier
+from tools.domains.records import DnsProof, FileProof, Instructions
+from tools.domains.rules import (
+    claim_text,
+    dns_name,
+    https_url,
+    in_file,
+    in_records,
+)
+from tools.engine.config import House
+from tools.engine.context import Context
+from tools.engine.ports import (
+    Dns,
+    Env,
+    Unanswered,
+    Web,
+    World,
+)
+from tools.events.identity_payloads import DomainRevoked, DomainVerified
+from tools.events.webhooks.outgoing_urls import own_places
+from tools.events.webhooks.ssrf_guard import BadTarget, Unreached, judge_target
+from tools.kernel.records import Json, stamp, stamp_or_none
+
+DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
+LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
+BATCH = 25
+MOST_FAILURES = 3
+Reason = Literal["challenge_missing", "claimed_by_other_agent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The place where the proof was found; if none, the error of each of the two places."""
+
+    method: Literal["dns", "https"] | None
+    dns_error: str = ""
+    https_error: str = ""
+
+    @property
+    def errors(self) -> str:
+        return f"dns: {self.dns_error}; https: {self.https_error}"
+
+
+class Due(NamedTuple):
+    """A proven domain that was claimed for its daily check."""
+
+    agent_id: str
+    domain: str
+    until: datetime  # the end of the lease
+
+
+async def look_for_proof(world: World, house: House, agent_id: str, domain: str) -> Proof:
+    """Look for the proof in the TXT record, then in the file.
+
+    Never raises because of what the domain answers. Raises NotTried if too many requests are running.
+    """
+    wanted = claim_text(house.brand, agent_id)
+    dns_error = await _read_dns(world.dns, dns_name(house.brand, domain), wanted)
+    if dns_error is None:
+        return Proof("dns")
+    https_error = await _read_file(world.web, house, https_url(house.brand, domain), wanted, agent_id)
+    return Proof("https") if https_error is None else Proof(None, dns_error, https_error)
+
+
+def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> DomainRow:
+    """Make the domain the agent's because its proof was found, and revoke it for another holder."""
+    if row.status is DomainStatus.VERIFIED:
+        return ctx.tx.change(row, method=method, **_looked(ctx), failures=0, last_error=None)
+    holder = ctx.tx.one(holder_to_change, domain=row.domain)
+    if holder is not None:
+        revoke(ctx, holder, "claimed_by_other_agent")
+    held = ctx.tx.change(
+        row,
+        status=DomainStatus.VERIFIED,
+        method=method,
+        verified_at=ctx.now,
+        **_looked(ctx),
+        revoked_at=None,
+        revoked_reason=None,
+        failures=0,
+        last_error=None,
+    )
+    ctx.tx.add_once(HeldDomainRow(domain=row.domain, agent_id=row.agent_id, held_at=ctx.now))
+    agent = follow_domains(ctx.tx, row.agent_id)
+    told: DomainVerified = {
+        "domain": row.domain,
+        "method": method,
+        "trust_tier": agent.trust_tier,
+        "hint": "Leave the proof where it is: it is looked for every day.",
+    }
+    _tell(ctx, row.agent_id, "agent.domain_verified", told)
+    return held
+
+
+def revoke(ctx: Context, row: DomainRow, reason: Reason, **more: Json) -> DomainRow:
+    """Revoke a domain. The claim stays, so that it can be proven again."""
+    ended = {"status": DomainStatus.REVOKED, "revoked_at": ctx.now, "revoked_reason": reason, "check_at": None}
+    after = ctx.tx.change(row, **ended, **more)
+    follow_domains(ctx.tx, row.agent_id)
+    told: DomainRevoked = {
+        "domain": row.domain,
+        "reason": reason,
+        "hint": "Publish the proof again, then call verify_domain; list_domains says what to publish.",
+    }
+    _tell(ctx, row.agent_id, "agent.domain_revoked", told)
+    return after
+
+
+def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
+    """Update profile, search and trust tier from the agent's proven domains."""
+    agent = tx.get(AgentRow, agent_id, lock=True)
+    assert agent is not None
+    proven = tx.all(proven_domains_of, agent_id=agent_id)
+    return set_tier(tx, change_agent(tx, agent, verified_domain=proven[0] if proven else None))
+
+
+def claim_due(ctx: Context) -> list[Due]:
+    """Claim the proven domains that are due for their daily check, with a lease."""
+    until = ctx.now + LEASE
+    rows = ctx.tx.all(due_domains, now=ctx.now, limit=BATCH)
+    return [Due(row.agent_id, row.domain, until) for row in rows if ctx.tx.change(row, check_at=until)]
+
+
+def finish_check(ctx: Context, due: Due, proof: Proof | None) -> None:
+    """Store the result of the daily check, unless its lease was lost; None: no check was made."""
+    row = ctx.tx.get(DomainRow, due.agent_id, due.domain, lock=True)
+    if row is None or row.status is not DomainStatus.VERIFIED or row.check_at != due.until:
+        return
+    if proof is None:
+        ctx.tx.change(row, check_at=ctx.now + SOON)
+    elif proof.method is not None:
+        hold(ctx, row, proof.method)
+    elif row.failures + 1 >= MOST_FAILURES:
+        missed = {"failures": row.failures + 1, "last_error": proof.errors, "last_checked_at": ctx.now}
+        revoke(ctx, row, "challenge_missing", **missed)
+    else:
+        ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
+
+
+def domain_fields(house: House, row: DomainRow) -> dict[str, Json]:
+    return {
+        "domain": row.domain,
+        "status": row.status.value,
+        "method": row.method,
+        "verified_at": stamp_or_none(row.verified_at),
+        "last_checked_at": stamp_or_none(row.last_checked_at),
+        "revoked_at": stamp_or_none(row.revoked_at),
+        "revoked_reason": row.revoked_reason,
+        "failures": row.failures,
+        "last_error": row.last_error,
+        "instructions": _instructions(house, row),
+        "created_at": stamp(row.created_at),
+    }
+
+
+def _instructions(house: House, row: DomainRow) -> Instructions:
+    value = claim_text(house.brand, row.agent_id)
+    return Instructions(
+        dns=DnsProof(name=dns_name(house.brand, row.domain), value=value),
+        https=FileProof(
+            url=https_url(house.brand, row.domain),
+            content=value,
+            note="over https on port 443 with a valid certificate, no redirect, at most 64 KB",
+        ),
+        then=f"verify_domain (POST /v1/agents/me/domains/{row.domain}/verify)",
+    )
+
+
+async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
+    """Return None if the record exists, otherwise the error."""
+    try:
+        records = await dns.texts(name)
+    except Unanswered as unanswered:
+        return unanswered.reason
+    if not records:
+        return "no_record"
+    return None if in_records(records, wanted) else "other_records_only"
+
+
+async def _read_file(web: Web, house: House, url: str, wanted: str, agent_id: str) -> str | None:
+    """Return None if the file contains the line, otherwise the error."""
+    try:
+        judge_target(url, house.allow_private_networks, own_places(house))
+        fetched = await web.get(url, agent_id)
+    except BadTarget:
+        return "blocked_address"
+    except Unreached as unreached:
+        return unreached.reason
+    if fetched.status != 200:
+        return "redirected" if 300 <= fetched.status < 400 else f"status_{fetched.status}"
+    return None if in_file(fetched.body, wanted) else "other_lines_only"
+
+
+def _looked(ctx: Context) -> dict[str, Json]:
+    return {"last_checked_at": ctx.now, "check_at": ctx.now + DAILY}
+
+
+def _tell(ctx: Context, agent_id: str, kind: str, told: DomainVerified | DomainRevoked) -> None:
+    """Send the event in both environments, because an agent's domains are the same in both."""
+    data = orjson.dumps(told).decode()
+    for env in Env:
+        ctx.tx.say(agent_id, env, kind, data, ctx.now)

@@ -1,0 +1,247 @@
+"""Domains: claimed, proven by a DNS record or a file, looked at again every day, given up."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from storage.domains import (
+    domains_claimed,
+    domains_of,
+    forget_domain,
+    holder_of,
+)
+from storage.tables import AgentRow, DomainRow, DomainStatus
+from storage.transaction import Tx
+from tools.agents.key_possession import proven_did
+from tools.agents.live_guard import keep_live
+from tools.agents.logic import acting_agent
+from tools.domains.errors import TooManyDomains
+from tools.domains.logic import (
+    Proof,
+    domain_fields,
+    follow_domains,
+    hold,
+    look_for_proof,
+)
+from tools.domains.records import (
+    Check,
+    Claimant,
+    Domain,
+    DomainChecked,
+    DomainClaim,
+    DomainDeleted,
+    DomainList,
+)
+from tools.domains.rules import (
+    MOST_CHARACTERS,
+    MOST_DOMAINS,
+    BadDomain,
+    domain_of,
+)
+from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.context import Caller, Context, Outside
+from tools.engine.errors import NotFound, TooBusy
+from tools.engine.follow_up_steps import after_check, after_claim
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.events.webhooks.ssrf_guard import NotTried
+from tools.jobs.disputes.anonymisation import kept_domains
+from tools.kernel.records import stamp
+
+CHANGE = "change the domains"
+HOST = r"[^\s/?#@:\\%\[\]]+"
+HOST_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{HOST}$"}
+GIVEN_SCHEMA: dict[str, JsonValue] = {"pattern": rf"^([hH][tT][tT][pP][sS]?://)?{HOST}(/[A-Za-z0-9._~/-]*)?$"}
+
+
+def _host(text: str) -> str:
+    if "/" in text:
+        raise BadDomain("a host name, without https:// and path")
+    return domain_of(text)
+
+
+Given = Annotated[
+    str,
+    Field(min_length=3, max_length=MOST_CHARACTERS, json_schema_extra=GIVEN_SCHEMA),
+    AfterValidator(domain_of),
+]
+Host = Annotated[
+    str,
+    Field(min_length=3, max_length=MOST_CHARACTERS, json_schema_extra=HOST_SCHEMA),
+    AfterValidator(_host),
+]
+
+
+class AddDomain(Arguments):
+    domain: Given = Field(
+        description="a host name or its URL, such as agent.example.com; international names in either spelling"
+    )
+
+
+class DomainRef(Arguments):
+    domain: Host = Field(description="a host name, such as agent.example.com")
+
+
+@operation("GET /v1/agents/me/domains", toolset="agents")
+def list_domains(ctx: Context, _: NoArguments) -> DomainList:
+    """List the domains you claim: where each stands, and what to publish to prove it.
+
+    A proven domain is shown on your profile and finds you in search_agents; with trust tier 1 it makes tier 2.
+    """
+    agent = ctx.tx.get(AgentRow, ctx.agent)
+    assert agent is not None
+    rows = ctx.tx.all(domains_of, agent_id=agent.id)
+    return DomainList(
+        data=[_record(ctx, row) for row in rows],
+        verified_domain=agent.verified_domain,
+        trust_tier=agent.trust_tier,
+        hint="Publish what instructions say, then call verify_domain." if rows else "Claim one with add_domain.",
+    )
+
+
+@operation(
+    "POST /v1/agents/me/domains",
+    scope="admin:self",
+    errors=(TooManyDomains,),
+    status=201,
+    idempotent=True,
+    next_steps=after_claim,
+    toolset="agents",
+    examples=({"domain": "agent.example.com"},),
+)
+def add_domain(ctx: Context, asked: AddDomain) -> Domain:
+    """Claim a domain you control, at most 5. The answer says what to publish; a claim alone shows nothing to others.
+
+    Next: publish `<service>=<agent_id>` as the TXT record or in the file that instructions name, then verify_domain.
+    """
+    agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, CHANGE)
+    known = ctx.tx.get(DomainRow, agent.id, asked.domain)
+    if known is not None:
+        return _record(ctx, known)
+    if (ctx.tx.one(domains_claimed, agent_id=agent.id) or 0) >= MOST_DOMAINS:
+        raise TooManyDomains(f"you claim {MOST_DOMAINS} domains, more are not allowed", limit=MOST_DOMAINS)
+    return _record(ctx, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
+
+
+async def read_proof(outside: Outside, ref: DomainRef) -> Proof:
+    """Only what the caller has claimed is looked at: this is no way to look at other hosts."""
+    agent_id = outside.caller.agent
+    await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
+    try:
+        return await look_for_proof(outside.world, outside.house, agent_id, ref.domain)
+    except NotTried:
+        raise TooBusy("too many names are being looked up", retry_after_seconds=5) from None
+
+
+@operation(
+    "POST /v1/agents/me/domains/{domain}/verify",
+    scope="admin:self",
+    gather=read_proof,
+    errors=(NotFound,),
+    open_world=True,
+    idempotent=True,
+    rate=Rate.DOMAINS,
+    next_steps=after_check,
+    toolset="agents",
+)
+def verify_domain(ctx: Context, ref: DomainRef, proof: Proof) -> DomainChecked:
+    """Check the proof of a domain you claimed: the TXT record first, then the file. At most 20 checks an hour.
+
+    Answers 200 also where there is no proof: `verified` is false then, and `check` says what was met. A domain has one agent:
+    who proves it last holds it. It is checked again every day; three days without the proof revoke it. Needs add_domain
+    first. A new DNS record may take minutes to be seen.
+    """
+    _may_verify(ctx.tx, ctx.caller, ref.domain)
+    row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
+    if row is None:
+        raise _unclaimed()
+    after = _missed(ctx, row, proof) if proof.method is None else hold(ctx, row, proof.method)
+    agent = ctx.tx.get(AgentRow, ctx.agent)
+    assert agent is not None
+    found = proof.method is not None
+    check = None if found else Check(dns_error=proof.dns_error, https_error=proof.https_error)
+    return DomainChecked(
+        **domain_fields(ctx.house, after),
+        verified=found,
+        trust_tier=agent.trust_tier,
+        check=check,
+        hint=_after_check(after, found),
+    )
+
+
+@operation(
+    "DELETE /v1/agents/me/domains/{domain}",
+    scope="admin:self",
+    errors=(NotFound,),
+    destructive=True,
+    toolset="agents",
+)
+def remove_domain(ctx: Context, ref: DomainRef) -> DomainDeleted:
+    """Give up a domain: it leaves your profile at once, and trust tier 2 ends where it was your only proven one."""
+    row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
+    if row is None:
+        raise _unclaimed()
+    agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, CHANGE)
+    ctx.tx.change(agent, **kept_domains(agent, [row]))
+    ctx.tx.run(forget_domain, agent_id=ctx.agent, domain=ref.domain)
+    if row.status is DomainStatus.VERIFIED:
+        follow_domains(ctx.tx, ctx.agent)
+    return DomainDeleted(domain=ref.domain)
+
+
+@operation("GET /v1/domains/{domain}", auth="none", errors=(NotFound,), toolset="agents")
+def get_domain_claim(ctx: Context, ref: DomainRef) -> DomainClaim:
+    """Find the agent that proved a domain, how and when: is the agent you deal with the one its website names?"""
+    row = ctx.tx.one(holder_of, domain=ref.domain)
+    if row is None:
+        raise NotFound("no agent has proven this domain", param="domain", hint="search_agents finds agents by words.")
+    agent = ctx.tx.get(AgentRow, row.agent_id)
+    assert agent is not None
+    assert row.verified_at is not None
+    assert row.last_checked_at is not None
+    return DomainClaim(
+        domain=row.domain,
+        agent=Claimant(
+            id=agent.id,
+            handle=agent.handle,
+            name=agent.name,
+            did=proven_did(agent),
+            trust_tier=agent.trust_tier,
+            first_party=agent.first_party,
+        ),
+        method="dns" if row.method == "dns" else "https",
+        verified_at=stamp(row.verified_at),
+        last_checked_at=stamp(row.last_checked_at),
+    )
+
+
+def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
+    """Refuse what is not claimed, and a test key of an agent that is on live."""
+    if tx.get(DomainRow, caller.agent, domain) is None:
+        raise _unclaimed()
+    keep_live(tx, caller, CHANGE)
+
+
+def _record(ctx: Context, row: DomainRow) -> Domain:
+    return Domain(**domain_fields(ctx.house, row))
+
+
+def _missed(ctx: Context, row: DomainRow, proof: Proof) -> DomainRow:
+    """A check of one's own revokes nothing: only the daily ones count."""
+    return ctx.tx.change(row, last_checked_at=ctx.now, last_error=proof.errors)
+
+
+def _after_check(row: DomainRow, found: bool) -> str:
+    if found:
+        return "The domain is yours. Leave the proof where it is: it is looked for every day."
+    if row.status is DomainStatus.VERIFIED:
+        return "The domain is still yours, but its proof was not found: publish it again within two days."
+    return "Publish what instructions say, wait until it can be seen, then call verify_domain again."
+
+
+def _unclaimed() -> NotFound:
+    return NotFound(
+        "you do not claim this domain", param="domain", hint="Claim it with add_domain; list_domains shows yours."
+    )

@@ -1,0 +1,161 @@
+"""Client assertions: JWTs that agents sign to log in (RFC 7523, 2.2; RFC 7515; EdDSA of RFC 8037 and RFC 9864)."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any
+
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+from joserfc.jws import JWSRegistry, deserialize_compact
+
+from tools.kernel.http_signatures import signed_by
+from tools.kernel.keys import jwk_of
+from tools.kernel.strict_json import BadJson, parse
+
+TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ALGORITHMS = ("EdDSA", "Ed25519")  # two names of one algorithm; most clients send the older, EdDSA
+AHEAD_SECONDS = 300
+SKEW_SECONDS = 60  # by which the clocks of two machines may differ
+LONGEST = 4096  # characters
+LONGEST_ID = 255
+LONGEST_HEADER = 512  # bytes; the limit of joserfc
+DEPTH = 4
+
+
+class BadAssertion(ValueError):
+    """A client assertion that is malformed or not valid here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """The claims of an assertion whose signature is not verified yet."""
+
+    text: str
+    client: str  # iss and sub, which are the same
+    audience: str
+    jti: str
+    expires_at: float
+    begins_at: float | None  # nbf
+    made_at: float | None  # iat
+
+
+class _Ed25519Only(JWSRegistry):
+    """A registry of Ed25519 only, whatever a header names or the library adds later."""
+
+    max_header_length = LONGEST_HEADER
+    max_payload_length = LONGEST
+
+    def get_alg(self, name: str) -> Any:
+        return super().get_alg("Ed25519" if name in ALGORITHMS else name)
+
+
+REGISTRY = _Ed25519Only(algorithms=["Ed25519"], strict_check_header=False)
+
+
+def read_assertion(text: str) -> Assertion:
+    """Parse the claims of an assertion, without verifying its signature.
+
+    Keys that the header names are ignored. Raises BadAssertion.
+    """
+    parts = text.split(".")
+    if len(text) > LONGEST or len(parts) != 3:
+        raise BadAssertion(f"client_assertion is a compact JWS of at most {LONGEST} characters")
+    header, claims = _object(parts[0], "header"), _object(parts[1], "claims")
+    if header.get("alg") not in ALGORITHMS:
+        raise BadAssertion("alg must be EdDSA")
+    if "crit" in header:
+        raise BadAssertion("crit names an extension that is not understood here")
+    client = _text(claims, "iss")
+    if _text(claims, "sub") != client:
+        raise BadAssertion("iss and sub must both name the agent that logs in")
+    expires_at = _seconds(claims, "exp")
+    if expires_at is None:
+        raise BadAssertion("the assertion has no exp")
+    return Assertion(
+        text=text,
+        client=client,
+        audience=_audience(claims.get("aud")),
+        jti=_text(claims, "jti"),
+        expires_at=expires_at,
+        begins_at=_seconds(claims, "nbf"),
+        made_at=_seconds(claims, "iat"),
+    )
+
+
+def check_assertion(assertion: Assertion, audiences: Container[str], now_seconds: float) -> None:
+    """Raise BadAssertion if the assertion is for another audience or another time."""
+    if assertion.audience not in audiences:
+        raise BadAssertion("aud must be this server's issuer, with or without a final slash, or its token endpoint")
+    if assertion.expires_at <= now_seconds:
+        raise BadAssertion(f"exp has passed: this server's clock says {int(now_seconds)}")
+    if assertion.expires_at > now_seconds + AHEAD_SECONDS + SKEW_SECONDS:
+        raise BadAssertion(
+            f"exp is more than {AHEAD_SECONDS} seconds ahead: this server's clock says {int(now_seconds)}"
+        )
+    for name, at in (("nbf", assertion.begins_at), ("iat", assertion.made_at)):
+        if at is not None and at > now_seconds + SKEW_SECONDS:
+            raise BadAssertion(f"{name} lies ahead: this server's clock says {int(now_seconds)}")
+
+
+def asserted_by(public: bytes, text: str) -> bool:
+    """Check whether the key signed the assertion.
+
+    libsodium verifies it too, because it accepts only one encoding of a signature.
+    """
+    signing_input, _, signature = text.rpartition(".")
+    jwk = jwk_of(public)
+    key = OKPKey.import_key({"kty": jwk["kty"], "crv": jwk["crv"], "x": jwk["x"]})
+    try:
+        deserialize_compact(text, key, registry=REGISTRY)
+        return signed_by(public, signing_input.encode(), _decoded(signature, "signature"))
+    except (JoseError, BadAssertion, ValueError):
+        return False
+
+
+def _object(part: str, name: str) -> dict[str, Any]:
+    try:
+        value = parse(_decoded(part, name), DEPTH)
+    except BadJson as bad:
+        raise BadAssertion(f"the {name} of client_assertion: {bad.message}") from None
+    if not isinstance(value, dict):
+        raise BadAssertion(f"the {name} of client_assertion must be a JSON object")
+    return value
+
+
+def _decoded(part: str, name: str) -> bytes:
+    """Decode base64url in its only valid form: no padding, spare bits zero (RFC 7515, 2)."""
+    try:
+        raw = urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4))
+    except ValueError:
+        raw = b""
+    if not part or urlsafe_b64encode(raw).rstrip(b"=").decode() != part:
+        raise BadAssertion(f"the {name} of client_assertion is not base64url")
+    return raw
+
+
+def _audience(given: Any) -> str:
+    """Return the only audience.
+
+    If an assertion had several, each of them could use it to log in at the others.
+    """
+    only = given[0] if isinstance(given, list) and len(given) == 1 else given
+    if not isinstance(only, str) or not only:
+        raise BadAssertion("aud must be one text: this server's issuer")
+    return only
+
+
+def _text(claims: dict[str, Any], name: str) -> str:
+    value = claims.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_ID:
+        raise BadAssertion(f"{name} must be a text of 1-{LONGEST_ID} characters")
+    return value
+
+
+def _seconds(claims: dict[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise BadAssertion(f"{name} must be a number of seconds since 1970")
+    return value

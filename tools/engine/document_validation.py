@@ -1,0 +1,123 @@
+"""Validation of schemas and documents before the unit of work opens, because slow work must not hold a lock."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
+
+import orjson
+
+from tools.engine.context import Outside
+from tools.engine.errors import (
+    InvalidRequest,
+    OutputSchemaMismatch,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+    TooBusy,
+)
+from tools.engine.ports import ChecksBusy, CheckTooLong
+from tools.engine.stored_documents import Document, document
+from tools.kernel.errors import Json, MarketError
+from tools.kernel.json_schema import (
+    SchemaRefused,
+    Violation,
+    admit,
+    compiled,
+    is_heavy,
+)
+
+MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
+MOST_EXAMPLE = 65_536
+MOST_PREVIEW = 4_096
+LARGE = 32_768  # bytes from which the work runs in a thread instead of on the event loop
+
+T = TypeVar("T")
+
+
+class GatherAgain(Exception):
+    """The data that was validated has changed since: gather and validate again."""
+
+
+def judge_schema(schema: Json, param: str) -> Document | None:
+    """Check an untrusted schema; raise InvalidRequest if it is not supported."""
+    if schema is None:
+        return None
+    try:
+        admit(schema)
+    except SchemaRefused as refused:
+        raise InvalidRequest(
+            f"{param}{refused.path.replace('/', '.')}: {refused}",
+            param=param,
+            hint="JSON Schema draft 2020-12: type object on top, local $refs into $defs, short linear patterns without flags, 64 KB.",
+        ) from None
+    return document(schema, param)
+
+
+async def judge_example(outside: Outside, example: Json, param: str, schema: Document | None) -> str | None:
+    """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
+    if example is None:
+        return None
+    made = await measured(example, param, MOST_EXAMPLE)
+    found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
+    if found:
+        raise mismatch(InvalidRequest, named(param, found))
+    return made.text.decode()
+
+
+async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Document:
+    """Return the canonical form of a document; raise PayloadTooLarge if it is over `most` bytes."""
+    quick = len(orjson.dumps(value))
+    if quick > 2 * most:  # the canonical form can only be shorter or longer by the spelling of numbers
+        raise PayloadTooLarge(f"{param} is about {quick} bytes; at most {most} are taken", param=param)
+    made = document(value, param) if quick < LARGE else await asyncio.to_thread(document, value, param)
+    if made.size > most:
+        raise PayloadTooLarge(f"{param} is {made.size} bytes; at most {most} are taken", param=param)
+    return made
+
+
+def json_text(value: Json, param: str, most: int) -> str:
+    """Return the JSON text to store; raise PayloadTooLarge if it is over `most` bytes.
+
+    Object members keep their order.
+    """
+    text = orjson.dumps(value)
+    if len(text) > most:
+        raise PayloadTooLarge(f"{param} is {len(text)} bytes as JSON; at most {most} are taken", param=param)
+    return text.decode()
+
+
+async def violations(outside: Outside, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+    """Return at most 20 violations of a schema; a slow check runs in another process."""
+    if schema is None:
+        return ()
+    if not is_heavy(schema, size):
+        return compiled(schema).violations(value)
+    asked = outside.world.checks.violations(schema, value, by=outside.caller.agent_id or outside.caller.approach.ip)
+    return await in_time(asked, "checking this document against its schema")
+
+
+async def in_time(asked: Awaitable[T], what: str) -> T:
+    """Await a check that runs in another process. Raises SchemaTooExpensive or TooBusy."""
+    try:
+        return await asked
+    except CheckTooLong:
+        raise SchemaTooExpensive(f"{what} takes too long") from None
+    except ChecksBusy:
+        raise TooBusy("too many documents of yours are waiting to be checked", retry_after_seconds=2) from None
+
+
+def named(param: str, found: Sequence[Violation]) -> list[dict[str, str]]:
+    """Return violations in the shape that validation errors have."""
+    return [{"param": f"{param}{one.path}", "message": one.message} for one in found]
+
+
+def mismatch(
+    error: type[MarketError], found: Sequence[dict[str, str]], others: Sequence[dict[str, str]] = ()
+) -> MarketError:
+    """Make the error for all violations of a schema; `others` are violations of another kind.
+
+    The contract puts output_schema_mismatch in the details; other errors do not repeat their code.
+    """
+    param = found[0]["param"].split("/", 1)[0]
+    message = f"{param} does not satisfy its schema: {found[0]['message']}"
+    repeated: dict[str, Any] = {"code": error.code} if error is OutputSchemaMismatch else {}
+    return error(message, param=param, **repeated, violations=[*found, *others])

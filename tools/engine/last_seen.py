@@ -1,0 +1,52 @@
+"""Last-seen times of keys and agents, buffered in memory and written by a worker at most once a minute."""
+
+from datetime import datetime, timedelta
+
+from storage.agents import begin_live, touch_agent, touch_key
+from storage.store import Store
+from storage.tables import AgentRow
+from storage.transaction import Tx
+from tools.engine.context import Caller
+from tools.engine.ports import Env
+
+REST = timedelta(seconds=60)
+MOST_REMEMBERED = 100_000
+
+
+class Touches:
+    """The buffered times; a crash loses at most the last minute."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[str, str], datetime] = {}  # (key id, or "" for a signature; agent id) -> last call
+        self.on_live: set[str] = set()  # agents of which the first call on live is written
+
+    async def see(self, store: Store, caller: Caller, now: datetime) -> None:
+        """Buffer the time of a call; write an agent's first call on live before its answer."""
+        if caller.agent_id is None:
+            return
+        self.seen[caller.key_id or "", caller.agent_id] = now
+        if caller.env is Env.LIVE and caller.agent_id not in self.on_live:
+            await _begin_live(store, caller.agent_id, now)
+            if len(self.on_live) >= MOST_REMEMBERED:
+                self.on_live.clear()
+            self.on_live.add(caller.agent_id)
+
+    def take(self) -> dict[tuple[str, str], datetime]:
+        taken, self.seen = self.seen, {}
+        return taken
+
+
+async def _begin_live(store: Store, agent_id: str, now: datetime) -> None:
+    """Store that an agent is on live: from then on its test key changes no identity."""
+    agent = await store.look(lambda tx: tx.get(AgentRow, agent_id))
+    if agent is not None and agent.live_since is None:
+        await store.write(lambda tx: tx.run(begin_live, id=agent_id, at=now), "begin_live")
+
+
+def write_touches(tx: Tx, touches: dict[tuple[str, str], datetime]) -> int:
+    """Write last_used_at and last_seen_at if over a minute old; return the number of touches."""
+    for (key_id, agent_id), at in touches.items():
+        tx.run(touch_key, id=key_id, at=at, before=at - REST)
+        if tx.run(touch_agent, id=agent_id, at=at, before=at - REST):
+            tx.forget(f"seller:{agent_id}")  # its listings show when it was last seen
+    return len(touches)

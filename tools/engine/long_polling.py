@@ -1,0 +1,47 @@
+"""Long polling: a read is answered as soon as there is something new, or when its time is up.
+
+Meanwhile the read counts as an open stream of its key. A notification of its agent wakes it, and it reads again.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tools.engine.arguments import Arguments
+from tools.engine.authentication import still_opens
+from tools.engine.context import Outside
+from tools.engine.errors import Unauthenticated
+from tools.engine.registry import Operation
+
+TICK_SECONDS = 10.0  # between two progress notifications
+
+Look = Callable[[Outside], Awaitable[Any]]
+
+
+async def wait(op: Operation, arguments: Arguments, outside: Outside, look: Look, again: Callable[[], Outside]) -> Any:
+    """Return the record once the operation calls it ready, or when `wait_seconds` are over.
+
+    `again` returns a fresh Outside. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
+    key or the agent has too many open streams.
+    """
+    assert op.ready is not None
+    clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller
+    most = limits.streams_per_key, limits.streams_per_agent
+    with outside.bell.stream_of(caller.agent, caller.key_id or caller.agent, *most) as ear:
+        began = clock.monotonic()
+        ends = began + getattr(arguments, "wait_seconds", 0)
+        ear.listen()
+        record = await look(outside)
+        while not op.ready(arguments, record) and not outside.bell.closed and clock.monotonic() < ends:
+            if not await ear.hears(min(TICK_SECONDS, ends - clock.monotonic())):
+                await _tell(outside, clock.monotonic() - began, ends - began)
+                continue
+            ear.listen()
+            if not await still_opens(caller, outside.store, outside.shelf, outside.house, clock):
+                raise Unauthenticated("this key was revoked while it waited")
+            record = await look(again())
+        return record
+
+
+async def _tell(outside: Outside, elapsed: float, total: float) -> None:
+    if outside.caller.approach.progress is not None:
+        await outside.caller.approach.progress(elapsed, total)

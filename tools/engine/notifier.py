@@ -1,0 +1,83 @@
+"""Wakes open streams: a commit rings for the agents it notified. It is only a hint; the rows decide."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from storage.store import EVERYBODY, Store
+from tools.engine.errors import RateLimited
+
+CLOSE_ONE = "Close a stream of one of the agent's keys, or poll with list_events."
+
+
+class Ear:
+    """One stream's signal: set if its agent was notified since the stream last listened."""
+
+    def __init__(self) -> None:
+        self.rung = asyncio.Event()
+
+    def listen(self) -> None:
+        """Reset the signal.
+
+        Call it before reading rows, so that no notification in between is missed.
+        """
+        self.rung.clear()
+
+    async def hears(self, seconds: float) -> bool:
+        """Wait at most `seconds` for the signal; return whether it is set."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.rung.wait()
+        return self.rung.is_set()
+
+
+class Doorbell:
+    """The open streams of this process, rung by the store."""
+
+    def __init__(self, store: Store) -> None:
+        self.closed = False
+        self.ears: defaultdict[str, set[Ear]] = defaultdict(set)  # by agent
+        self.streams: Counter[str] = Counter()
+        store.listeners.append(self.ring)
+
+    def ring(self, told: frozenset[str]) -> None:
+        """Wake the streams of these agents."""
+        agents = [*self.ears] if told == EVERYBODY else told & self.ears.keys()
+        for agent in agents:
+            for ear in self.ears[agent]:
+                ear.rung.set()
+
+    def close(self) -> None:
+        """End all streams, because the process is about to stop; clients resume elsewhere."""
+        self.closed = True
+        self.ring(EVERYBODY)
+
+    @contextmanager
+    def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Ear]:
+        """Count one open stream of a key and of its agent, and yield its signal.
+
+        Raises RateLimited if the key or the agent has too many. The agent's total is limited too, because each
+        stream reads each event separately.
+        """
+        if self.streams[key] >= most:
+            raise RateLimited(f"this key has {most} streams open", retry_after_seconds=5)
+        if len(self.ears.get(agent, ())) >= most_of_agent:
+            raise RateLimited(
+                f"the keys of this agent have {most_of_agent} streams open", hint=CLOSE_ONE, retry_after_seconds=5
+            )
+        self.streams[key] += 1
+        ear = Ear()
+        self.ears[agent].add(ear)
+        try:
+            yield ear
+        finally:
+            self._forget(agent, key, ear)
+
+    def _forget(self, agent: str, key: str, ear: Ear) -> None:
+        self.streams[key] -= 1
+        if not self.streams[key]:
+            del self.streams[key]
+        self.ears[agent].remove(ear)
+        if not self.ears[agent]:
+            del self.ears[agent]

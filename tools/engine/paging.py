@@ -1,0 +1,60 @@
+"""Pagination: a cursor is valid only for the operation, environment, filters and owner it was made for."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidCursor
+from tools.kernel.cursors import (
+    BadCursor,
+    cursor_key,
+    read_cursor,
+    write_cursor,
+)
+from tools.kernel.errors import Json
+from tools.kernel.records import encode
+
+T = TypeVar("T")
+MOST_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
+
+
+def filled(records: Iterable[T]) -> list[T]:
+    """Return the records that fit within MOST_PAGE bytes, at least one."""
+    page, size = list[T](), 0
+    for record in records:
+        size += len(encode(record))
+        if page and size > MOST_PAGE:
+            break
+        page.append(record)
+    return page
+
+
+def place_of(
+    ctx: Context | Outside, operation: str, asked: Arguments, cursor: str | None, owner: str | None = None
+) -> Json:
+    """Return where the page begins; None for the first page.
+
+    Raises InvalidCursor for a cursor of another list or, with `owner`, of another agent.
+    """
+    if cursor is None:
+        return None
+    try:
+        return read_cursor(cursor_key(ctx.house.pepper), _scope(ctx, operation, asked, owner), cursor)
+    except BadCursor as bad:
+        raise InvalidCursor(f"cursor: {bad}", param="cursor") from None
+
+
+def cursor_to(ctx: Context | Outside, operation: str, asked: Arguments, place: Json, owner: str | None = None) -> str:
+    return write_cursor(cursor_key(ctx.house.pepper), _scope(ctx, operation, asked, owner), place)
+
+
+def _scope(ctx: Context | Outside, operation: str, asked: Arguments, owner: str | None) -> Json:
+    filters = asked.model_dump(mode="json", exclude={"cursor", "limit", "wait_seconds", "detail"})
+    return [operation, ctx.env.value, owner, filters]
+
+
+def seen_since(now: datetime, seconds: int | None) -> datetime | None:
+    """Return the time since which an agent must have made a call; None if any agent will do."""
+    return None if seconds is None else now - timedelta(seconds=seconds)

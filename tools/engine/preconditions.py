@@ -1,0 +1,33 @@
+"""Further errors of a refused call: its other checks run too, so that one answer lists all failures."""
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from storage.store import Store
+from storage.transaction import StorageError, Tx
+from tools.kernel.errors import Faults, MarketError
+
+log = structlog.get_logger("emporion.hurdles")
+Checks = Callable[[Tx], Iterable[Callable[[], object]]]
+
+
+async def name_others(store: Store, checks: Checks, error: MarketError) -> None:
+    """Add the errors of the other checks to a refusal, without duplicates."""
+    try:
+        found = await store.look(lambda tx: _failing(checks(tx)))
+    except MarketError:  # the caller may not see what the call is about
+        return
+    except StorageError as outage:
+        log.warning("storage", error=type(outage).__name__)
+        return
+    known = {(one.code, one.message) for one in (error, *error.beside)}
+    error.beside += tuple(one for one in found if (one.code, one.message) not in known)
+
+
+def _failing(checks: Iterable[Callable[[], object]]) -> list[MarketError]:
+    faults = Faults()
+    for check in checks:
+        with faults.noted():
+            check()
+    return faults.found

@@ -1,0 +1,248 @@
+"""Rate limits: fixed windows per key, agent or address.
+
+Most are counted in this process. Those marked `shared`, such as registration, recovery and logins, are counted in the
+database.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import islice
+from math import ceil
+
+from storage.tables import WindowRow
+from storage.transaction import Tx
+from tools.engine.errors import RateLimited
+
+MOST_BUCKETS = 50_000
+KEYS_OF_AN_AGENT = 3  # all keys of an agent together may call this many times as often as one key
+
+
+class Rate(StrEnum):
+    """The rate limit a call counts against."""
+
+    READS = "reads"
+    WRITES = "writes"
+    REGISTER = "register"
+    CLAIMS = "claims"  # of accounts created by x402 purchases
+    VERIFY = "verify"
+    PAY = "pay"
+    SUPPORT = "support"
+    EXPORT = "export"
+    FAUCET = "faucet"  # claims of test money from one address
+    RECOVER = "recover"
+    OAUTH = "oauth"  # access tokens issued
+    MESSAGES = "messages"
+    DOMAINS = "domains"  # checks of a domain's proof
+    IDENTITIES = "identities"  # links to a token on chain
+    STRANGERS = "strangers"  # unauthenticated calls, by address
+    DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
+    QUOTES = "quotes"  # price quotes for x402 purchases
+    BINDINGS = "bindings"  # wallet proofs, which may query the chain
+    PURCHASES = "purchases"  # calls with a payment
+    KNOCKS = "knocks"  # protocol requests that call no operation: handshakes, lists, cards
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    calls: int
+    seconds: int
+    shared: bool = False  # counted in the database, for all processes together
+    per_agent: bool = False  # one window for all keys of an agent
+    agents_shared: bool = False  # the joint window of all keys of an agent is counted in the database
+    per_address: bool = False  # counted against the address, even if the call has a key
+
+    @property
+    def of_agent(self) -> "Allowance":
+        """The joint allowance of an agent's keys in one environment, beside that of each key."""
+        return replace(self, calls=self.calls * KEYS_OF_AN_AGENT, shared=self.agents_shared)
+
+
+ALLOWANCES = {
+    Rate.READS: Allowance(600, 60),
+    Rate.WRITES: Allowance(120, 60),
+    Rate.REGISTER: Allowance(20, 3600, shared=True),
+    Rate.CLAIMS: Allowance(20, 3600, shared=True, per_address=True),
+    Rate.VERIFY: Allowance(60, 60),
+    Rate.PAY: Allowance(60, 60, agents_shared=True),
+    Rate.BINDINGS: Allowance(60, 60, agents_shared=True),
+    Rate.SUPPORT: Allowance(10, 3600),
+    Rate.FAUCET: Allowance(3, 86_400, shared=True),
+    Rate.EXPORT: Allowance(1, 86_400, shared=True, per_agent=True),
+    Rate.RECOVER: Allowance(5, 3600, shared=True, per_agent=True),
+    Rate.OAUTH: Allowance(60, 60, shared=True),
+    Rate.MESSAGES: Allowance(120, 60, per_agent=True),
+    Rate.DOMAINS: Allowance(20, 3600, shared=True, per_agent=True),
+    Rate.IDENTITIES: Allowance(30, 3600, per_agent=True),
+    Rate.QUOTES: Allowance(600, 3600, shared=True),
+    Rate.PURCHASES: Allowance(120, 3600, shared=True),
+    Rate.STRANGERS: Allowance(600, 60),
+    Rate.KNOCKS: Allowance(600, 60),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The state of a window, for the RateLimit headers."""
+
+    rate: Rate
+    limit: int
+    remaining: int
+    reset_seconds: int
+    window_seconds: int
+
+
+class Windows:
+    """The open windows of this process and their counts."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, tuple[float, int]] = {}  # bucket -> (began, calls)
+
+    def take(self, rate: Rate, allowance: Allowance, bucket: str, now_seconds: float) -> Quota:
+        """Count one call and return the quota; `remaining` is negative over the limit."""
+        name = f"{rate}:{bucket}"
+        began, calls = self.counts.get(name, (now_seconds, 0))
+        if now_seconds - began >= allowance.seconds:
+            began, calls = now_seconds, 0
+        if len(self.counts) >= MOST_BUCKETS and name not in self.counts:
+            self._prune(now_seconds)
+        self.counts[name] = (began, calls + 1)
+        return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
+
+    def is_used_up(self, rate: Rate, allowance: Allowance, bucket: str, now_seconds: float) -> bool:
+        """Check whether the next call would be over the limit; count nothing."""
+        began, calls = self.counts.get(f"{rate}:{bucket}", (now_seconds, 0))
+        return calls >= allowance.calls and now_seconds - began < allowance.seconds
+
+    def _prune(self, now_seconds: float) -> None:
+        longest = max(allowance.seconds for allowance in ALLOWANCES.values() if not allowance.shared)
+        self.counts = {name: seen for name, seen in self.counts.items() if now_seconds - seen[0] < longest}
+        if len(self.counts) >= MOST_BUCKETS:  # many at once, because scanning all of them takes milliseconds
+            for name in [*islice(self.counts, MOST_BUCKETS // 5)]:
+                del self.counts[name]
+
+
+def take_shared(tx: Tx, rate: Rate, allowance: Allowance, bucket: str, now: datetime) -> Quota:
+    """Count one call in the database, in a window that all processes share."""
+    name = f"{rate}:{bucket}"
+    row = tx.get(WindowRow, name, lock=True)
+    if row is None:
+        tx.add(WindowRow(bucket=name, began_at=now, count=1))
+        return judged(rate, allowance, 1, allowance.seconds)
+    ends = row.began_at + timedelta(seconds=allowance.seconds)
+    if not _is_open(row, allowance, now):
+        tx.change(row, began_at=now, count=1)
+        return judged(rate, allowance, 1, allowance.seconds)
+    tx.change(row, count=row.count + 1)
+    return judged(rate, allowance, row.count + 1, ceil((ends - now).total_seconds()))
+
+
+def give_back_shared(tx: Tx, rate: Rate, bucket: str) -> None:
+    """Undo the counting of one call in the database."""
+    row = tx.get(WindowRow, f"{rate}:{bucket}", lock=True)
+    if row is not None and row.count > 0:
+        tx.change(row, count=row.count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number of calls to count in one shared window."""
+
+    name: str
+    allowance: Allowance
+    by: int = 1
+
+
+def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
+    """Count in all of these windows, or in none if one has no room.
+
+    Returns the seconds to wait, or None if all were counted. An empty window accepts a share of any size.
+    """
+    rows = [tx.get(WindowRow, share.name, lock=True) for share in sorted(asked, key=lambda one: one.name)]
+    waits = 0
+    found = [
+        (share, row, _used(row, share, now))
+        for share, row in zip(sorted(asked, key=lambda one: one.name), rows, strict=True)
+    ]
+    for share, row, used in found:
+        if row is not None and used and used + share.by > share.allowance.calls:
+            ends = row.began_at + timedelta(seconds=share.allowance.seconds)
+            waits = max(waits, ceil((ends - now).total_seconds()))
+    if waits:
+        return waits
+    for share, row, used in found:
+        if row is None:
+            tx.add(WindowRow(bucket=share.name, began_at=now, count=share.by))
+        else:
+            tx.change(row, began_at=row.began_at if used else now, count=used + share.by)
+    return None
+
+
+def used_of(tx: Tx, share: Share, now: datetime) -> int:
+    """Return the count of a window, 0 if it is not open; count nothing."""
+    return _used(tx.get(WindowRow, share.name), share, now)
+
+
+def _used(row: WindowRow | None, share: Share, now: datetime) -> int:
+    return row.count if row is not None and _is_open(row, share.allowance, now) else 0
+
+
+def _is_open(row: WindowRow, allowance: Allowance, now: datetime) -> bool:
+    """Check whether a window is still open.
+
+    A call that began slightly before the window but is counted later belongs to it too.
+    """
+    return abs(now - row.began_at) < timedelta(seconds=allowance.seconds)
+
+
+def judged(rate: Rate, allowance: Allowance, calls: int, reset_seconds: int) -> Quota:
+    """Return the quota after this call.
+
+    Over the limit nothing is raised, so that the count is committed.
+    """
+    return Quota(rate, allowance.calls, allowance.calls - calls, reset_seconds, allowance.seconds)
+
+
+def refuse_beyond(quota: Quota | None) -> None:
+    refusal = too_many(quota) if quota else None
+    if refusal:
+        raise refusal
+
+
+def too_many(quota: Quota) -> RateLimited | None:
+    """Return the error of a call over its limit; None within the limit."""
+    if quota.remaining >= 0:
+        return None
+    return RateLimited(
+        f"more than {quota.limit} calls in {quota.window_seconds} seconds ({quota.rate})",
+        retry_after_seconds=quota.reset_seconds,
+    )
+
+
+def bare_address(text: str) -> str:
+    """Strip port and brackets from an address as proxies forward it.
+
+    Examples: `9.9.9.9:443`, `[2001:db8::1]:443`.
+    """
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    head, colon, port = text.rpartition(":")
+    return head if colon and ":" not in head and port.isdecimal() else text
+
+
+def bucket_of(ip: str) -> str:
+    """Return the bucket of an address; for IPv6 its /64 network.
+
+    One household holds 2^64 IPv6 addresses.
+    """
+    ip = bare_address(ip)
+    try:
+        address = ipaddress.ip_address(ip)
+    except ValueError:
+        return ip[:64]
+    if address.version == 6:
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
+    return ip

@@ -1,0 +1,251 @@
+"""The registry: one typed value per operation. Every surface, document and generic test is derived from it."""
+
+import inspect
+import types
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
+
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context, Outside, Surface
+from tools.engine.deprecation import Deprecated
+from tools.engine.rate_limits import Rate
+from tools.kernel import records as base
+from tools.kernel.errors import MarketError
+
+Auth = Literal["none", "optional", "key", "signed", "admin"]  # key: API key, token or signature; signed: signature only
+TOOLSETS = (
+    "agents", "bounties", "buying", "disputes", "events", "jobs", "market", "memory", "messages", "payments", "schedules",
+    "selling", "webhooks",
+)  # fmt: skip
+OPERATORS_TOOLSET = "operator"  # not offered to agents
+OPERATORS = "the operator's, behind X-Admin-Token"
+Run = Callable[..., Any]
+Gather = Callable[[Outside, Any], Awaitable[Any]]
+Ready = Callable[[Any, Any], bool]
+Follow = Callable[..., Any]
+NextSteps = Callable[[Context, Any], list[base.Step]]
+Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
+EVERYWHERE = frozenset(Surface)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One operation, declared once for all surfaces."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    input: type[Arguments]
+    output: tuple[type, ...]  # the types of record it may return
+    run: Run
+    gather: Gather | None
+    hurdles: Hurdles | None  # its checks one by one, so that a refusal lists every failed one
+    ready: Ready | None  # for calls that may wait: whether the record is worth an answer
+    follow: Follow | None  # for write-then-wait operations: builds the later answer from the first one
+    auth: Auth
+    scopes: tuple[str, ...]  # a key needs one of them, or *
+    scopes_beside: tuple[str, ...]  # and all of these
+    action: str | None  # its name in available_actions
+    errors: tuple[type[MarketError], ...]
+    status: int
+    outside: bool  # runs as a coroutine without a unit of work: reads caches or scans
+    safe: bool  # writes nothing
+    destructive: bool
+    idempotent: bool
+    open_world: bool  # reads a chain or another outside system
+    shows_secrets: bool  # the answer contains one-time secrets
+    ends_key: bool  # may revoke the caller's key; a retry still gets the stored answer
+    streams: bool
+    document: type | None  # the record type streamed as JSON in pieces; None: server-sent events
+    rate: Rate
+    ends_work: bool  # pays, delivers, judges or frees space: never refused because the disk is low
+    paid_rate: Rate | None  # rate limit of calls with an x402 payment; None: takes no payment
+    whole_body: str | None  # the argument that is the entire REST body; the others are query parameters
+    toolset: str
+    kept_seconds: int  # how long a cache may keep the answer
+    surfaces: frozenset[Surface]
+    only_because: str  # why it is not on every surface
+    deprecated: Deprecated | None = None  # None: not deprecated
+    examples: tuple[dict[str, Any], ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+
+CATALOGUE: dict[str, Operation] = {}
+
+
+class Declared(TypedDict, total=False):
+    """Options of an operation; what is left out is derived from the method or has a default."""
+
+    auth: Auth
+    scope: str | tuple[str, ...]
+    scopes_beside: tuple[str, ...]
+    action: str
+    gather: Gather
+    hurdles: Hurdles
+    ready: Ready
+    follow: Follow
+    next_steps: NextSteps  # makes the next steps of a record that has none of its own
+    errors: tuple[type[MarketError], ...]
+    status: int
+    safe: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    shows_secrets: bool
+    ends_key: bool
+    streams: bool
+    document: type
+    rate: Rate
+    ends_work: bool
+    paid_rate: Rate
+    whole_body: str
+    toolset: str
+    kept_seconds: int
+    only_rest: str  # why it is on REST only
+    deprecated: Deprecated
+    examples: tuple[dict[str, Any], ...]
+
+
+def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
+    """Register a function as an operation. `route` is "METHOD /path".
+
+    Agents read the function's docstring: first line the summary, then when to use it, what it needs, what is next.
+    """
+
+    def register(run: Run) -> Run:
+        made = _made(route, run, said)
+        _check(made)
+        CATALOGUE[made.name] = made
+        return run
+
+    return register
+
+
+def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]:
+    """Make an operation outside the catalogue, which no agent calls directly.
+
+    One surface calls it and builds its own answer from the record.
+    """
+    return lambda run: _made(route, run, said)
+
+
+def _made(route: str, run: Run, said: Declared) -> Operation:
+    method, path = route.split(" ")
+    hints, text, deprecated = get_type_hints(run), _docstring(run), said.get("deprecated")
+    text = text if deprecated is None else deprecated.told_in(text)
+    safe = said.get("safe", method == "GET")
+    only_rest = said.get("only_rest", OPERATORS if said.get("auth") == "admin" else "")
+    return Operation(
+        name=run.__name__,
+        method=method,
+        path=path,
+        summary=text.split("\n", 1)[0],
+        description=text,
+        input=_input_of(run, hints),
+        output=_output(said, hints["return"]),
+        run=_followed(run, said),
+        gather=said.get("gather"),
+        hurdles=said.get("hurdles"),
+        ready=said.get("ready"),
+        follow=said.get("follow"),
+        auth=said.get("auth", "key"),
+        scopes=_scopes(said, safe),
+        scopes_beside=said.get("scopes_beside", ()),
+        action=said.get("action"),
+        errors=said.get("errors", ()),
+        status=said.get("status", 200),
+        outside=inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run),
+        safe=safe,
+        destructive=said.get("destructive", False),
+        idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),
+        open_world=said.get("open_world", False),
+        shows_secrets=said.get("shows_secrets", False),
+        ends_key=said.get("ends_key", False),
+        streams=said.get("streams", False),
+        document=said.get("document"),
+        rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
+        ends_work=said.get("ends_work", False),
+        paid_rate=said.get("paid_rate"),
+        whole_body=said.get("whole_body"),
+        toolset=said.get("toolset", "market"),
+        kept_seconds=said.get("kept_seconds", 0),
+        surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
+        only_because=only_rest,
+        deprecated=deprecated,
+        examples=said.get("examples", ()),
+    )
+
+
+def _followed(run: Run, said: Declared) -> Run:
+    """Return the function with its next steps added to the record that it answers."""
+    following = said.get("next_steps")
+    if following is None:
+        return run
+
+    @wraps(run)
+    def both(ctx: Context, *given: Any) -> Any:
+        record = run(ctx, *given)
+        return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
+
+    return both
+
+
+def _scopes(said: Declared, safe: bool) -> tuple[str, ...]:
+    """Return the declared scopes; by default `read` for a read that needs a key, otherwise none."""
+    scope = said.get("scope", "read" if safe and said.get("auth", "key") == "key" else ())
+    return (scope,) if isinstance(scope, str) else scope
+
+
+def _docstring(run: Run) -> str:
+    text = inspect.getdoc(run)
+    if not text:
+        raise TypeError(f"{run.__name__} needs a docstring: agents read it")
+    return text
+
+
+def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
+    parameters = list(inspect.signature(run).parameters)
+    model = hints[parameters[1]]
+    if not (isinstance(model, type) and issubclass(model, Arguments)):
+        raise TypeError(f"{run.__name__} takes (ctx, arguments, …) with arguments a subclass of Arguments")
+    return model
+
+
+def _output(said: Declared, hint: Any) -> tuple[type, ...]:
+    found = (said["document"],) if "document" in said else _records(hint)
+    return tuple(map(base.with_steps, found)) if "next_steps" in said else found
+
+
+def _records(hint: Any) -> tuple[type, ...]:
+    if get_origin(hint) is not None and hasattr(get_origin(hint), "__anext__"):
+        hint = get_args(hint)[0]
+    members = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return tuple(one for one in members if one is not base.Ready and not issubclass(one, MarketError))
+
+
+def _check(made: Operation) -> None:
+    if made.name in CATALOGUE:
+        raise TypeError(f"two operations are called {made.name}")
+    if made.outside and not made.safe:
+        raise TypeError(f"{made.name} writes, so it runs in a unit of work and cannot be async")
+    if made.toolset not in (*TOOLSETS, OPERATORS_TOOLSET) or (made.toolset == OPERATORS_TOOLSET) != (
+        made.auth == "admin"
+    ):
+        raise TypeError(f"{made.name} is of {made.toolset}, which is not its toolset")
+    waits = made.ready is not None
+    if waits and (made.outside or made.safe == bool(made.follow) or "wait_seconds" not in made.input.model_fields):
+        raise TypeError(f"{made.name} cannot wait: it is no plain read with wait_seconds, nor followed by one")
+    missing = set(made.path_names) - set(made.input.model_fields)
+    if missing:
+        raise TypeError(f"{made.name} has no argument {sorted(missing)} for its path")

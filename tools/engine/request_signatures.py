@@ -1,0 +1,155 @@
+"""Signed requests: a signature is verified with the key of the agent it names, and is valid for one call.
+
+Its use is recorded in the call's own unit of work. The agent is read for every request, so that a changed key or a
+suspended agent is refused at once in every process.
+"""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from storage.agents import agent_by_handle, agent_by_public_key
+from storage.store import Store
+from storage.tables import AgentRow, AgentStatus, SignatureUseRow
+from storage.transaction import Tx
+from tools.engine.config import House
+from tools.engine.context import Approach, Caller, Proof
+from tools.engine.errors import InvalidRequest, Unauthenticated
+from tools.engine.ports import Clock, Env
+from tools.engine.scopes import EVERYTHING
+from tools.kernel.errors import Json
+from tools.kernel.http_signatures import (
+    WINDOW_SECONDS,
+    BadSignature,
+    Claim,
+    HttpRequest,
+    bases,
+    check_cover,
+    check_time,
+    read_claim,
+    shown_base,
+    signed_by,
+)
+from tools.kernel.ids import is_id
+from tools.kernel.keys import BadKey, public_key_from
+
+USES_KEPT = timedelta(seconds=2 * WINDOW_SECONDS)  # created at most one window ahead, valid until one window after
+NOT_SIGNED = "keyid names no active agent here, or its key did not sign this request"
+NEEDS_SIGNATURE = "this call needs a signed request: an API key does not do it"
+FORM = (
+    'Send Signature-Input: sig1=("@method" "@target-uri" "content-digest");created=<unix seconds>;'
+    'keyid="<agent id, handle or did:key>";alg="ed25519", Signature: sig1=:<base64>:, and with a body Content-Digest: '
+    "sha-256=:<base64>:, and X-Env: test or live (live without it). skill.md has it as a program."
+)
+AGAIN = "Sign the request anew: another created, or a nonce. With the same Idempotency-Key the answer of the first is given again."
+
+
+async def signer_of(approach: Approach, store: Store, house: House, clock: Clock, *, former: bool = False) -> Caller:
+    """Return the caller whose key signed the request.
+
+    With `former`, also an agent that is no longer active. Raises Unauthenticated if the signature is invalid.
+    """
+    request = approach.request
+    assert request is not None
+    try:
+        claim = read_claim(request)
+        check_cover(claim, request)
+        row = await store.look(partial(agent_named, keyid=claim.keyid))
+        if not (row and (former or row.status is AgentStatus.ACTIVE) and _signed(row, claim, request, house)):
+            raise _mismatch(claim, request, house)
+        check_time(claim, clock.now().timestamp())
+    except BadSignature as bad:
+        raise _refused(bad.message, bad.reason, FORM) from None
+    use = None if request.repeatable or approach.follows else claim.use
+    return Caller(row.id, None, _env(request), (EVERYTHING,), approach, Proof(row.public_key, use))
+
+
+async def refuse_used(store: Store, caller: Caller, now: datetime) -> None:
+    """Refuse a used signature before any other work is done."""
+    proof = caller.proof
+    if proof is None or proof.use is None:
+        return
+    if await store.look(lambda tx: _used(tx, caller.agent, proof, now)):
+        raise _replayed()
+
+
+def use_up(tx: Tx, caller: Caller, now: datetime) -> None:
+    """Record that the caller's signature was used.
+
+    Raises Unauthenticated if it was used before, or if its key is no longer the agent's.
+    """
+    proof = caller.proof
+    if proof is None:
+        return
+    agent = tx.get(AgentRow, caller.agent)
+    if agent is None or agent.status is not AgentStatus.ACTIVE or agent.public_key != proof.public_key:
+        raise _refused(NOT_SIGNED, "signature", FORM)
+    note_use(tx, caller, now)
+
+
+def note_use(tx: Tx, caller: Caller, now: datetime) -> None:
+    """Record the use of a signature, even if the agent's key or status has changed since."""
+    proof = caller.proof
+    if proof is None or proof.use is None:
+        return
+    if not spend(tx, caller.agent, proof.use, now):
+        raise _replayed()
+
+
+def spend(tx: Tx, agent_id: str, use: str, now: datetime) -> bool:
+    """Record a use by its name; return False if it was used before."""
+    old = tx.get(SignatureUseRow, agent_id, use)
+    if old is None:
+        tx.add(SignatureUseRow(agent_id=agent_id, use=use, used_at=now))
+        return True
+    if now - old.used_at <= USES_KEPT:
+        return False
+    tx.change(old, used_at=now)
+    return True
+
+
+def _used(tx: Tx, agent_id: str, proof: Proof, now: datetime) -> bool:
+    row = tx.get(SignatureUseRow, agent_id, proof.use)
+    return row is not None and now - row.used_at <= USES_KEPT
+
+
+def agent_named(tx: Tx, keyid: str) -> AgentRow | None:
+    """Return the agent with this id, handle or did:key."""
+    if is_id("agt_", keyid):
+        return tx.get(AgentRow, keyid)
+    if not keyid.startswith("did:"):
+        return tx.one(agent_by_handle, handle=keyid)
+    try:
+        return tx.one(agent_by_public_key, public_key=public_key_from(keyid).hex())
+    except BadKey:
+        return None
+
+
+def _signed(row: AgentRow, claim: Claim, request: HttpRequest, house: House) -> bool:
+    public = bytes.fromhex(row.public_key)
+    return any(signed_by(public, base, claim.signature) for base in bases(claim, request, house.urls))
+
+
+def _mismatch(claim: Claim, request: HttpRequest, house: House) -> Unauthenticated:
+    """Return the error of a wrong signature.
+
+    It is the same for known and unknown keyids, because the base needs no agent.
+    """
+    base = shown_base(claim, request, house.base_url)
+    hint = f"Sign exactly these lines, with the key of the agent keyid names; nothing follows the last one:\n{base}"
+    return _refused(NOT_SIGNED, "signature", hint, signature_base=base)
+
+
+def _replayed() -> Unauthenticated:
+    return _refused("this signature was used before", "replay", AGAIN)
+
+
+def _refused(message: str, reason: str, hint: str, **more: Json) -> Unauthenticated:
+    return Unauthenticated(message, hint=hint, code="invalid_signature", reason=reason, **more)
+
+
+def _env(request: HttpRequest) -> Env:
+    given = request.header(b"x-env")
+    try:
+        return Env.LIVE if given is None else Env(given.decode("latin-1"))
+    except ValueError:
+        raise InvalidRequest("X-Env: live or test", param="X-Env") from None

@@ -1,0 +1,61 @@
+"""Search terms of registered agents, buffered in memory and written by a worker, for the demand statistics."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from storage.discovery import count_search, terms_of_client
+from storage.tables import SearchedRow
+from storage.transaction import Tx
+from tools.discovery.demand_rules import MOST_TERMS_OF_CLIENT, client_of, term_of
+from tools.engine.context import Outside
+
+MOST_NOTED = 10_000  # different searches between two writes; further ones are dropped
+
+
+class Search(NamedTuple):
+    """A term that one client searched for on one day."""
+
+    env: str
+    day: str
+    client: str
+    term: str
+
+
+class Searches:
+    """The buffered searches; a crash loses at most the last seconds."""
+
+    def __init__(self) -> None:
+        self.made, self.unmet = Counter[Search](), Counter[Search]()
+
+    def note(self, outside: Outside, q: str | None, *, found: bool) -> None:
+        """Buffer a search with words by a registered agent; anonymous searches are not counted."""
+        agent_id = outside.caller.agent_id
+        term = term_of(q) if q and agent_id else None
+        if term is None or agent_id is None:
+            return
+        day = outside.now.date().isoformat()
+        search = Search(outside.env.value, day, client_of(outside.house.pepper, agent_id, day), term)
+        if search in self.made or len(self.made) < MOST_NOTED:
+            self.made[search] += 1
+            self.unmet[search] += not found
+
+    def take(self) -> list[tuple[Search, int, int]]:
+        """Empty the buffer; return each search with its count and its count without results."""
+        made, unmet = self.made, self.unmet
+        self.made, self.unmet = Counter(), Counter()
+        return [(search, count, unmet[search]) for search, count in sorted(made.items())]
+
+
+def write_searches(tx: Tx, noted: Iterable[tuple[Search, int, int]]) -> None:
+    """Add buffered searches to the table, at most MOST_TERMS_OF_CLIENT per client and day."""
+    for (env, day, client), group in groupby(noted, lambda one: one[0][:3]):
+        room = MOST_TERMS_OF_CLIENT - (tx.one(terms_of_client, env=env, day=day, client=client) or 0)
+        for search, count, in_vain in group:
+            key = {f"_{name}": value for name, value in search._asdict().items()}
+            if tx.run(count_search, **key, more=count, more_zero=in_vain) or room <= 0:
+                continue
+            room -= 1
+            tx.add_once(SearchedRow(**search._asdict(), searches=0, zero_results=0))
+            tx.run(count_search, **key, more=count, more_zero=in_vain)

@@ -1,0 +1,200 @@
+"""OAuth client credentials (RFC 6749, 4.4): an API key or a signed assertion is exchanged for an access token."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+
+from storage.tables import AgentRow, AgentStatus
+from storage.transaction import StorageError, Tx
+from tools.engine.authentication import key_facts
+from tools.engine.client_assertions import (
+    LONGEST_ID,
+    Assertion,
+    BadAssertion,
+    asserted_by,
+    check_assertion,
+    read_assertion,
+)
+from tools.engine.context import Approach, Caller
+from tools.engine.dispatch import Market
+from tools.engine.idempotency import busy
+from tools.engine.oauth import (
+    OAuthRefusal,
+    audiences,
+    check_resources,
+    granted,
+)
+from tools.engine.ports import Env
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    Quota,
+    Rate,
+    take_shared,
+    too_many,
+)
+from tools.engine.request_signatures import agent_named, spend
+from tools.engine.scopes import EVERYTHING
+from tools.engine.token_claims import (
+    LIFE_SECONDS,
+    Token,
+    token_key,
+    write_token,
+)
+
+NOT_YOURS = "client_id names no active agent here, or the credential is not this agent's"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A parsed token request. It has a secret or an assertion, never both."""
+
+    client_id: str | None
+    secret: str | None = field(repr=False)
+    assertion: str | None = field(repr=False)
+    scope: str | None
+    resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """An issued access token and its scope."""
+
+    token: str = field(repr=False)
+    seconds: int
+    scope: str
+    agent_id: str
+    quota: Quota | None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An authenticated OAuth client."""
+
+    agent_id: str
+    key_id: str | None
+    env: Env | None  # the API key's; None: the agent's own key is valid in both
+    scopes: tuple[str, ...]
+    ends_at: datetime | None  # when the API key expires
+    public_key: str | None  # of the agent, if it signed an assertion
+    use: str | None  # hash of the assertion's jti, which may be used once
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The result of a login's unit of work: the count, and the agent's auth epoch or None.
+
+    Without an epoch the login is refused because of `why`.
+    """
+
+    quota: Quota | None
+    epoch: int | None
+    why: str = NOT_YOURS
+
+
+async def grant(market: Market, login: Login, approach: Approach) -> Granted:
+    """Issue an access token.
+
+    Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
+    """
+    try:
+        return await _grant(market, login, approach)
+    except StorageError as error:
+        raise busy(error) from None
+
+
+async def _grant(market: Market, login: Login, approach: Approach) -> Granted:
+    client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
+    env, scopes = granted(login.scope, client.env, client.scopes)
+    check_resources(login.resources, market.house.urls)
+    now = market.world.clock.now()
+    enter = partial(_enter, client=client, now=now, counted=market.house.limits.enforced)
+    entry = await market.store.write(enter, "log in")
+    refused = entry.quota and too_many(entry.quota)
+    if refused:
+        raise refused
+    if entry.epoch is None:
+        raise OAuthRefusal("invalid_client", entry.why)
+    ends = int(now.timestamp()) + LIFE_SECONDS
+    if client.ends_at is not None:
+        ends = min(ends, int(client.ends_at.timestamp()))
+    token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
+    await market.touches.see(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
+    return Granted(
+        token=write_token(token_key(market.house.pepper), token),
+        seconds=ends - int(now.timestamp()),
+        scope=" ".join((f"env:{env}", *scopes)),
+        agent_id=client.agent_id,
+        quota=entry.quota,
+    )
+
+
+async def _by_key(market: Market, login: Login) -> Client:
+    if login.client_id is None or login.secret is None:
+        raise OAuthRefusal(
+            "invalid_client",
+            "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
+        )
+    facts = await key_facts(login.secret, market.store, market.shelf, market.house.pepper)
+    agent_id = await _agent_of(market, login.client_id)
+    now = market.world.clock.now()
+    if (
+        facts is None
+        or facts.agent_id != agent_id
+        or not facts.usable
+        or (facts.expires_at and facts.expires_at <= now)
+    ):
+        raise OAuthRefusal("invalid_client", NOT_YOURS)
+    return Client(facts.agent_id, facts.key_id, facts.env, facts.scopes, facts.expires_at, None, None)
+
+
+async def _by_assertion(market: Market, login: Login) -> Client:
+    assertion = _checked(login.assertion or "", market)
+    row = await market.store.look(partial(agent_named, keyid=assertion.client))
+    if (
+        row is None
+        or row.status is not AgentStatus.ACTIVE
+        or not asserted_by(bytes.fromhex(row.public_key), assertion.text)
+    ):
+        raise OAuthRefusal("invalid_client", "iss names no active agent here, or its key did not sign the assertion")
+    if login.client_id is not None and await _agent_of(market, login.client_id) != row.id:
+        raise OAuthRefusal("invalid_client", "client_id is another than the assertion's iss")
+    use = sha256(b"jti:" + assertion.jti.encode()).hexdigest()
+    return Client(row.id, None, None, (EVERYTHING,), None, row.public_key, use)
+
+
+def _checked(text: str, market: Market) -> Assertion:
+    try:
+        assertion = read_assertion(text)
+        check_assertion(assertion, audiences(market.house.urls), market.world.clock.now().timestamp())
+    except BadAssertion as bad:
+        raise OAuthRefusal("invalid_client", str(bad)) from None
+    return assertion
+
+
+async def _agent_of(market: Market, client_id: str) -> str | None:
+    if len(client_id) > LONGEST_ID or not (client_id.isascii() and client_id.isprintable()):
+        return None
+    row = await market.store.look(partial(agent_named, keyid=client_id))
+    return None if row is None else row.id
+
+
+def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
+    """Count the login and use up the assertion.
+
+    It raises nothing, because the count must be committed even if the login is refused.
+    """
+    bucket = client.key_id or client.agent_id
+    allowance = ALLOWANCES[Rate.OAUTH]
+    quota = take_shared(tx, Rate.OAUTH, allowance, bucket, now) if counted else None
+    if quota is not None and quota.remaining >= 0:
+        together = take_shared(tx, Rate.OAUTH, allowance.of_agent, f"{client.agent_id} logins", now)
+        quota = min(quota, together, key=lambda one: one.remaining)
+    if quota is not None and quota.remaining < 0:
+        return Entry(quota, None)
+    row = tx.get(AgentRow, client.agent_id)
+    if row is None or row.status is not AgentStatus.ACTIVE or client.public_key not in (None, row.public_key):
+        return Entry(quota, None)
+    if client.use is not None and not spend(tx, client.agent_id, client.use, now):
+        return Entry(quota, None, "this jti was used before: make another assertion")
+    return Entry(quota, row.auth_epoch)

@@ -1,0 +1,1 @@
+"""Events: what happened to an agent."""

@@ -1,0 +1,75 @@
+"""What events about who an agent is carry in `data`: its keys, its wallet, its domains, its token."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
+
+from tools.kernel.text_authors import Ours
+
+
+class AgentReferred(TypedDict):
+    """An agent registered and named you."""
+
+    new_agent_id: str
+    hint: Ours[str]
+
+
+class WalletChanged(TypedDict):
+    """The wallet bound to you is another one."""
+
+    previous: str | None
+    address: str
+    hint: Ours[str]
+
+
+class KeysRecovered(TypedDict):
+    """API keys were made for you by a signed request, in both environments."""
+
+    revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
+    hint: Ours[str]
+
+
+class KeyRotated(TypedDict):
+    """Your root key was changed: requests are signed with the new one from now on."""
+
+    old_did: str
+    new_did: str
+    hint: Ours[str]
+
+
+class KeyUnproven(TypedDict):
+    """You were never seen to use your root key: until you prove it, documents of the market name no did of yours."""
+
+    public_key: str
+    hint: Ours[str]
+
+
+class DomainVerified(TypedDict):
+    """A domain is proven to be yours."""
+
+    domain: str
+    method: Literal["dns", "https"]
+    trust_tier: int
+    hint: Ours[str]
+
+
+class DomainRevoked(TypedDict):
+    """A domain counts as yours no longer."""
+
+    domain: str
+    reason: Annotated[
+        Literal["challenge_missing", "claimed_by_other_agent"],
+        Field(description="three daily checks found no proof, or another agent proved it later"),
+    ]
+    hint: Ours[str]
+
+
+class Erc8004Linked(TypedDict):
+    """A token of an ERC-8004 registry is linked to you."""
+
+    agent_id: Annotated[str, Field(description="of the token, decimal")]
+    chain_id: int
+    registry: Annotated[str, Field(description="CAIP-10")]
+    owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]
+    hint: Ours[str]

@@ -1,0 +1,186 @@
+"""Events: what happened to you, by polling or as a stream, in the order it was committed."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from typing import NamedTuple
+
+import orjson
+from pydantic import Field
+
+from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
+from storage.transaction import StorageError, Tx
+from storage.webhooks import fanned_out
+from tools.engine.arguments import Arguments, Listed, Waiting
+from tools.engine.authentication import still_opens
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidRequest
+from tools.engine.notifier import Ear
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.events.event_ids import EventId, number_of
+from tools.events.records import (
+    EventPage,
+    Frame,
+    Told,
+    written,
+)
+from tools.events.types import KINDS, BadKind, expand
+from tools.kernel.ids import event_id
+from tools.kernel.records import spliced, stamp
+
+HEARTBEAT_SECONDS = 15.0
+AGAIN_SECONDS = 2.0  # between two looks while the database does not answer
+BACKLOG = 100
+LOOKED_AT = 2_000  # events of one agent in one read
+LAST = 2**63 - 1
+
+
+class ListEvents(Listed, Waiting):
+    since: EventId | None = Field(None, description="event id; only later events are answered")
+    types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
+
+
+def something_happened(asked: ListEvents, page: EventPage) -> bool:
+    return page.next_since != (asked.cursor if asked.since is None else asked.since)
+
+
+@operation("GET /v1/events", ready=something_happened, toolset="events")
+def list_events(ctx: Context, asked: ListEvents) -> EventPage:
+    """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
+
+    Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page. With
+    wait_seconds an empty answer comes only after that time.
+    """
+    since = asked.cursor if asked.since is None else asked.since
+    if asked.cursor not in (None, since):
+        raise InvalidRequest("cursor means the same as since: send one", param="cursor")
+    after = number_of(since)
+    rows, until = _page(ctx.tx, ctx.agent, ctx.env, after, asked.types, asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit or until is not None
+    last = since
+    if until is not None:
+        last = event_id(until)
+    elif page:
+        last = event_id(page[-1][0])
+    return EventPage(
+        data=spliced(f"[{written(page, ctx.env.value)}]"),
+        has_more=more,
+        next_cursor=last if more else None,
+        next_since=last,
+        truncated=_truncated(ctx.tx, after),
+    )
+
+
+class StreamEvents(Arguments):
+    since: EventId | None = Field(None, description="event id to resume after; the Last-Event-ID header wins")
+    types: list[str] | None = Field(None, max_length=50)
+
+
+@operation(
+    "GET /v1/events/stream",
+    streams=True,
+    toolset="events",
+    only_rest="a stream of server-sent events is an HTTP answer; over MCP and A2A poll list_events",
+)
+async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
+    """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
+
+    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
+    """
+    after = await _newest(outside) if asked.since is None else number_of(asked.since)
+    _kinds(asked.types)
+    most = outside.house.limits
+    key = outside.caller.key_id or outside.caller.agent
+    place = outside.bell.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    return _frames(outside, asked, after, place, place.__enter__())
+
+
+async def _frames(
+    outside: Outside, asked: StreamEvents, after: int, place: AbstractContextManager[Ear], ear: Ear
+) -> AsyncGenerator[Frame, None]:
+    agent, env = outside.caller.agent, outside.env
+    try:
+        ready = {"agent_id": agent, "env": env, "last_event_id": event_id(after) if after else None}
+        yield Frame("ready", orjson.dumps(ready))
+        while True:
+            ear.listen()
+            if outside.bell.closed:
+                return
+            read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
+            try:
+                if not await _may_listen(outside):
+                    return
+                rows, until = await outside.store.look(read)
+            except StorageError:  # nothing is told while the database does not answer, and nothing is missed
+                yield _heartbeat(outside)
+                await ear.hears(AGAIN_SECONDS)
+                continue
+            for told in rows:
+                after, kind, *_ = told
+                yield Frame(kind, written([told], env.value).encode(), event_id(after))
+            after = after if until is None else until
+            while until is None and len(rows) < BACKLOG and not await ear.hears(HEARTBEAT_SECONDS):
+                if await _was_shut_out(outside):
+                    return
+                yield _heartbeat(outside)
+    finally:
+        place.__exit__(None, None, None)
+
+
+async def _may_listen(outside: Outside) -> bool:
+    """Nothing is told to a key that was revoked while it listened."""
+    return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
+
+
+async def _was_shut_out(outside: Outside) -> bool:
+    """Whether a stream with nothing to tell is to end; not while nobody can say so, for before it tells it asks again."""
+    with suppress(StorageError):
+        return not await _may_listen(outside)
+    return False
+
+
+def _heartbeat(outside: Outside) -> Frame:
+    return Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
+
+
+class Looked(NamedTuple):
+    """Events that were wanted, and the last one looked at, where there may be more behind it."""
+
+    rows: list[Told]
+    until: int | None
+
+
+def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> Looked:
+    """Wanted events after `after`. A filter looks at so many and no more: what is rare would else cost the most."""
+    kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
+    if kinds is None:
+        return Looked(tx.all(events_after, **mine, limit=limit), None)
+    until = tx.one(event_at, **mine, place=LOOKED_AT - 1)
+    wanted = orjson.dumps(sorted(kinds)).decode()
+    rows = tx.all(events_of_kinds, **mine, until=LAST if until is None else until, kinds=wanted, limit=limit)
+    return Looked(rows, until if len(rows) < limit else None)
+
+
+def _kinds(types: list[str] | None) -> frozenset[str] | None:
+    """The kinds asked for; None for all."""
+    if not types:
+        return None
+    try:
+        kinds = expand(types)
+    except BadKind as bad:
+        raise InvalidRequest(f"types: {bad}", param="types") from None
+    return None if kinds == KINDS else kinds
+
+
+def _truncated(tx: Tx, after: int) -> bool:
+    """Whether events after this id are older than what is kept. Where none is, the last there was is the last fanned out."""
+    if not after:
+        return False
+    oldest = tx.one(oldest_event)
+    return after < ((tx.one(fanned_out) or 0) if oldest is None else oldest - 1)
+
+
+async def _newest(outside: Outside) -> int:
+    agent, env = outside.caller.agent, outside.env
+    return await outside.store.look(lambda tx: tx.one(newest_event, agent_id=agent, env=env) or 0)

@@ -1,0 +1,1 @@
+"""Schedules: events at times an agent chose."""

@@ -1,0 +1,252 @@
+"""Schedules: an agent has itself woken, once or again and again, by an event."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from storage.schedules import active_schedules, forget_schedule, schedules_of
+from storage.tables import AgentRow, ScheduleRow, ScheduleStatus
+from tools.engine.arguments import Arguments, Listed, OneLine
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import json_text
+from tools.engine.errors import (
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+)
+from tools.engine.follow_up_steps import after_schedule
+from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
+from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePage
+from tools.events.schedules.rules import resumed
+from tools.kernel.ids import Prefix
+from tools.kernel.plurals import counted
+from tools.kernel.records import (
+    Json,
+    spliced,
+    stamp,
+    stamp_or_none,
+)
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import size_of, take
+
+MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
+YEAR_SECONDS = 31_536_000
+AFTER_ALL = "sch_8"  # no id begins so high
+LATE = timedelta(seconds=60)  # a run_at that lies so little back is taken for now
+
+
+def _moment(text: str) -> str:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a time as ISO-8601, e.g. 2026-11-21T04:00:00Z") from None
+    if at.tzinfo is None:
+        raise ValueError("needs its offset from UTC, e.g. 2026-11-21T04:00:00Z")
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_moment), Field(max_length=40, json_schema_extra={"format": "date-time"})]
+
+
+class CreateSchedule(Arguments):
+    nulls: ClassVar[frozenset[str]] = frozenset({"payload"})
+
+    name: OneLine | None = Field(None, min_length=1, max_length=120, description="for you to tell it by")
+    in_seconds: int | None = Field(None, ge=0, le=YEAR_SECONDS, description="from now; or give run_at")
+    run_at: Moment | None = Field(None, description="ISO-8601 with its offset from UTC; or give in_seconds")
+    interval_seconds: int | None = Field(
+        None, ge=60, le=YEAR_SECONDS, description="fire again and again, so far apart; left out: once"
+    )
+    max_runs: int | None = Field(None, ge=1, le=100_000, description="with interval_seconds: end after so many")
+    payload: Json = Field(None, description="any JSON you want back in the event, at most 16 KB")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """When it fires first, and its payload as JSON text."""
+
+    first_at: datetime
+    payload: str
+
+
+async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
+    wrong = list(_faults(asked, outside.now))
+    if wrong:
+        param, message = wrong[0]
+        listed = [{"param": param, "message": message} for param, message in wrong]
+        raise InvalidRequest(f"{param}: {message}", param=param, violations=listed)
+    in_seconds = timedelta(seconds=asked.in_seconds or 0)
+    first_at = outside.now + in_seconds if asked.run_at is None else datetime.fromisoformat(asked.run_at)
+    return Planned(first_at, json_text(asked.payload, "payload", MOST_PAYLOAD))
+
+
+@operation(
+    "POST /v1/schedules",
+    scope=("buy", "sell", "message"),
+    gather=plan,
+    errors=(ScheduleLimit, PayloadTooLarge, StorageFull),
+    status=201,
+    next_steps=after_schedule,
+    toolset="schedules",
+    examples=({"in_seconds": 3600, "interval_seconds": 3600, "payload": {"check": "orders"}},),
+)
+def create_schedule(ctx: Context, asked: CreateSchedule, planned: Planned) -> Schedule:
+    """Have yourself woken: at its time the event schedule.fired comes to you with your payload.
+
+    Give in_seconds or run_at; with interval_seconds it recurs until max_runs or until you delete it. It fires once for
+    each due time; times that were missed are skipped. At most 100 are active in one environment.
+    """
+    _check_room(ctx)
+    take(ctx, size_of(asked.name, planned.payload))
+    return _record(
+        ctx.tx.add(
+            ScheduleRow(
+                id=ctx.new_id(Prefix.SCHEDULE),
+                agent_id=ctx.agent,
+                env=ctx.env,
+                name=asked.name,
+                next_at=planned.first_at,
+                interval_seconds=asked.interval_seconds,
+                max_runs=asked.max_runs,
+                payload=planned.payload,
+                created_at=ctx.now,
+            )
+        )
+    )
+
+
+class ListSchedules(Listed):
+    status: Literal["active", "paused", "done"] | None = Field(None, description="only schedules in this state")
+
+
+@operation("GET /v1/schedules", errors=(InvalidCursor,), toolset="schedules")
+def list_schedules(ctx: Context, asked: ListSchedules) -> SchedulePage:
+    """List your schedules, newest first; of one status if you name it.
+
+    update_schedule pauses one, delete_schedule ends it.
+    """
+    before = place_of(ctx, "list_schedules", asked, asked.cursor, ctx.agent) or AFTER_ALL
+    named: dict[str, object] = {} if asked.status is None else {"status": asked.status}
+    query = schedules_of(asked.status is not None)
+    rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
+    page = filled(_record(row) for row in rows[: asked.limit])
+    more = len(rows) > len(page)
+    return SchedulePage(
+        data=page,
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_schedules", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+class ScheduleRef(Arguments):
+    """One schedule."""
+
+    schedule_id: str = Field(max_length=64, description="sch_…")
+
+
+@operation("GET /v1/schedules/{schedule_id}", errors=(NotFound,), toolset="schedules")
+def get_schedule(ctx: Context, ref: ScheduleRef) -> Schedule:
+    """Look at a schedule: when it fires next, how often it has fired.
+
+    Each time it fires you get the event schedule.fired with its payload.
+    """
+    return _record(_mine(ctx, ref.schedule_id))
+
+
+class UpdateSchedule(ScheduleRef):
+    status: Literal["active", "paused"] = Field(description="paused stops it, active lets it go on")
+
+
+@operation(
+    "PATCH /v1/schedules/{schedule_id}",
+    scope=("buy", "sell", "message"),
+    errors=(NotFound, ScheduleDone, ScheduleLimit),
+    idempotent=True,
+    next_steps=after_schedule,
+    toolset="schedules",
+)
+def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
+    """Pause a schedule, or let it go on.
+
+    What a recurring one missed meanwhile is skipped; one that was to fire once fires as soon as it goes on.
+    """
+    row, wanted = _mine(ctx, asked.schedule_id, lock=True), ScheduleStatus(asked.status)
+    if row.status is ScheduleStatus.DONE or row.next_at is None:
+        raise ScheduleDone(f"this schedule is done: it fired {counted(row.run_count, 'time')}", run_count=row.run_count)
+    if row.status is wanted:
+        return _record(row)
+    if wanted is ScheduleStatus.PAUSED:
+        return _record(ctx.tx.change(row, status=wanted))
+    _check_room(ctx)
+    next_at = resumed(row.next_at, row.interval_seconds, ctx.now)
+    return _record(ctx.tx.change(row, status=wanted, next_at=next_at))
+
+
+@operation(
+    "DELETE /v1/schedules/{schedule_id}",
+    scope=("buy", "sell", "message"),
+    errors=(NotFound,),
+    destructive=True,
+    ends_work=True,
+    toolset="schedules",
+)
+def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
+    """Delete a schedule: it fires no more.
+
+    Events it has fired stay. To stop it for a while instead, update_schedule with status paused.
+    """
+    row = _mine(ctx, ref.schedule_id, lock=True)
+    ctx.tx.run(forget_schedule, id=row.id)
+    ctx.tx.count_bytes(ctx.agent, ctx.env, -size_of(row.name, row.payload))
+    return ScheduleDeleted(id=row.id)
+
+
+def _faults(asked: CreateSchedule, now: datetime) -> Iterator[tuple[str, str]]:
+    """What is wrong with the times taken together."""
+    if (asked.in_seconds is None) == (asked.run_at is None):
+        yield "in_seconds" if asked.run_at is None else "run_at", "give either in_seconds or run_at"
+    if asked.run_at is not None:
+        ahead = datetime.fromisoformat(asked.run_at) - now
+        if ahead < -LATE:
+            yield "run_at", "lies in the past"
+        if ahead > timedelta(seconds=YEAR_SECONDS):
+            yield "run_at", "lies more than a year ahead"
+    if asked.interval_seconds is None and (asked.max_runs or 1) > 1:
+        yield "max_runs", "more than one run needs interval_seconds"
+
+
+def _mine(ctx: Context, schedule_id: str, *, lock: bool = False) -> ScheduleRow:
+    row = ctx.tx.get(ScheduleRow, schedule_id, lock=lock)
+    if row is None or (row.agent_id, row.env) != (ctx.agent, ctx.env):
+        raise NotFound("you have no such schedule", param="schedule_id")
+    return row
+
+
+def _check_room(ctx: Context) -> None:
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's schedules are counted one write at a time
+    active = ctx.tx.one(active_schedules, agent_id=ctx.agent, env=ctx.env) or 0
+    if active >= MOST_ACTIVE:
+        raise ScheduleLimit(f"you have {active} active schedules, at most {MOST_ACTIVE} are allowed", limit=MOST_ACTIVE)
+
+
+def _record(row: ScheduleRow) -> Schedule:
+    return Schedule(
+        id=row.id,
+        name=row.name,
+        status=row.status.value,
+        run_at=stamp_or_none(row.next_at),
+        interval_seconds=row.interval_seconds,
+        max_runs=row.max_runs,
+        run_count=row.run_count,
+        last_run_at=stamp_or_none(row.last_run_at),
+        payload=spliced(row.payload),
+        env=Env(row.env).value,
+        created_at=stamp(row.created_at),
+    )

@@ -1,0 +1,1 @@
+"""Webhooks: events posted to an agent's URL."""

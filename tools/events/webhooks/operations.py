@@ -1,0 +1,307 @@
+"""Webhooks: events posted to a URL of yours, signed, and tried again until they are taken."""
+
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import orjson
+from pydantic import AfterValidator, Field, JsonValue
+
+from storage.events import newest_event
+from storage.tables import AgentRow, DeliveryRow, DeliveryStatus, WebhookRow, WebhookSource, WebhookStatus
+from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of, webhooks_of
+from tools.engine.arguments import Arguments, Listed
+from tools.engine.authentication import need_scope
+from tools.engine.context import Context
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
+from tools.engine.follow_up_steps import after_redelivery, after_webhook
+from tools.engine.next_steps import step, steps
+from tools.engine.paging import cursor_to, place_of
+from tools.engine.registry import operation
+from tools.events.types import expand
+from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
+from tools.events.webhooks.logic import (
+    FOLLOWS,
+    TEST,
+    delivery_record,
+    revived,
+    seal_secret,
+    webhook_fields,
+    with_secret,
+)
+from tools.events.webhooks.outgoing_urls import callable_url
+from tools.events.webhooks.records import (
+    Webhook,
+    WebhookCreated,
+    WebhookDeleted,
+    WebhookDelivery,
+    WebhookDeliveryPage,
+    WebhookPage,
+    WebhookTest,
+    WebhookTestData,
+)
+from tools.events.webhooks.rules import SECRET_ENTROPY_BYTES, new_secret
+from tools.events.webhooks.ssrf_guard import MOST_URL_CHARACTERS, BadTarget, parse_target
+from tools.kernel.records import Json
+
+LAST = 2**63 - 1
+TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'
+
+
+def _url(text: str) -> str:
+    try:
+        parse_target(text)
+    except BadTarget as bad:
+        raise ValueError(str(bad)) from None
+    return text
+
+
+def _event_types(given: list[str]) -> list[str]:
+    expand(given)
+    return list(dict.fromkeys(given))
+
+
+URL_SCHEMA: dict[str, JsonValue] = {"pattern": "^https?://", "format": "uri"}
+Url = Annotated[str, Field(max_length=MOST_URL_CHARACTERS, json_schema_extra=URL_SCHEMA), AfterValidator(_url)]
+EventTypes = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=64)]],
+    Field(min_length=1, max_length=50),
+    AfterValidator(_event_types),
+]
+
+
+Secret = Annotated[str, Field(min_length=16, max_length=128, pattern="^[ -~]*$")]
+
+
+class CreateWebhook(Arguments):
+    url: Url = Field(description="https, a public host, port 443")
+    event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
+    secret: Secret | None = Field(None, description="to sign with; left out, one is made: whsec_…")
+
+
+@operation(
+    "POST /v1/webhooks",
+    scope="admin:self",
+    errors=(WebhookLimit,),
+    status=201,
+    shows_secrets=True,
+    toolset="webhooks",
+    examples=({"url": "https://agent.example/hook", "event_types": ["job.*", "message.received"]},),
+)
+def create_webhook(ctx: Context, wanted: CreateWebhook) -> WebhookCreated:
+    """Get events posted to a URL of yours as they happen, signed. At most 10 in each environment. Takes the scope read too.
+
+    The secret is shown once: store it. Each POST carries webhook-id, webhook-timestamp and webhook-signature as Standard
+    Webhooks says (v1: HMAC-SHA256 with the secret; v1a: Ed25519, with the key of get_platform_keys), and X-Webhook-Signature,
+    `v1=` and the hex HMAC-SHA256 over timestamp, a dot and the body. Check one of them, that the timestamp is of the last
+    five minutes, and that agent_id and webhook_id in the body are yours; answer 2xx within 10 seconds. Anything else is tried
+    again for three days; 20 deliveries given up in a row, or a 410, disable it (webhook.disabled). An event may come twice:
+    its id is the same. Next: test_webhook.
+    """
+    need_scope(ctx.caller, "read")  # what is posted is read
+    callable_url(ctx.house, wanted.url, "url")
+    _check_places(ctx)
+    webhook_id = ctx.new_id("whk_")
+    secret = wanted.secret or new_secret(ctx.world.dice.roll(SECRET_ENTROPY_BYTES))
+    row = ctx.tx.add(
+        WebhookRow(
+            id=webhook_id,
+            agent_id=ctx.agent,
+            env=ctx.env,
+            source=WebhookSource.REGISTERED,
+            url=wanted.url,
+            event_types=orjson.dumps(wanted.event_types or ["*"]).decode(),
+            secret=seal_secret(ctx, webhook_id, secret),
+            since=_newest(ctx),
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    return WebhookCreated(
+        **webhook_fields(row),
+        secret=secret,
+        next_steps=steps(step("test_webhook", "Send it a first event.", webhook_id=row.id)),
+    )
+
+
+class ListWebhooks(Listed):
+    pass
+
+
+@operation("GET /v1/webhooks", errors=(InvalidCursor,), toolset="webhooks")
+def list_webhooks(ctx: Context, asked: ListWebhooks) -> WebhookPage:
+    """List your webhooks, newest first, without their secrets.
+
+    The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
+    """
+    before = place_of(ctx, "list_webhooks", asked, asked.cursor, ctx.agent) or "whk_~"
+    rows = ctx.tx.all(webhooks_of, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return WebhookPage(
+        data=[Webhook(**webhook_fields(row)) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_webhooks", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+class WebhookRef(Arguments):
+    webhook_id: str = Field(max_length=64, description="whk_…")
+
+
+@operation("GET /v1/webhooks/{webhook_id}", errors=(NotFound,), toolset="webhooks")
+def get_webhook(ctx: Context, ref: WebhookRef) -> Webhook:
+    """Look at a webhook of yours: whether it is active, and if not, why.
+
+    list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
+    """
+    return Webhook(**webhook_fields(_mine(ctx, ref.webhook_id)))
+
+
+class UpdateWebhook(WebhookRef):
+    url: Url | None = Field(None, description="https, a public host, port 443; what still waits goes there too")
+    event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
+    secret: Secret | None = Field(None, description="to sign with from now on; the one before signs too for a day")
+    status: Literal["active", "disabled"] | None = Field(None, description="active also forgets the failures so far")
+
+
+@operation(
+    "PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), next_steps=after_webhook, toolset="webhooks"
+)  # fmt: skip
+def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
+    """Change where a webhook leads, what it gets or what signs it; switch it off, or on again.
+
+    After a change of its secret webhook-signature holds a v1 of both for a day; X-Webhook-Signature is the new one's.
+    Switched on again it gets what was queued before it went off; what happened while it was off is read with list_events.
+    """
+    need_scope(ctx.caller, "read")
+    row = _mine(ctx, change.webhook_id, lock=True)
+    wanted: dict[str, Json] = {}
+    if change.url is not None:
+        wanted["url"] = callable_url(ctx.house, change.url, "url")
+    if change.event_types is not None:
+        wanted["event_types"] = orjson.dumps(change.event_types).decode()
+    if change.secret is not None:
+        wanted |= with_secret(ctx, row, change.secret)
+    if wanted and row.source in FOLLOWS:
+        what, hint = FOLLOWS[row.source]
+        raise InvalidRequest(f"{next(iter(wanted))}: this webhook follows {what}", param=next(iter(wanted)), hint=hint)
+    if change.status == "active":
+        since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
+        return Webhook(**webhook_fields(revived(ctx, row, since=since, **wanted)))
+    if change.status == "disabled" and row.status is WebhookStatus.ACTIVE:
+        wanted |= {"status": WebhookStatus.DISABLED, "disabled_reason": "you"}
+        wanted["due_at"] = row.due_at if row.sending else None
+    return Webhook(**webhook_fields(ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row))
+
+
+@operation(
+    "DELETE /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), destructive=True, toolset="webhooks"
+)
+def delete_webhook(ctx: Context, ref: WebhookRef) -> WebhookDeleted:
+    """End a webhook: nothing more is sent to it, what was queued included. It cannot be brought back.
+
+    To stop it for a while instead, update_webhook with status disabled.
+    """
+    row = _mine(ctx, ref.webhook_id, lock=True)
+    if row.source is WebhookSource.PROFILE:
+        raise InvalidRequest(
+            "this webhook follows your profile",
+            param="webhook_id",
+            hint="Take endpoints.webhook_url out of your profile, or switch it off with update_webhook.",
+        )
+    ctx.tx.run(end_webhook, id=row.id)
+    return WebhookDeleted(id=row.id)
+
+
+class ListWebhookDeliveries(Listed, WebhookRef):
+    pass
+
+
+@operation("GET /v1/webhooks/{webhook_id}/deliveries", errors=(NotFound, InvalidCursor), toolset="webhooks")
+def list_webhook_deliveries(ctx: Context, asked: ListWebhookDeliveries) -> WebhookDeliveryPage:
+    """See what was sent to a webhook, newest event first: each delivery's attempts, what was answered, when the next is.
+
+    Kept 30 days.
+    """
+    row = _mine(ctx, asked.webhook_id)
+    before = place_of(ctx, "list_webhook_deliveries", asked, asked.cursor, ctx.agent) or LAST
+    rows = ctx.tx.all(deliveries_of, webhook_id=row.id, before=before, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    last = page[-1].event_number if page else None
+    return WebhookDeliveryPage(
+        data=[delivery_record(one) for one in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_webhook_deliveries", asked, last, ctx.agent) if more else None,
+    )
+
+
+@operation(
+    "POST /v1/webhooks/{webhook_id}/test",
+    scope="admin:self",
+    errors=(NotFound, WebhookDisabled),
+    toolset="webhooks",
+)
+def test_webhook(ctx: Context, ref: WebhookRef) -> WebhookTest:
+    """Send a webhook.test event to one webhook, whatever types it asks for.
+
+    It is posted within seconds; list_webhook_deliveries shows what your receiver answered.
+    """
+    row = _active(_mine(ctx, ref.webhook_id))
+    data = WebhookTestData(webhook_id=row.id, message="It works if you can read this and the signature holds.")
+    ctx.tx.say(ctx.agent, ctx.env, TEST, orjson.dumps(asdict(data)).decode(), ctx.now)
+    see = step("list_webhook_deliveries", "See what your receiver answered.", webhook_id=row.id)
+    return WebhookTest(webhook_id=row.id, next_steps=steps(see))
+
+
+class DeliveryRef(WebhookRef):
+    delivery_id: str = Field(max_length=64, description="dlv_…, from list_webhook_deliveries")
+
+
+@operation(
+    "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+    scope="admin:self",
+    errors=(NotFound, WebhookDisabled),
+    next_steps=after_redelivery,
+    toolset="webhooks",
+)
+def redeliver_webhook(ctx: Context, ref: DeliveryRef) -> WebhookDelivery:
+    """Send a delivery again now: one that was given up or taken from its first attempt on, one that waits at once."""
+    need_scope(ctx.caller, "read")
+    row = _active(_mine(ctx, ref.webhook_id, lock=True))
+    delivery = ctx.tx.get(DeliveryRow, ref.delivery_id)
+    if delivery is None or delivery.webhook_id != row.id:
+        raise NotFound("this webhook has no such delivery", param="delivery_id")
+    if row.sending == delivery.id:
+        return delivery_record(delivery)
+    again: dict[str, Json] = {"due_at": ctx.now}
+    if delivery.status is not DeliveryStatus.PENDING:
+        again |= {"status": DeliveryStatus.PENDING, "attempt": 0}
+    after = ctx.tx.change(delivery, **again)
+    if row.sending is None and (row.due_at is None or row.due_at > ctx.now):
+        ctx.tx.change(row, due_at=ctx.now)
+    return delivery_record(after)
+
+
+def _mine(ctx: Context, webhook_id: str, *, lock: bool = False) -> WebhookRow:
+    row = ctx.tx.get(WebhookRow, webhook_id, lock=lock)
+    if row is None or (row.agent_id, row.env) != (ctx.agent, ctx.env):
+        raise NotFound("you have no such webhook", param="webhook_id")
+    return row
+
+
+def _active(row: WebhookRow) -> WebhookRow:
+    if row.status is not WebhookStatus.ACTIVE:
+        raise WebhookDisabled("this webhook is disabled", reason=row.disabled_reason)
+    return row
+
+
+def _check_places(ctx: Context) -> None:
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one agent's webhooks are counted one at a time
+    most = ctx.house.limits.webhooks
+    held = ctx.tx.one(registered_webhooks_of, agent_id=ctx.agent, env=ctx.env) or 0
+    if held >= most:
+        raise WebhookLimit(f"you have {held} webhooks, at most {most} are allowed", active=held, limit=most)
+
+
+def _newest(ctx: Context) -> int:
+    """The number of the last event the caller was told: what happened before is not sent."""
+    return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0

@@ -1,0 +1,39 @@
+"""The operator's webhook: its events are delivered in the same way as those of agents' webhooks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from storage.tables import WebhookRow, WebhookSource, WebhookStatus
+from tools.engine.context import Context
+from tools.engine.ports import Env
+from tools.events.webhooks.logic import OPERATOR, revived
+
+TYPES = ("dispute.escalated",)
+
+
+def tell_operator(ctx: Context, env: Env, kind: str, told: Mapping[str, Any]) -> None:
+    """Queue an event for EMPORION_OPERATOR_WEBHOOK in this unit of work, if one is set."""
+    url = ctx.house.operator_webhook
+    if url is None:
+        return
+    row_id = f"whk_{OPERATOR}_{env}"
+    ctx.tx.add_once(
+        WebhookRow(
+            id=row_id,
+            agent_id=OPERATOR,
+            env=env,
+            source=WebhookSource.REGISTERED,
+            url=url,
+            event_types=orjson.dumps(TYPES).decode(),
+            secret=None,
+            since=0,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    row = ctx.tx.get(WebhookRow, row_id, lock=True)
+    if row is not None and (row.url != url or row.status is WebhookStatus.DISABLED):
+        revived(ctx, row, url=url)
+    ctx.tx.say(OPERATOR, env, kind, orjson.dumps(told).decode(), ctx.now)

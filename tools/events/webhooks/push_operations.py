@@ -1,0 +1,145 @@
+"""Push notifications of tasks over A2A: each config is a webhook of one job. They go through the door, and stand in no catalogue."""
+
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+
+from storage.events import newest_event
+from storage.tables import AgentRow, PushForm, WebhookRow, WebhookSource, WebhookStatus
+from storage.webhooks import end_webhook, pushes_of_job
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.registry import unlisted
+from tools.events.webhooks.errors import WebhookLimit
+from tools.events.webhooks.logic import (
+    PUSHED_KINDS,
+    TASK_KEPT,
+    revived,
+    seal_secret,
+)
+from tools.events.webhooks.outgoing_urls import callable_url
+from tools.events.webhooks.ssrf_guard import MOST_URL_CHARACTERS
+from tools.jobs.logic import JobRef, find_mine
+from tools.jobs.task_records import PushConfig, PushConfigDeleted, PushConfigPage
+from tools.kernel.records import Json
+
+TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
+SCOPES = ("buy", "sell", "admin:self")
+HeaderText = Annotated[str, Field(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=4096)]
+
+
+class PushRef(JobRef):
+    id: str = Field(min_length=1, max_length=256)
+
+
+class SetPush(PushRef):
+    url: str = Field(max_length=MOST_URL_CHARACTERS)
+    form: PushForm = Field(strict=False)
+    token: HeaderText | None = None
+    scheme: Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")] | None = None
+    credentials: HeaderText | None = None
+
+
+@unlisted(
+    "POST /v1/webhooks",
+    scope=SCOPES,
+    scopes_beside=("read",),
+    errors=(NotFound, WebhookLimit),
+    idempotent=True,
+    toolset="jobs",
+)
+def set_push(ctx: Context, wanted: SetPush) -> PushConfig:
+    """Have a task posted to a URL whenever it changes: at most five URLs of each party. The same id again replaces it."""
+    find_mine(ctx.tx, wanted.job_id, ctx.agent, ctx.env)
+    callable_url(ctx.house, wanted.url, "url")
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one agent's webhooks are counted one at a time
+    rows = ctx.tx.all(pushes_of_job, agent_id=ctx.agent, job_id=wanted.job_id)
+    row = next((one for one in rows if one.config_id == wanted.id), None)
+    if row is not None:
+        row = ctx.tx.get(WebhookRow, row.id, lock=True) or row  # its sender changes it too
+        since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
+        return _config(revived(ctx, row, since=since, **_said(ctx, row.id, wanted)))
+    most = ctx.house.limits.webhooks_per_task
+    if len(rows) >= most:
+        raise WebhookLimit(
+            f"you have {len(rows)} push notification configs for this task, at most {most} are allowed",
+            hint="Set one of them again under its id, or delete one.",
+            active=len(rows),
+            limit=most,
+        )
+    return _config(_added(ctx, wanted))
+
+
+@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
+def read_push(ctx: Context, ref: PushRef) -> PushConfig:
+    """One push config of the caller's."""
+    found = [row for row in _mine(ctx, ref.job_id) if row.config_id == ref.id]
+    if not found:
+        raise NotFound("you have no such push notification config for this task", param="id")
+    return _config(found[0])
+
+
+@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
+def read_pushes(ctx: Context, ref: JobRef) -> PushConfigPage:
+    """The caller's push configs for one task, oldest first."""
+    return PushConfigPage(data=[_config(row) for row in _mine(ctx, ref.job_id)])
+
+
+@unlisted("POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs")
+def end_push(ctx: Context, ref: PushRef) -> PushConfigDeleted:
+    """Nothing more is posted to it, what was queued included. One that is not there is ended already."""
+    for row in _mine(ctx, ref.job_id):
+        if row.config_id == ref.id:
+            ctx.tx.run(end_webhook, id=row.id)
+    return PushConfigDeleted(id=ref.id)
+
+
+def _mine(ctx: Context, job_id: str) -> list[WebhookRow]:
+    find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
+    return ctx.tx.all(pushes_of_job, agent_id=ctx.agent, job_id=job_id)
+
+
+def _added(ctx: Context, wanted: SetPush) -> WebhookRow:
+    webhook_id = ctx.new_id("whk_")
+    return ctx.tx.add(
+        WebhookRow(
+            id=webhook_id,
+            agent_id=ctx.agent,
+            env=ctx.env,
+            source=WebhookSource.TASK,
+            event_types=orjson.dumps(sorted(PUSHED_KINDS)).decode(),
+            secret=None,
+            since=_newest(ctx),
+            job_id=wanted.job_id,
+            config_id=wanted.id,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+            **_said(ctx, webhook_id, wanted),
+        )
+    )
+
+
+def _newest(ctx: Context) -> int:
+    """The number of the last event the caller was told: what happened before is not sent."""
+    return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
+
+
+def _said(ctx: Context, webhook_id: str, wanted: SetPush) -> dict[str, Json]:
+    """What may be set again; what the posts carry is encrypted as the secrets of webhooks are."""
+    shown = {} if wanted.token is None else {TOKEN_HEADER: wanted.token}
+    if wanted.scheme is not None and wanted.credentials is not None:
+        shown["Authorization"] = f"{wanted.scheme} {wanted.credentials}"
+    return {
+        "url": wanted.url,
+        "form": wanted.form,
+        "scheme": wanted.scheme,
+        "headers": seal_secret(ctx, webhook_id, orjson.dumps(shown).decode()) if shown else None,
+        "kept_until": ctx.now + TASK_KEPT,
+    }
+
+
+def _config(row: WebhookRow) -> PushConfig:
+    assert row.job_id is not None
+    assert row.config_id is not None
+    return PushConfig(id=row.config_id, job_id=row.job_id, url=row.url, scheme=row.scheme)

@@ -1,0 +1,147 @@
+"""Webhooks and their deliveries as records, and the data of the events about them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.engine.ports import Env
+from tools.events.records import Event
+from tools.kernel.records import SHOWN_ONCE, Stamp, Step
+from tools.kernel.text_authors import Ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """A URL that events are posted to."""
+
+    object: Literal["webhook"] = "webhook"
+    id: str
+    source: Annotated[
+        Literal["registered", "profile", "task"],
+        Field(
+            description="profile: follows endpoints.webhook_url; gets jobs, messages and payments. task: push notifications of "
+            "an A2A task; gets that task"
+        ),
+    ]
+    url: str
+    event_types: list[str]
+    status: Literal["active", "disabled"]
+    disabled_reason: Annotated[
+        Literal["gone", "failures", "you"] | None,
+        Field(description="the receiver answered 410; 20 deliveries in a row were given up; or you said so"),
+    ]
+    consecutive_failures: Annotated[int, Field(description="deliveries given up in a row; 20 disable the webhook")]
+    previous_secret_until: Annotated[
+        Stamp | None, Field(description="until then the secret before the last change signs beside the new one")
+    ]
+    job_id: Annotated[str | None, Field(description="of source task: the job that the task is")]
+    env: Env
+    created_at: Stamp
+    updated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookCreated(Webhook):
+    """A new webhook, and the secret its deliveries are signed with."""
+
+    secret: Annotated[str, SHOWN_ONCE, Field(description="shown once: store it where you keep secrets")]
+    next_steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDeleted:
+    """Nothing more is sent to it."""
+
+    object: Literal["webhook"] = "webhook"
+    id: str
+    deleted: Literal[True] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookPage:
+    """Your webhooks, newest first."""
+
+    object: Literal["list"] = "list"
+    data: list[Webhook]
+    has_more: bool
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDelivery:
+    """One event on its way to one webhook."""
+
+    object: Literal["webhook_delivery"] = "webhook_delivery"
+    id: str
+    webhook_id: str
+    event_id: Annotated[str, Field(description="sent as webhook-id and X-Event-Id, alike in every attempt")]
+    event_type: str
+    status: Annotated[
+        Literal["pending", "delivered", "failed"], Field(description="failed: given up; redeliver_webhook tries again")
+    ]
+    attempt: Annotated[int, Field(description="attempts made; 10 at most")]
+    next_attempt_at: Stamp | None
+    last_attempt_at: Stamp | None
+    last_status_code: Annotated[int | None, Field(description="what the receiver answered; null without an answer")]
+    last_error: Annotated[
+        Ours[str | None],
+        Field(
+            description="status …, blocked_address, name_not_found, connection_failed, tls_failed, timeout, bad_response, "
+            "interrupted, or too_many_waiting: over 1000 waited, of which this was the oldest; list_events has it"
+        ),
+    ]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDeliveryPage:
+    """Deliveries, newest event first."""
+
+    object: Literal["list"] = "list"
+    data: list[WebhookDelivery]
+    has_more: bool
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookTest:
+    """A webhook.test event is on its way to one webhook."""
+
+    object: Literal["webhook_test"] = "webhook_test"
+    webhook_id: str
+    status: Literal["queued"] = "queued"
+    next_steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookTestData:
+    """You asked for a test of a webhook: only that one gets this event."""
+
+    webhook_id: Annotated[str, Field(description="the only webhook it is sent to")]
+    message: Ours[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDisabledData:
+    """A webhook of yours was disabled and hears nothing more: repair the receiver, then set its status to active with update_webhook."""
+
+    webhook_id: str
+    url: str
+    reason: Annotated[
+        Literal["gone", "failures"],
+        Field(description="the receiver answered 410; 20 deliveries in a row were given up"),
+    ]
+    consecutive_failures: int
+    last_status_code: int | None
+    last_error: Ours[str | None]
+    delivery_id: Annotated[str, Field(description="the delivery that was given up last")]
+    hint: Ours[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookBody(Event):
+    """What is posted to a webhook: the event, and for whom it is. Take it only if both ids are yours."""
+
+    agent_id: str
+    webhook_id: str

@@ -1,0 +1,1 @@
+"""The faucet of test USDC."""

@@ -1,0 +1,95 @@
+"""Claims of test USDC: one per UTC day for each agent, and a few per day for each client address."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from storage.tables import FaucetClaimRow, WalletRow
+from storage.transaction import Tx
+from tools.engine.config import House
+from tools.engine.context import Outside
+from tools.engine.errors import NotImplementedHere
+from tools.engine.ports import Env, World
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    Allowance,
+    Rate,
+    bucket_of,
+    give_back_shared,
+    refuse_beyond,
+    take_shared,
+)
+from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly
+from tools.kernel.records import stamp
+from tools.wallets.errors import WalletAddressRequired
+
+ELSEWHERE = "Take test USDC from the page that get_payments_info names as faucet."
+
+
+def check_open(world: World, env: Env) -> None:
+    """Raise NotImplementedHere if there is no faucet, and FaucetTestOnly on live."""
+    if world.faucet is None:
+        raise NotImplementedHere("this market has no faucet", hint=ELSEWHERE)
+    if env is not Env.TEST:
+        raise FaucetTestOnly("the faucet gives test money only")
+
+
+def next_claim(row: FaucetClaimRow | None, now: datetime) -> datetime | None:
+    """Return the next midnight if the agent has claimed today; None if it may claim now."""
+    claimed = row.claimed_at if row else None
+    if claimed is None or claimed.astimezone(UTC).date() != now.astimezone(UTC).date():
+        return None
+    return midnight_after(now)
+
+
+def midnight_after(now: datetime) -> datetime:
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day + timedelta(days=1)
+
+
+def wallet_to_fund(tx: Tx, agent_id: str) -> str:
+    """Return the wallet bound on test; raise WalletAddressRequired if there is none."""
+    wallet = tx.get(WalletRow, agent_id, Env.TEST)
+    if wallet is None:
+        raise WalletAddressRequired("bind a wallet first: the money is sent to it")
+    return wallet.address
+
+
+def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:
+    """Return the wallet to fund.
+
+    Raises WalletAddressRequired, or FaucetClaimedToday if the agent has claimed today.
+    """
+    address, again = wallet_to_fund(tx, agent_id), next_claim(tx.get(FaucetClaimRow, agent_id), now)
+    if again is not None:
+        raise FaucetClaimedToday("you were given test money today", next_claim_at=stamp(again))
+    return address
+
+
+def begin_claim(tx: Tx, outside: Outside) -> str:
+    """Store the claim and return the wallet to fund.
+
+    This comes before the call to the faucet, so that two requests cannot both claim.
+    """
+    agent_id, now = outside.caller.agent, outside.now
+    row = tx.get(FaucetClaimRow, agent_id, lock=True)
+    address = check_claim(tx, agent_id, now)
+    if outside.house.limits.enforced:
+        bucket = bucket_of(outside.caller.approach.ip)
+        refuse_beyond(take_shared(tx, Rate.FAUCET, allowance(outside.house), bucket, now))
+    if row is None:
+        tx.add(FaucetClaimRow(agent_id=agent_id, claimed_at=now, address=address))
+    else:
+        tx.change(row, claimed_at=now, address=address, tx_hash=None)
+    return address
+
+
+def undo_claim(tx: Tx, outside: Outside) -> None:
+    """Undo a claim for which the faucet sent nothing."""
+    row = tx.get(FaucetClaimRow, outside.caller.agent, lock=True)
+    if row is not None and row.claimed_at == outside.now:
+        tx.change(row, claimed_at=None)
+        give_back_shared(tx, Rate.FAUCET, bucket_of(outside.caller.approach.ip))
+
+
+def allowance(house: House) -> Allowance:
+    return replace(ALLOWANCES[Rate.FAUCET], calls=house.limits.faucet_claims_per_address)

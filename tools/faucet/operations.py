@@ -1,0 +1,128 @@
+"""The faucet: test USDC for the caller's bound wallet, sent by a separate service that the operator names."""
+
+from dataclasses import dataclass
+
+from storage.tables import FaucetClaimRow
+from tools.engine.arguments import NoArguments
+from tools.engine.context import Context, Outside
+from tools.engine.errors import NotImplementedHere
+from tools.engine.next_steps import step, steps
+from tools.engine.ports import FaucetLost, FaucetRefused
+from tools.engine.registry import operation
+from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
+from tools.faucet.logic import (
+    allowance,
+    begin_claim,
+    check_claim,
+    check_open,
+    midnight_after,
+    next_claim,
+    undo_claim,
+)
+from tools.faucet.records import Faucet, FaucetClaim, LastClaim
+from tools.jobs.payments.terms import refuse_sanctioned
+from tools.kernel.money import MINOR_PER_USDC, display
+from tools.kernel.records import stamp, stamp_or_none
+from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
+
+GIVEN = MINOR_PER_USDC
+LOST = "It may have been sent: look at your wallet. If nothing came, claim again tomorrow."
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the faucet sent, and to which wallet; no transaction in a dry run."""
+
+    address: str
+    transaction: str | None
+
+
+async def send_funds(outside: Outside, _: NoArguments) -> Sent:
+    """Claim, then ask the faucet. A claim stays unless the faucet certainly sent nothing."""
+    check_open(outside.world, outside.env)
+    faucet, agent_id = outside.world.faucet, outside.caller.agent
+    assert faucet is not None
+    address = await outside.store.look(lambda tx: check_claim(tx, agent_id, outside.now))
+    refuse_sanctioned(outside.world.sanctions, {address})
+    if outside.caller.approach.dry_run:
+        return Sent(address, None)
+    address = await outside.store.write(lambda tx: begin_claim(tx, outside), "claim test funds")
+    try:
+        return Sent(address, await faucet.give(address, GIVEN))
+    except FaucetRefused:
+        await outside.store.write(lambda tx: undo_claim(tx, outside), "undo a claim")
+        raise FaucetUnavailable("the faucet gives nothing now", retry_after_seconds=60) from None
+    except FaucetLost:
+        raise FaucetUnavailable("the faucet did not say what became of it", hint=LOST, retry_after_seconds=60) from None
+
+
+@operation(
+    "POST /v1/sandbox/faucet",
+    scope=("buy", "sell"),
+    gather=send_funds,
+    errors=(
+        NotImplementedHere,
+        FaucetTestOnly,
+        FaucetClaimedToday,
+        FaucetUnavailable,
+        WalletAddressRequired,
+        AddressSanctioned,
+    ),
+    open_world=True,
+    toolset="payments",
+)
+def claim_test_funds(ctx: Context, _: NoArguments, sent: Sent) -> FaucetClaim:
+    """Get 1 test USDC sent to your bound wallet, once a day (UTC). Only with a test key, and where the market has a faucet.
+
+    It needs a wallet bound with set_wallet_address. The sandbox's faucet adds test ETH for gas; without gas, pay as the
+    terms say under gasless. The money is there when the transaction is mined. Next: search_listings, then hire.
+    """
+    row = ctx.tx.get(FaucetClaimRow, ctx.agent, lock=True)
+    if row is not None and sent.transaction is not None:
+        ctx.tx.change(row, tx_hash=sent.transaction)
+    network, faucet = ctx.network, ctx.world.faucet
+    explorer = network.explorer_tx if sent.transaction else None
+    return FaucetClaim(
+        amount=GIVEN,
+        display=display(GIVEN),
+        address=sent.address,
+        gas_included=faucet is not None and faucet.gives_gas,
+        network=network.id,
+        asset=network.asset,
+        transaction=sent.transaction,
+        explorer_url=explorer and f"{explorer}{sent.transaction}",
+        claimed_at=stamp(ctx.now),
+        next_claim_at=stamp(midnight_after(ctx.now)),
+        hint="The money is in your wallet when the transaction is mined, in a few seconds.",
+        next_steps=steps(step("search_listings", "Find a service to pay for.", env="test", max_price=GIVEN)),
+    )
+
+
+@operation("GET /v1/sandbox/faucet", errors=(NotImplementedHere, FaucetTestOnly), toolset="payments")
+def get_faucet(ctx: Context, _: NoArguments) -> Faucet:
+    """See what the faucet of test money gives, your last claim, and when you may claim again.
+
+    claim_test_funds asks for it. Both take a test key; a market without a faucet answers not_implemented.
+    """
+    check_open(ctx.world, ctx.env)
+    row, network, faucet = ctx.tx.get(FaucetClaimRow, ctx.agent), ctx.network, ctx.world.faucet
+    assert faucet is not None
+    again = next_claim(row, ctx.now)
+    return Faucet(
+        amount=GIVEN,
+        display=display(GIVEN),
+        gas_included=faucet.gives_gas,
+        network=network.id,
+        asset=network.asset,
+        claims_per_address_per_day=allowance(ctx.house).calls,
+        last_claim=_last(row),
+        next_claim_at=stamp_or_none(again),
+        hint="Claim again after next_claim_at." if again else "Claim with claim_test_funds.",
+        next_steps=[] if again else steps(step("claim_test_funds", "Get test USDC for your bound wallet.")),
+    )
+
+
+def _last(row: FaucetClaimRow | None) -> LastClaim | None:
+    if row is None or row.claimed_at is None:
+        return None
+    return LastClaim(address=row.address, transaction=row.tx_hash, claimed_at=stamp(row.claimed_at))

@@ -1,0 +1,170 @@
+"""ERC-8004 identities: read from the registry on a chain, linked to one agent each, and checked again every day."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import orjson
+import structlog
+
+from storage.domains import due_identities, forget_identity, identity_of_token
+from storage.tables import AgentRow, IdentityRow, WalletRow
+from storage.transaction import Tx
+from tools.agents.logic import change_agent
+from tools.chain.erc8004 import (
+    OWNER_OF,
+    TOKEN_URI,
+    Identity,
+    NoIdentity,
+    Unreadable,
+    ask,
+    caip10,
+    identity,
+    registration_url,
+)
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.config import House
+from tools.engine.context import Context
+from tools.engine.ports import Chain, Env, World
+from tools.events.identity_payloads import Erc8004Linked
+from tools.kernel.records import Json, stamp
+
+DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
+LEASE = timedelta(minutes=5)  # two reads take at most half a minute
+BATCH = 25
+
+log = structlog.get_logger("emporion.identities")
+
+
+class Due(NamedTuple):
+    """A linked token that was claimed for its daily check."""
+
+    agent_id: str
+    env: Env
+    token: str
+    until: datetime  # the end of the lease
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The result of a daily check; `identity` is None if the token does not exist any more."""
+
+    identity: Identity | None
+
+
+async def read_identity(chain: Chain, registry: str, token: str) -> Identity:
+    """Read the owner and the URI of a token.
+
+    Raises NoIdentity if the token does not exist, and ChainDown if the node gave no valid answer.
+    """
+    owner = await chain.call(registry, ask(OWNER_OF, token))
+    uri = None if owner is None else await chain.call(registry, ask(TOKEN_URI, token))
+    try:
+        return identity(token, owner, uri)
+    except Unreadable as nonsense:
+        raise ChainDown(f"identity registry: {nonsense}") from None
+
+
+def names(house: House, agent_id: str, found: Identity) -> bool:
+    """Check whether the token's URI is this agent's registration file."""
+    return found.uri == registration_url(house.base_url, agent_id)
+
+
+def link(ctx: Context, agent: AgentRow, found: Identity) -> AgentRow:
+    """Link a token that names this agent, and unlink it from the agent that had it before."""
+    held = ctx.tx.one(identity_of_token, env=ctx.env, token=found.token)
+    if held is not None and held.agent_id != agent.id:
+        unlink(ctx.tx, held.agent_id)
+    row, before = ctx.tx.get(IdentityRow, agent.id, lock=True), agent.erc8004
+    said: dict[str, Json] = {"env": ctx.env, "token": found.token, "owner": found.owner, "verified_at": ctx.now}
+    if row is None:
+        row = ctx.tx.add(IdentityRow(agent_id=agent.id, check_at=ctx.now + DAILY, **said))
+    else:
+        row = ctx.tx.change(row, check_at=ctx.now + DAILY, **said)
+    after = _show(ctx.tx, ctx.house, agent, row)
+    if before is None or _token_of(before) != _token_of(after.erc8004 or ""):
+        _tell(ctx, row, after)
+    return after
+
+
+def unlink(tx: Tx, agent_id: str) -> None:
+    """Remove the agent's linked token."""
+    if tx.run(forget_identity, agent_id=agent_id):
+        agent = tx.get(AgentRow, agent_id, lock=True)
+        assert agent is not None
+        change_agent(tx, agent, erc8004=None)
+
+
+def follow_wallet(ctx: Context, agent: AgentRow) -> AgentRow:
+    """Update the link after a change of wallet, because the new wallet may not own the token."""
+    row = ctx.tx.get(IdentityRow, agent.id)
+    return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.house, agent, row)
+
+
+def claim_due(ctx: Context) -> list[Due]:
+    """Claim the linked tokens that are due for their daily check, with a lease."""
+    until = ctx.now + LEASE
+    rows = ctx.tx.all(due_identities, now=ctx.now, limit=BATCH)
+    return [Due(row.agent_id, Env(row.env), row.token, until) for row in rows if ctx.tx.change(row, check_at=until)]
+
+
+async def look_again(world: World, house: House, due: Due) -> Seen | None:
+    """Read a linked token from the chain; None if the chain gave no answer."""
+    chain = world.chains.get(due.env)
+    if chain is None:
+        return None
+    try:
+        return Seen(await read_identity(chain, house.networks[due.env].identity_registry, due.token))
+    except NoIdentity:
+        return Seen(None)
+    except ChainDown:
+        return None
+
+
+def finish_look(ctx: Context, due: Due, seen: Seen | None) -> None:
+    """Store the result of the daily check, unless its lease was lost.
+
+    A token that does not exist any more, or does not name its agent any more, is unlinked.
+    """
+    agent = ctx.tx.get(AgentRow, due.agent_id, lock=True)
+    row = ctx.tx.get(IdentityRow, due.agent_id, lock=True)
+    if agent is None or row is None or row.check_at != due.until:
+        return
+    if seen is None:
+        ctx.tx.change(row, check_at=ctx.now + SOON)
+    elif seen.identity is None or not names(ctx.house, due.agent_id, seen.identity):
+        log.info("a token names its agent no longer", agent_id=due.agent_id, token=due.token)
+        unlink(ctx.tx, due.agent_id)
+    else:
+        looked = {"verified_at": ctx.now, "check_at": ctx.now + DAILY}
+        _show(ctx.tx, ctx.house, agent, ctx.tx.change(row, owner=seen.identity.owner, **looked))
+
+
+def _show(tx: Tx, house: House, agent: AgentRow, row: IdentityRow) -> AgentRow:
+    """Write the link into the profile."""
+    network, wallet = house.networks[Env(row.env)], tx.get(WalletRow, agent.id, row.env)
+    shown = {
+        "agent_id": row.token,
+        "chain_id": network.chain_id,
+        "registry": caip10(network.id, network.identity_registry),
+        "owner_verified": wallet is not None and wallet.address == row.owner,
+        "verified_at": stamp(row.verified_at),
+    }
+    text = orjson.dumps(shown).decode()
+    return agent if agent.erc8004 == text else change_agent(tx, agent, erc8004=text)
+
+
+def _token_of(shown: str) -> Json:
+    return {name: value for name, value in orjson.loads(shown).items() if name in ("agent_id", "chain_id", "registry")}
+
+
+def _tell(ctx: Context, row: IdentityRow, agent: AgentRow) -> None:
+    shown = orjson.loads(agent.erc8004 or "{}")
+    told: Erc8004Linked = {
+        "agent_id": row.token,
+        "chain_id": shown["chain_id"],
+        "registry": shown["registry"],
+        "owner_verified": shown["owner_verified"],
+        "hint": "It is read again every day; it counts while its URI is your registration file.",
+    }
+    ctx.tx.say(agent.id, row.env, "agent.erc8004_linked", orjson.dumps(told).decode(), ctx.now)

@@ -1,0 +1,134 @@
+"""Identities on a chain: an ERC-8004 token linked to the agent it names."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from storage.tables import IdentityRow
+from storage.transaction import Tx
+from tools.agents.live_guard import keep_live
+from tools.agents.logic import acting_agent, own_record
+from tools.agents.records import OwnAgent
+from tools.chain.erc8004 import (
+    LARGEST,
+    Identity,
+    NoIdentity,
+    registration_url,
+)
+from tools.chain.errors import ChainUnavailable
+from tools.chain.transfer_verification import ChainDown
+from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.context import Caller, Context, Outside
+from tools.engine.errors import NotFound
+from tools.engine.ports import Env
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.identities.errors import Erc8004LiveLinkExists, Erc8004UriMismatch
+from tools.identities.logic import (
+    link,
+    names,
+    read_identity,
+    unlink,
+)
+
+DIGITS = r"^(0|[1-9][0-9]{0,77})$"
+
+
+def _as_text(given: object) -> object:
+    return str(given) if type(given) is int else given
+
+
+def _token(text: str) -> str:
+    if int(text) > LARGEST:
+        raise ValueError("a token's number is at most 2^256-1")
+    return text
+
+
+class LinkErc8004(Arguments):
+    agent_id: Annotated[
+        str,
+        BeforeValidator(_as_text),
+        Field(pattern=DIGITS),
+        AfterValidator(_token),
+        WithJsonSchema({"anyOf": [{"type": "string", "pattern": DIGITS}, {"type": "integer", "minimum": 0}]}),
+    ] = Field(description="the token's number in the registry (its agentId), decimal; from 2^53 on as text")
+
+
+async def read_token(outside: Outside, asked: LinkErc8004) -> Identity:
+    """The token as the registry tells it, if it names the caller."""
+    agent_id, network = outside.caller.agent, outside.network
+    await outside.store.look(lambda tx: _may_link(tx, outside.caller, outside.env))
+    chain = outside.world.chains.get(outside.env)
+    try:
+        if chain is None:
+            raise ChainDown("no node is set")
+        found = await read_identity(chain, network.identity_registry, asked.agent_id)
+    except ChainDown:
+        raise ChainUnavailable(
+            "the chain does not answer, or not as an identity registry does",
+            hint="Nothing was changed: send the same call again in a few seconds.",
+            retry_after_seconds=5,
+        ) from None
+    except NoIdentity:
+        raise NotFound(
+            "the registry has no such token",
+            param="agent_id",
+            hint=f"Register one at {network.identity_registry} on {network.name}; details hold the URI to register it with.",
+            expected_uri=registration_url(outside.house.base_url, agent_id),
+        ) from None
+    if not names(outside.house, agent_id, found):
+        raise Erc8004UriMismatch(
+            "the token's URI is not your registration file",
+            param="agent_id",
+            agent_id=found.token,
+            expected_uri=registration_url(outside.house.base_url, agent_id),
+            token_uri=found.uri,
+            owner=found.owner,
+        )
+    return found
+
+
+@operation(
+    "POST /v1/agents/me/erc8004",
+    scope="admin:self",
+    gather=read_token,
+    errors=(NotFound, Erc8004UriMismatch, Erc8004LiveLinkExists, ChainUnavailable),
+    open_world=True,
+    idempotent=True,
+    rate=Rate.IDENTITIES,
+    toolset="agents",
+    examples=({"agent_id": "22"},),
+)
+def link_erc8004(ctx: Context, _: LinkErc8004, found: Identity) -> OwnAgent:
+    """Link your identity in the ERC-8004 registry of your key's network, after reading ownerOf and tokenURI there.
+
+    The token's URI must be your registration file, `<base_url>/agents/<agent_id>/erc8004.json`: register with it, or let the
+    token's owner call setAgentURI. owner_verified is true while the wallet you bound owns the token. One token for one agent;
+    linking again reads it again, and so does the market every day: a token that names you no longer is unlinked.
+    """
+    agent = acting_agent(ctx)
+    _may_link(ctx.tx, ctx.caller, ctx.env)
+    return own_record(ctx, link(ctx, agent, found))
+
+
+@operation(
+    "DELETE /v1/agents/me/erc8004",
+    scope="admin:self",
+    errors=(Erc8004LiveLinkExists,),
+    destructive=True,
+    toolset="agents",
+)
+def unlink_erc8004(ctx: Context, _: NoArguments) -> OwnAgent:
+    """End the link to your ERC-8004 identity; the token itself stays as it is. Nothing changes where none is linked."""
+    agent = acting_agent(ctx)
+    _may_link(ctx.tx, ctx.caller, ctx.env)
+    unlink(ctx.tx, agent.id)
+    return own_record(ctx, acting_agent(ctx))
+
+
+def _may_link(tx: Tx, caller: Caller, env: Env) -> None:
+    """Refuse a test key of an agent that is on live, and a call of test where a live identity is linked."""
+    keep_live(tx, caller, "change the ERC-8004 link")
+    row = tx.get(IdentityRow, caller.agent)
+    if row is not None and row.env == Env.LIVE and env is Env.TEST:
+        raise Erc8004LiveLinkExists("your profile is linked to a live identity", agent_id=row.token)

@@ -1,0 +1,235 @@
+"""The inbox: everything that waits for the caller, in one call."""
+
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from storage.bounties import awaiting_decision
+from storage.disputes import awaiting_verdict
+from storage.events import newest_event
+from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
+from storage.messages import page_of_threads
+from storage.tables import JobRow, MailboxRow
+from tools.engine.arguments import MOST_WAITED, Waiting
+from tools.engine.context import Context
+from tools.engine.next_steps import step, steps
+from tools.engine.registry import CATALOGUE, operation
+from tools.events.event_ids import EventId, number_of
+from tools.inbox.records import (
+    AwaitedVerdict,
+    Inbox,
+    OwedRefund,
+    WaitingJob,
+    WaitingProposal,
+)
+from tools.jobs.facts import refund_expected
+from tools.jobs.lifecycle import clocked, waiting_on
+from tools.jobs.logic import SeenJob
+from tools.jobs.records import Party
+from tools.jobs.views import handles, refund_step
+from tools.kernel.ids import event_id
+from tools.kernel.money import display
+from tools.kernel.records import Step, stamp, stamp_or_none
+from tools.messages.records import Thread
+from tools.messages.views import thread_records
+
+SHOWN, STEPS_EACH = 50, 5
+WAITED = 20  # seconds that the step to wait proposes
+AFTER_ALL = "8"  # no id begins so high
+
+
+class GetInbox(Waiting):
+    wait_seconds: int = Field(
+        0, ge=0, le=MOST_WAITED, description="with since: wait so long for something new before answering, 0-55"
+    )
+    since: EventId | None = Field(
+        None, description="next_since of the last answer; wait_seconds then waits until something happened after it"
+    )
+
+
+def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
+    return asked.since is None or inbox.next_since != asked.since
+
+
+@operation("GET /v1/inbox", ready=something_happened, toolset="messages")
+def get_inbox(ctx: Context, asked: GetInbox) -> Inbox:
+    """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
+
+    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. To wait for
+    more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
+    """
+    after = number_of(asked.since)
+    newest = (
+        ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
+    )  # first: what comes later ends the next wait
+    next_since = event_id(max(after, newest))
+    mailbox = ctx.tx.get(MailboxRow, ctx.agent, ctx.env)
+    unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
+    waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
+    owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
+    seen = _see(ctx, [*waiting[:SHOWN], *owing[:SHOWN]])
+    threads = thread_records(ctx, unread[:SHOWN])
+    proposed = ctx.tx.all(awaiting_decision, buyer_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
+    proposals = _proposals(ctx, proposed[:SHOWN])
+    jobs = [job for one in seen.values() if (job := _waiting_job(ctx, one))]
+    refunds = [refund for row in owing[:SHOWN] if (refund := _owed(seen[row.id]))]
+    sends = [refund_step(ctx, seen[one.id], seen[one.id].facts) for one in refunds[:STEPS_EACH]]
+    verdicts = _verdicts(ctx)
+    counts = {
+        "unread_threads": len(unread),
+        "jobs_awaiting_my_action": len(jobs) + len(waiting[SHOWN:]),
+        "disputes_awaiting_my_verdict": len(verdicts),
+        "proposals_awaiting_my_decision": len(proposed),
+        "refunds_due": len(owing),
+    }
+    return Inbox(
+        unread_total=mailbox.unread if mailbox else 0,
+        unread_threads=threads,
+        jobs_awaiting_my_action=jobs[:SHOWN],
+        disputes_awaiting_my_verdict=verdicts[:SHOWN],
+        proposals_awaiting_my_decision=proposals,
+        refunds_due=refunds,
+        truncated=[name for name, count in counts.items() if count > SHOWN],
+        env=ctx.env.value,
+        next_since=next_since,
+        hint=_hint(jobs, verdicts, threads, refunds, proposals),
+        next_steps=[
+            *_next_steps(jobs, verdicts, threads, proposals, sends),
+            *step("get_inbox", "Wait for what happens next.", since=next_since, wait_seconds=WAITED),
+        ],
+    )
+
+
+def _see(ctx: Context, rows: list[JobRow]) -> dict[str, SeenJob]:
+    """These jobs by id, with their settlements, in one statement; what waits is not yet to be reviewed."""
+    if not rows:
+        return {}
+    ids = orjson.dumps([row.id for row in rows]).decode()
+    settlements = ctx.tx.all(settlements_of_jobs, job_ids=ids)
+    return {
+        row.id: SeenJob(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
+    }
+
+
+def _waiting_job(ctx: Context, seen: SeenJob) -> WaitingJob | None:
+    """The job as it waits for the caller, as of now; None where the clock has just taken it away."""
+    role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
+    if waiting is None or waiting.who != role.value:
+        return None
+    return WaitingJob(
+        id=seen.row.id,
+        status=clocked(seen.facts, ctx.now).status.value,
+        title=seen.row.title,
+        role="buyer" if seen.row.buyer_id == ctx.agent else "seller",
+        counterparty_id=seen.other(ctx.agent),
+        action_needed=waiting.action,
+        deadline_at=stamp_or_none(waiting.until),
+        quoted_price=seen.row.quoted_price if waiting.action == "accept_quote" else None,
+    )
+
+
+def _owed(seen: SeenJob) -> OwedRefund | None:
+    owed = refund_expected(seen.facts)
+    if not owed:
+        return None
+    return OwedRefund(
+        id=seen.row.id,
+        status=seen.facts.status.value,
+        title=seen.row.title,
+        counterparty_id=seen.row.buyer_id,
+        refund_expected=owed,
+        display=display(owed),
+    )
+
+
+def _proposals(ctx: Context, rows: list[Any]) -> list[WaitingProposal]:
+    """The proposals on the caller's open bounties, their sellers in one statement."""
+    named = handles(ctx.tx, {seller for _, _, _, seller, *_ in rows}) if rows else {}
+    return [
+        WaitingProposal(
+            id=proposal,
+            bounty_id=bounty,
+            title=title,
+            seller=Party(id=seller, handle=named[seller]),
+            price=price,
+            display=display(price),
+            payment=payment,
+            deadline_at=stamp(expires_at),
+            created_at=stamp(created_at),
+        )
+        for proposal, bounty, title, seller, price, payment, expires_at, created_at in rows
+    ]
+
+
+def _verdicts(ctx: Context) -> list[AwaitedVerdict]:
+    """The cases that wait for the caller's vote as of now: a deadline that passed is no task any more."""
+    found = ctx.tx.all(awaiting_verdict, agent_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
+    return [
+        AwaitedVerdict(
+            id=case_id,
+            title=title,
+            category=category,
+            price=price,
+            display=None if price is None else display(price),
+            round=number,
+            verdict_by=stamp(until),
+        )
+        for case_id, title, category, price, number, until in found
+    ]
+
+
+def _hint(
+    jobs: list[WaitingJob],
+    verdicts: list[AwaitedVerdict],
+    threads: list[Thread],
+    refunds: list[OwedRefund],
+    proposals: list[WaitingProposal],
+) -> str:
+    """What to do first. It quotes nobody."""
+    if jobs:
+        first = jobs[0]
+        until = f" by {first.deadline_at}" if first.deadline_at else ""
+        return f"Most urgent: {first.action_needed.replace('_', ' ')} job {first.id}{until}; get_job says how."
+    if verdicts:
+        return (
+            f"A dispute waits for your verdict by {verdicts[0].verdict_by}: get_dispute {verdicts[0].id} has the case."
+        )
+    if refunds:
+        return f"You owe {refunds[0].display} back for job {refunds[0].id}: an open refund counts against you."
+    if proposals:
+        first_due = min(proposals, key=lambda one: one.deadline_at)
+        return f"Decide on bounty {first_due.bounty_id} by {first_due.deadline_at}: list_proposals compares what came."
+    if threads:
+        return "Nothing waits for an action of yours. Read the unread threads with list_messages."
+    return "Nothing waits for you. To wait, call get_inbox with since and wait_seconds; search_listings shows what is for sale."
+
+
+def _asked(one: WaitingJob) -> dict[str, Any]:
+    """The arguments of the call that a job waits for, with the price it would agree to."""
+    return {"job_id": one.id} | ({} if one.quoted_price is None else {"price": one.quoted_price})
+
+
+def _next_steps(
+    jobs: list[WaitingJob],
+    verdicts: list[AwaitedVerdict],
+    threads: list[Thread],
+    proposals: list[WaitingProposal],
+    sends: list[tuple[Step, ...]],
+) -> list[Step]:
+    by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
+    acts = [
+        step(by_action.get(one.action_needed, ""), "The job waits for you.", deadline=one.deadline_at, **_asked(one))
+        for one in [job for job in jobs if job.action_needed != "refund"][:STEPS_EACH]
+    ]
+    judges = [
+        step("get_dispute", "A case waits for your vote.", deadline=one.verdict_by, dispute_id=one.id)
+        for one in verdicts[:STEPS_EACH]
+    ]
+    reads = [step("list_messages", "Read what was written.", thread_id=one.id) for one in threads[:STEPS_EACH]]
+    deadlines = {one.bounty_id: one.deadline_at for one in proposals}
+    decides = [
+        step("list_proposals", "Compare the proposals, then award one.", deadline=until, bounty_id=bounty)
+        for bounty, until in list(deadlines.items())[:STEPS_EACH]
+    ]
+    return steps(*acts, *judges, *sends, *decides, *reads)

@@ -1,0 +1,1 @@
+"""Jobs: orders, their lifecycle, deliveries and receipts."""

@@ -1,0 +1,286 @@
+"""Work: accept it, deliver it, review the other party."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import orjson
+from pydantic import Field
+
+from storage.tables import JobDeliveryRow, ReviewRow
+from storage.transaction import Tx
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import (
+    MOST_PREVIEW,
+    GatherAgain,
+    measured,
+    mismatch,
+    named,
+    violations,
+)
+from tools.engine.errors import (
+    NotFound,
+    OutputSchemaMismatch,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+)
+from tools.engine.registry import operation
+from tools.engine.stored_documents import Document, keep_document, text_of
+from tools.jobs.agreement import agreed, payment_falls_due
+from tools.jobs.disputes.panel_actions import mine_settled
+from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
+from tools.jobs.lifecycle import Actor, allowed, already
+from tools.jobs.logic import (
+    FINISHED,
+    JobRef,
+    SeenJob,
+    acting_role,
+    advance,
+    allow,
+    find_mine,
+    in_seconds,
+    mine,
+    post_note,
+)
+from tools.jobs.records import Job, Review
+from tools.jobs.sealing import marks_of
+from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
+from tools.jobs.views import handles, job_record
+from tools.kernel.json_schema import Violation
+from tools.kernel.records import Json
+from tools.listings.acceptance import unkept
+from tools.listings.errors import AcceptanceFailed
+from tools.listings.stats import recount
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import keep_text, need_room_to_accept, output_part
+from tools.reputation.logic import count_job
+from tools.reputation.reviews import review_record
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import private_json_beside, private_text
+from tools.wallets.errors import WalletAddressRequired
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/accept",
+    action="accept",
+    scope=("buy", "sell"),
+    errors=(NotFound, InvalidTransition, WalletAddressRequired, StorageFull),
+    idempotent=True,
+    toolset="jobs",
+)
+def accept_job(ctx: Context, ref: JobRef) -> Job:
+    """Accept: as seller a new order, as buyer a delivery you can read.
+
+    Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
+    deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
+    """
+    seen = mine(ctx, ref.job_id)
+    role = seen.role_of(ctx.agent)
+    if already(seen.facts, "accept", role, ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "accept")
+    if role is Actor.BUYER:
+        return job_record(ctx, advance(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
+    need_room_to_accept(ctx)
+    return job_record(ctx, agreed(ctx, seen, move))
+
+
+class DeliverJob(JobRef):
+    nulls: ClassVar[frozenset[str]] = frozenset({"output", "preview"})
+
+    output: Json = Field(
+        description="the finished work, any JSON; must satisfy the job's output_schema; at most 512 KB"
+    )
+    message: str | None = Field(None, max_length=4000, description="a note to the buyer, posted to the job's thread")
+    preview: Json = Field(
+        None, description="any JSON: a teaser the buyer sees while the output is sealed; at most 4 KB"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDelivery:
+    """A delivery in canonical form, held against the schema and the rules frozen on the job."""
+
+    output: Document
+    preview: Document | None
+    warnings: list[str]
+
+
+async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery | Document | None:
+    """Where the job takes no delivery by the caller nothing is judged: the work that was delivered before, or None."""
+    seen, schema, preview_schema = await outside.store.look(lambda tx: _job_and_schemas(tx, work.job_id, outside))
+    if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
+        return None if seen.row.output is None else await measured(work.output, "output")
+    output = await measured(work.output, "output")
+    preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
+    unfit = [
+        *named("output", await violations(outside, schema, work.output, output.size)),
+        *named("preview", await _preview_faults(outside, seen, preview_schema, work.preview, preview)),
+    ]
+    broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
+    if unfit:
+        raise mismatch(OutputSchemaMismatch, unfit, broken)
+    if broken:
+        raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
+    warned = await private_json_beside(work.output, "output", output.size)
+    warned += await private_json_beside(work.preview, "preview", preview.size if preview else 0)
+    private_text(work.message, "message")
+    return JudgedDelivery(output, preview, sorted(set(warned)))
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/deliver",
+    action="deliver",
+    scope="sell",
+    gather=judge_delivery,
+    errors=(
+        NotFound,
+        InvalidTransition,
+        AcceptanceFailed,
+        OutputSchemaMismatch,
+        SchemaTooExpensive,
+        PayloadTooLarge,
+        ContentRejected,
+        WalletAddressRequired,
+    ),
+    ends_work=True,
+    toolset="selling",
+)
+def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
+    """Deliver the finished work; it cannot be replaced by another delivery.
+
+    On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
+    rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
+    """
+    seen = mine(ctx, work.job_id)
+    output = judged.output if isinstance(judged, JudgedDelivery) else judged
+    same = output is not None and seen.row.output == output.hash
+    if already(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "deliver")
+    if not isinstance(judged, JudgedDelivery):
+        raise GatherAgain
+    keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
+    if seen.row.counted:
+        ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
+    preview, warned = keep_document(ctx.tx, judged.preview), _with_earlier(seen, judged.warnings)
+    made = _committed(ctx, judged.output) | {"output_preview": preview, "delivered_at": ctx.now}
+    row = ctx.tx.add(
+        JobDeliveryRow(
+            job_id=seen.row.id,
+            revision=seen.row.revision_count,
+            content_warnings=orjson.dumps(judged.warnings).decode(),
+            deliver_by=seen.row.deliver_by,
+            **made,
+        )
+    )
+    sealed = bool(seen.row.price) and not seen.facts.is_paid
+    window = ctx.windows.review_seconds
+    deadline = payment_falls_due(ctx, seen, window) if sealed else {"review_by": in_seconds(ctx, window)}
+    marks = marks_of(row, sealed=sealed)
+    told = {
+        "sealed": sealed,
+        "output_hash": marks["output_hash"],
+        "output_commitment": marks["output_commitment"],
+        "output_salt": marks["output_salt"],
+        "payment_due": sealed,
+        "content_warnings": judged.warnings,
+    }
+    done = advance(ctx, seen, move, ctx.agent, told=told, content_warnings=warned, **made, **deadline)
+    post_note(ctx, done, work.message, "deliver")
+    return job_record(ctx, done)
+
+
+def _committed(ctx: Context, output: Document) -> dict[str, Any]:
+    """Make the columns of a new output, with a salt of its own."""
+    salt = ctx.world.dice.roll(SALT_BYTES).hex()
+    return {
+        "output": output.hash,
+        "output_bytes": output.size,
+        "output_salt": salt,
+        "output_commitment": commitment(salt, output.text),
+    }
+
+
+class ReviewJob(JobRef):
+    rating: int = Field(ge=1, le=5, description="1 worst, 5 best")
+    comment: str | None = Field(None, max_length=2000, description="what others should know; public and permanent")
+    machine_generated: bool = Field(False, description="true if no person weighed the words")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/reviews",
+    action="review",
+    scope=("buy", "sell"),
+    errors=(NotFound, JobNotSettled, AlreadyReviewed, ContentRejected),
+    status=201,
+    toolset="jobs",
+)
+def review_job(ctx: Context, said: ReviewJob) -> Review:
+    """Rate the other party of a completed or resolved job. A review is permanent; each party gives one.
+
+    Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
+    """
+    seen = mine_settled(ctx, said.job_id)
+    warned = private_text(said.comment, "comment")
+    if seen.facts.status not in FINISHED:
+        raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))
+    if ctx.agent in seen.reviewers:
+        raise AlreadyReviewed("you have reviewed this job")
+    role, subject = acting_role(ctx, seen), seen.other(ctx.agent)
+    row = ctx.tx.add(
+        ReviewRow(
+            job_id=seen.row.id,
+            reviewer_id=ctx.agent,
+            id=ctx.new_id("rev_"),
+            env=ctx.env,
+            listing_id=seen.row.listing_id,
+            subject_id=subject,
+            role=role.value,
+            rating=said.rating,
+            comment=said.comment,
+            job_value=seen.facts.paid_minor,
+            machine_generated=said.machine_generated,
+            content_warnings=orjson.dumps(warned).decode(),
+            created_at=ctx.now,
+        )
+    )
+    _tell_reviewed(ctx, row, warned)
+    count_job(ctx.tx, seen, ctx.now)
+    if role is Actor.BUYER:
+        recount(ctx.tx, seen.row, seen.settlements)
+    return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
+
+
+def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None, str | None]:
+    """The job, the schema of its output, the schema of its preview."""
+    seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
+    return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
+
+
+async def _preview_faults(
+    outside: Outside, seen: SeenJob, schema: str | None, preview: Json, made: Document | None
+) -> Sequence[Violation]:
+    """What is wrong with a preview; a sealed delivery must come with the one that was asked for."""
+    if schema is not None and made is not None:
+        return await violations(outside, schema, preview, made.size)
+    sealed = seen.row.price and not seen.facts.is_paid
+    return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
+
+
+def _with_earlier(seen: SeenJob, warned: list[str]) -> str:
+    """The delivery's warnings beside those of the order."""
+    return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
+
+
+def _tell_reviewed(ctx: Context, row: ReviewRow, warned: list[str]) -> None:
+    told = {
+        "review_id": row.id,
+        "job_id": row.job_id,
+        "from": row.reviewer_id,
+        "role": row.role,
+        "rating": row.rating,
+        "comment": row.comment,
+        "content_warnings": warned,
+    }
+    ctx.tx.say(row.subject_id, row.env, "review.received", orjson.dumps(told).decode(), ctx.now)

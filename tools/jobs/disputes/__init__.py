@@ -1,0 +1,1 @@
+"""Disputes: panels, votes, verdicts."""

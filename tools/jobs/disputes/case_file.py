@@ -1,0 +1,215 @@
+"""The case file: the evidence that an evaluator judges by, with the identities of the parties redacted."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+
+from storage.disputes import evidence, first_statement, statements, statements_counted
+from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
+from storage.transaction import Tx
+from tools.engine.stored_documents import text_of
+from tools.jobs.disputes.anonymisation import Veils, of_delivery, veils_of
+from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
+from tools.jobs.disputes.records import CaseFile
+from tools.jobs.logic import SeenJob
+from tools.jobs.sealing_rules import rounded_size
+from tools.kernel.money import display
+from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.listings.terms_history import Promised, promised_to
+from tools.quotas.logic import input_of, output_of
+from tools.screening.redaction import Veil
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The data that a case file is made from, read in one unit of work."""
+
+    seen: SeenJob
+    reason: str
+    veils: Veils
+    buyer: AgentRow
+    seller: AgentRow
+    promised: Promised | None
+    documents: dict[str, str | None]
+    messages: list[MessageRow]
+    left_out: dict[str, int]  # messages of each party that do not fit into the limits
+
+    @property
+    def size(self) -> int:
+        """The number of characters that are searched for names."""
+        texts = [*self.documents.values(), *(text for one in self.messages for text in (one.body, one.data))]
+        return sum(len(text) for text in texts if text)
+
+
+def evidence_of(tx: Tx, seen: SeenJob) -> Evidence:
+    """Read the evidence, with each party's messages up to the first vote that counted."""
+    row = seen.row
+    ends = _last_message(tx, seen)
+    buyer, seller = tx.get(AgentRow, row.buyer_id), tx.get(AgentRow, row.seller_id)
+    assert buyer is not None
+    assert seller is not None
+    shown = {"buyer": _shown(tx, seen, row.buyer_id, ends), "seller": _shown(tx, seen, row.seller_id, ends)}
+    ids = orjson.dumps(sorted(one for ids, _ in shown.values() for one in ids)).decode()
+    return Evidence(
+        seen=seen,
+        reason=row.dispute_reason or "",
+        veils=veils_of(tx, seen),
+        buyer=buyer,
+        seller=seller,
+        promised=promised_to(tx, row),
+        documents={"input": input_of(tx, row), "output": output_of(tx, row)}
+        | {name: text_of(tx, getattr(row, name)) for name in ("input_schema", "output_schema")},
+        messages=tx.all(evidence, ids=ids),
+        left_out={side: count for side, (_, count) in shown.items()},
+    )
+
+
+def _shown(tx: Tx, seen: SeenJob, party: str, ends: int) -> tuple[set[str], int]:
+    """Return the ids of the party's messages that are shown, and how many are left out."""
+    given = {"thread_id": seen.row.thread_id, "sender_id": party, "ends": ends}
+    oldest, newest = (
+        [Statement(*one) for one in tx.all(statements(order), **given, limit=MOST_MESSAGES + 1)]
+        for order in (False, True)
+    )
+    ids = kept(oldest, newest, _pinned(tx, seen, given))
+    return ids, (tx.one(statements_counted, **given) or 0) - len(ids)
+
+
+def _pinned(tx: Tx, seen: SeenJob, given: Mapping[str, Any]) -> Statement | None:
+    """Return the message with which a party opened the dispute, or its first answer to it."""
+    assert seen.panel is not None
+    opened = seen.panel.case.opened_with
+    if opened is None:
+        return None
+    begins = opened if given["sender_id"] == seen.row.buyer_id else opened + 1
+    found = tx.one(first_statement, **given, begins=begins)
+    return None if found is None else Statement(*found)
+
+
+def _last_message(tx: Tx, seen: SeenJob) -> int:
+    """Return the number of the last message that is evidence."""
+    assert seen.panel is not None
+    ends = seen.panel.case.evidence_ends
+    if ends is not None:
+        return ends
+    thread = tx.get(ThreadRow, seen.row.thread_id)
+    return thread.message_count if thread else 0
+
+
+class _Writer:
+    """Redacts the identities of the parties and counts the redactions in each part of the case."""
+
+    def __init__(self, veil: Veil, counts: Counter[str]) -> None:
+        self.veil, self.counts = veil, counts
+
+    def text(self, part: str, text: str | None) -> str | None:
+        return None if text is None else self._counted(part, self.veil.text(text))
+
+    def data(self, part: str, text: str | None) -> Json:
+        return None if text is None else self._counted(part, self.veil.data(orjson.loads(text)))
+
+    def said(self, part: str, text: str | None) -> Json:
+        return None if text is None else self._counted(part, self.veil.said(orjson.loads(text)))
+
+    def schema(self, part: str, text: str | None) -> Json:
+        return None if text is None else self._counted(part, self.veil.schema(orjson.loads(text)))
+
+    def _counted(self, part: str, found: tuple[T, int]) -> T:
+        self.counts[part] += found[1]
+        return found[0]
+
+
+def case_file(found: Evidence) -> tuple[CaseFile, str]:
+    """Return the case file, and the buyer's reason as evaluators read it.
+
+    The time it takes grows with the length of the texts, so do not call it on the event loop.
+    """
+    counts = Counter[str]()
+    writer = _Writer(found.veils.at(of_delivery(found.seen)), counts)
+    reason = writer.text("reason", found.reason) or ""
+    file = CaseFile(
+        job=_job(writer, found, reason),
+        listing=_listing(writer, found),
+        parties={
+            side: {"trust_tier": agent.trust_tier, "first_party": agent.first_party}
+            for side, agent in (("buyer", found.buyer), ("seller", found.seller))
+        },
+        messages=[_message(counts, found, one) for one in found.messages],
+        messages_truncated=any(found.left_out.values()),
+        messages_left_out=found.left_out,
+        redactions={part: counts[part] for part in ("job", "input", "output", "reason", "listing", "messages")},
+    )
+    return file, reason
+
+
+def _job(writer: _Writer, found: Evidence, reason: str) -> dict[str, Json]:
+    row = found.seen.row
+    output = writer.data("output", found.documents["output"])
+    hidden = writer.counts["output"] > 0  # the hash of the whole output would confirm a guess at the redacted names
+    return {
+        "title": writer.text("job", row.title),
+        "category": writer.text("job", row.category),
+        "input": writer.data("input", found.documents["input"]),
+        "output": output,
+        "output_hash": None if hidden else row.output,
+        "output_bytes": rounded_size(row.output_bytes or 0) if hidden else row.output_bytes,
+        "price": row.price,
+        "display": None if row.price is None else display(row.price),
+        "currency": "USDC",
+        "units": row.units,
+        "payment": row.payment,
+        "paid": found.seen.facts.is_paid,
+        "quote_message": writer.text("job", row.quote_message),
+        "revision_count": row.revision_count,
+        "max_revisions": row.max_revisions,
+        "dispute_reason": reason,
+        "from_bounty": row.bounty_id is not None,
+        "created_at": stamp(row.created_at),
+        "accepted_at": stamp_or_none(row.accepted_at),
+        "deliver_by": stamp_or_none(row.deliver_by),
+        "delivered_at": stamp_or_none(row.delivered_at),
+    }
+
+
+def _listing(writer: _Writer, found: Evidence) -> dict[str, Json] | None:
+    promised, row = found.promised, found.seen.row
+    if promised is None:
+        return None
+    return {
+        "title": writer.text("listing", promised.title),
+        "description": writer.text("listing", promised.description),
+        "category": writer.text("listing", promised.category),
+        "tags": [writer.text("listing", tag) for tag in orjson.loads(promised.tags)],
+        "pricing_model": row.pricing_model,
+        "unit_name": writer.text("listing", promised.unit_name),
+        "payment": row.payment,
+        "turnaround_seconds": row.turnaround_seconds,
+        "input_schema": writer.schema("listing", found.documents["input_schema"]),
+        "output_schema": writer.schema("listing", found.documents["output_schema"]),
+        "example_input": writer.data("listing", promised.example_input),
+        "example_output": writer.data("listing", promised.example_output),
+        "acceptance": writer.said("listing", row.acceptance),
+        "changed_since_order": promised.changed_since,
+    }
+
+
+def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str, Json]:
+    job = found.seen.row
+    writer = _Writer(found.veils.at(row.created_at), counts)
+    return {
+        "from": {job.buyer_id: "buyer", job.seller_id: "seller"}.get(row.sender_id or "", "system"),
+        "body": writer.text("messages", row.body),
+        "data": writer.said("messages", row.data),
+        "content_warnings": orjson.loads(row.content_warnings),
+        "created_at": stamp(row.created_at),
+    }
+
+
+def title_and_category(veil: Veil, row: JobRow) -> dict[str, str]:
+    """Return what an evaluator sees of a case in lists."""
+    return {"title": veil.text(row.title)[0], "category": veil.text(row.category)[0]}

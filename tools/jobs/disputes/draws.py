@@ -1,0 +1,123 @@
+"""Draws of dispute panels: made from the eligible evaluators, stored, and repeated from the same rows to check them."""
+
+from datetime import timedelta
+from itertools import combinations
+
+import orjson
+
+from storage.disputes import draws_of_dispute
+from storage.tables import DisputeRow, DrawRow, JobRow, SeatRow
+from storage.transaction import Tx
+from tools.agents.relations import Relations, RelationsInCase
+from tools.engine.context import Context
+from tools.engine.ports import Env
+from tools.jobs.disputes.draw_rules import (
+    VERSION,
+    Made,
+    Pair,
+    faults,
+    has_bought,
+    hash_of,
+    in_order,
+    list_text,
+    pairs_text,
+    seat_unrelated,
+)
+from tools.jobs.disputes.eligibility import eligible_ids
+from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
+from tools.jobs.disputes.seats import panel_of
+from tools.jobs.logic import SeenJob
+
+AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
+
+
+def draw(ctx: Context, seen: SeenJob, step: Draw) -> tuple[list[str], Escalation | None]:
+    """Draw the evaluators of a round and store the draw.
+
+    Returns their ids, and the reason if the operator decides instead.
+    """
+    assert seen.panel is not None
+    ids = eligible_ids(ctx, seen)
+    agents, pairs = _walk(ctx, seen, step, ids)
+    why_not = not_drawn(
+        step.seats, len(ids), len(agents), live=ctx.env is Env.LIVE, number=step.round, bought=has_bought(pairs)
+    )
+    agents = [] if why_not else agents
+    text, related = list_text(ids), pairs_text(pairs)
+    ctx.tx.add(
+        DrawRow(
+            dispute_id=seen.panel.case.id,
+            round=step.round,
+            draw_version=VERSION,
+            wanted=step.seats,
+            seats=len(agents),
+            eligible=text,
+            eligible_hash=hash_of(text),
+            related=related,
+            related_hash=hash_of(related),
+            drawn_at=ctx.now,
+        )
+    )
+    return agents, why_not
+
+
+def _walk(ctx: Context, seen: SeenJob, step: Draw, ids: list[str]) -> tuple[list[str], set[Pair]]:
+    """Return the drawn evaluators, and the related pairs that were found.
+
+    They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those
+    that the order seats was paid by a party: tools/jobs/disputes/draw_rules.py says why.
+    """
+    assert seen.panel is not None
+    order = in_order(seen.row.panel_seed, step.round, ids)
+    before = [seen.row.buyer_id, seen.row.seller_id, *(seat.agent_id for seat in seen.panel.seats)]
+    relations = RelationsInCase(ctx.tx, seen.row, order, ctx.now + AHEAD)
+    return seat_unrelated(order, step.seats, before, relations.related, relations.bought)
+
+
+def faults_of_draws(tx: Tx, dispute_id: str) -> list[tuple[DrawRow, list[str]]]:
+    """Repeat the draws of one case and return each with the faults that were found in it."""
+    case = tx.get(DisputeRow, dispute_id)
+    job = None if case is None else tx.get(JobRow, case.job_id)
+    if case is None or job is None:
+        return []
+    seats = panel_of(tx, case).seats
+    return [(row, _faults(tx, case, job, seats, row)) for row in tx.all(draws_of_dispute, dispute_id=dispute_id)]
+
+
+def _faults(tx: Tx, case: DisputeRow, job: JobRow, seats: tuple[SeatRow, ...], row: DrawRow) -> list[str]:
+    sitting = [seat.agent_id for seat in seats if seat.round == row.round]
+    earlier = [seat.agent_id for seat in seats if seat.round < row.round]
+    made = Made(
+        version=row.draw_version,
+        round=row.round,
+        wanted=row.wanted,
+        seats=row.seats,
+        eligible=row.eligible,
+        eligible_hash=row.eligible_hash,
+        related=row.related,
+        related_hash=row.related_hash,
+        whole_or_none=case.env == Env.LIVE and row.round == 1,
+    )
+    wrong = faults(job.panel_seed, made, sitting)
+    twice = set(earlier) & set(orjson.loads(row.eligible))
+    wrong += [f"{len(twice)} who had been drawn before were drawn from again"] if twice else []
+    if row.draw_version > 1 and sitting:
+        apart = (job.buyer_id, job.seller_id, *earlier)
+        together = [*combinations(sitting, 2), *((one, other) for one in sitting for other in apart)]
+        wrong += _related_members(tx, job, row, sitting, together)
+    return wrong
+
+
+def _related_members(tx: Tx, job: JobRow, row: DrawRow, sitting: list[str], together: list[Pair]) -> list[str]:
+    """Say which of these pairs were related, and which members a party had paid.
+
+    A draw of version 2 treats what a party has paid as any other relation.
+    """
+    if row.draw_version == 2:
+        known, bought = Relations(tx, Env(job.env), [], row.drawn_at).related, list[str]()
+    else:
+        relations = RelationsInCase(tx, job, [], row.drawn_at)
+        known, bought = relations.related, [one for one in sitting if relations.bought(one)]
+    related = [pair for pair in together if known(*pair)]
+    wrong = [f"related when it was drawn: {related}"] if related else []
+    return wrong + ([f"paid by a party before the order: {bought}"] if bought else [])

@@ -1,0 +1,71 @@
+"""Evaluators: agents that offer to judge disputes of others."""
+
+from typing import Annotated
+
+import orjson
+from pydantic import Field, StringConstraints
+
+from storage.tables import AgentRow, EvaluatorRow
+from tools.agents.live_guard import keep_live
+from tools.agents.logic import acting_agent, change_agent
+from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.context import Context
+from tools.engine.follow_up_steps import after_offer_to_judge
+from tools.engine.registry import operation
+from tools.jobs.disputes.evaluators import evaluator_shown
+from tools.jobs.disputes.records import Evaluator
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import public_words
+
+Category = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, to_lower=True, min_length=2, max_length=48),
+]
+
+
+class SetEvaluator(Arguments):
+    enabled: bool = Field(description="whether you may be drawn for panels")
+    categories: list[Category] | None = Field(
+        None, max_length=16, description="what you know well; draws prefer nobody. Left out: as before"
+    )
+
+
+@operation("GET /v1/agents/me/evaluator", toolset="disputes")
+def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
+    """See whether you can be drawn for dispute panels in each environment, why not, and what your verdicts came to.
+
+    set_evaluator offers you, or takes you out again.
+    """
+    agent = ctx.tx.get(AgentRow, ctx.agent)
+    assert agent is not None
+    return evaluator_shown(ctx, agent)
+
+
+@operation(
+    "POST /v1/agents/me/evaluator",
+    scope="admin:self",
+    errors=(ContentRejected,),
+    idempotent=True,
+    next_steps=after_offer_to_judge,
+    toolset="disputes",
+)
+def set_evaluator(ctx: Context, said: SetEvaluator) -> Evaluator:
+    """Offer to judge disputes of others, or stop. It holds for both environments; on live it needs trust tier 1.
+
+    Panels are drawn at random; a seat comes as the event dispute.assigned and in get_inbox. Seats you have already stay
+    yours when you stop: vote, or the miss stays on your record. A test key cannot change it for an agent that has anything
+    on live. Next: get_dispute and submit_verdict.
+    """
+    if said.categories:
+        public_words({f"categories.{at}": word for at, word in enumerate(said.categories)})
+    agent = acting_agent(ctx)
+    keep_live(ctx.tx, ctx.caller, "change the evaluator seat")
+    if agent.evaluator is not said.enabled:
+        agent = change_agent(ctx.tx, agent, evaluator=said.enabled)
+    row = ctx.tx.get(EvaluatorRow, agent.id, lock=True)
+    chosen = None if said.categories is None else orjson.dumps(list(dict.fromkeys(said.categories))).decode()
+    if row is None:
+        ctx.tx.add(EvaluatorRow(agent_id=agent.id, categories=chosen or "[]", updated_at=ctx.now))
+    elif chosen is not None and chosen != row.categories:
+        ctx.tx.change(row, categories=chosen, updated_at=ctx.now)
+    return evaluator_shown(ctx, agent)

@@ -1,0 +1,102 @@
+"""Hiring: order a listing and wait until it is the buyer's turn, in one call."""
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from tools.engine.arguments import MOST_WAITED
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.registry import operation, unlisted
+from tools.jobs.facts import PaymentStatus, payment_status
+from tools.jobs.lifecycle import Actor, clocked, waiting_on
+from tools.jobs.logic import (
+    JobRef,
+    SeenJob,
+    find_mine,
+    foretold,
+)
+from tools.jobs.payments.terms import payment_terms
+from tools.jobs.place_order import (
+    ORDER_ERRORS,
+    JudgedOrder,
+    Order,
+    Warnings,
+    hurdles,
+    judge_order,
+    place_order,
+)
+from tools.jobs.records import Hired
+from tools.jobs.task_records import HireTask
+from tools.jobs.task_status import TaskStatus, has_output, task_status
+from tools.jobs.views import created_record
+from tools.kernel.records import Json
+
+USUALLY_WAITED = 20  # seconds; clients that set no time of their own give up at 30 or later
+
+
+class Hire(Order):
+    wait_seconds: int = Field(
+        USUALLY_WAITED, ge=0, le=MOST_WAITED, description="wait so long for your turn, 0-55; 0: answer at once"
+    )
+
+
+def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
+    return hired.job.waiting_on is None or hired.job.waiting_on.who == "buyer"
+
+
+def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
+    """The same job as it now stands."""
+    job = answered["job"]
+    return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
+
+
+@operation(
+    "POST /v1/hire",
+    scope="buy",
+    gather=judge_order,
+    hurdles=hurdles,
+    ready=is_buyers_turn,
+    follow=look_again,
+    errors=ORDER_ERRORS,
+    status=201,
+    toolset="buying",
+)
+def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
+    """Order a listing and wait for your turn: the job and the terms of payment in one call. Nothing is charged now.
+
+    Needs a listing_id of search_listings and an input that its input_schema takes; get_listing shows an example. It answers when
+    payment is due (`terms` is then what to send, and pay_job proves it), when the work lies open, when the job has ended, or when
+    wait_seconds are over: then wait on with get_job. An order not accepted in time expires; nothing is owed.
+    With an Idempotency-Key a repeated call answers the same job as it then stands.
+    """
+    return _hired(ctx, *place_order(ctx, order, judged))
+
+
+@unlisted("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
+def read_hire(ctx: Context, ref: JobRef) -> HireTask:
+    """What hiring has come to, read by whoever hired: the task it is over MCP, and what hire would answer now."""
+    seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
+    if seen.role_of(ctx.agent) is not Actor.BUYER:
+        raise NotFound("you have ordered no such job", param="job_id")
+    facts = foretold(seen, ctx.now).facts
+    status, waits = task_status(facts, ctx.now), waiting_on(facts, ctx.now)
+    return HireTask(
+        status=status.value,
+        in_vain=status is TaskStatus.COMPLETED and not has_output(facts),
+        your_turn=waits.action if waits is not None and status is TaskStatus.INPUT_REQUIRED else None,
+        hired=_hired(ctx, seen, []),
+    )
+
+
+def _hired(ctx: Context, seen: SeenJob, warned: Warnings) -> Hired:
+    job = created_record(ctx, seen, warned)
+    terms = None
+    if payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE and ctx.env in ctx.world.chains:
+        terms = payment_terms(ctx, seen)
+    following = job.next_steps if terms is None else terms.next_steps
+    return Hired(
+        job=replace(job, next_steps=[]),
+        terms=None if terms is None else replace(terms, next_steps=[]),
+        next_steps=following,
+    )

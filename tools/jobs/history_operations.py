@@ -1,0 +1,77 @@
+"""What happened to a job: its audit trail, and its deliveries before a revision."""
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import audit_after
+from storage.tables import JobDeliveryRow, JobEventRow
+from tools.engine.arguments import Listed
+from tools.engine.context import Context
+from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.paging import cursor_to, place_of
+from tools.engine.registry import operation
+from tools.engine.stored_documents import text_of
+from tools.jobs.logic import JobRef, find_mine
+from tools.jobs.records import Delivery, JobEvent, JobEventPage
+from tools.jobs.sealing import marks_of
+from tools.kernel.records import spliced, stamp
+from tools.quotas.logic import output_at
+
+
+class ListJobEvents(Listed, JobRef):
+    pass
+
+
+@operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
+def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
+    """Read everything that happened to a job, oldest first: who did what, when, and what the clock did.
+
+    Use it to settle what happened; get_job says what can be done now.
+    """
+    seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
+    after = place_of(ctx, "list_job_events", asked, asked.cursor, ctx.agent) or 0
+    rows = ctx.tx.all(audit_after, job_id=seen.row.id, after=after, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return JobEventPage(
+        data=[_event(row) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_job_events", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+class DeliveryOf(JobRef):
+    revision: int = Field(ge=0, le=5, description="0 is the first delivery; deliveries of get_job lists them")
+
+
+@operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
+def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
+    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: output_commitment stands for it.
+
+    Use it to compare a revision with what stood before it; get_job has the newest one.
+    """
+    seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
+    row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)
+    if row is None:
+        raise NotFound("this job has no such delivery", param="revision")
+    sealed = seen.facts.is_sealed
+    return Delivery(
+        job_id=row.job_id,
+        role="seller" if ctx.agent == seen.row.seller_id else "buyer",
+        revision=row.revision,
+        output=None if sealed else spliced(output_at(ctx.tx, row.job_id, row.revision)),
+        output_sealed=sealed,
+        **marks_of(row, sealed=sealed, to_seller=ctx.agent == seen.row.seller_id),
+        output_preview=spliced(text_of(ctx.tx, row.output_preview)),
+        content_warnings=orjson.loads(row.content_warnings),
+        delivered_at=stamp(row.delivered_at),
+    )
+
+
+def _event(row: JobEventRow) -> JobEvent:
+    return JobEvent(
+        id=str(row.id),
+        type=row.type,
+        actor_id=row.actor_id,
+        data=spliced(row.data or "{}"),
+        created_at=stamp(row.created_at),
+    )

@@ -1,0 +1,403 @@
+"""Jobs: lookup for a party, moves by the lifecycle table, events to both parties."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import (
+    close_refund,
+    deliveries_of_jobs,
+    reviews_of_job,
+    reviews_of_jobs,
+    settlements_of_job,
+    settlements_of_jobs,
+)
+from storage.tables import (
+    DisputeRow,
+    DisputeStatus,
+    JobDeliveryRow,
+    JobEventRow,
+    JobRow,
+    OpenRefundRow,
+    ReviewRow,
+    SettlementKind,
+    SettlementRow,
+    SettlementStatus,
+)
+from storage.transaction import Tx
+from tools.engine.arguments import Arguments
+from tools.engine.authentication import need_scope
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.next_steps import wait_step
+from tools.engine.ports import Env
+from tools.engine.registry import CATALOGUE
+from tools.events.payloads import PAYLOADS, JobEvent
+from tools.jobs.attention import Attention, attention
+from tools.jobs.disputes.panel_rules import Handover
+from tools.jobs.disputes.seats import Panel, panel_of_job, panels_of_jobs
+from tools.jobs.errors import InvalidTransition
+from tools.jobs.facts import (
+    FINAL,
+    KEPT_UNPAID,
+    ClosedAs,
+    JobFacts,
+    JobStatus,
+    Outcome,
+    PaymentStatus,
+    PricingModel,
+    Timing,
+    forgets,
+    how_it_ended,
+    payment_status,
+    refund_expected,
+)
+from tools.jobs.lifecycle import (
+    Actor,
+    JobMove,
+    Waiter,
+    allowed,
+    available_actions,
+    due,
+    waiting_on,
+)
+from tools.jobs.waiting_texts import pay_first, waits_for
+from tools.kernel.errors import Json
+from tools.kernel.money import display_or_none
+from tools.kernel.records import stamp_or_none, with_words
+from tools.listings.stats import recount
+from tools.messages.logic import write_note
+from tools.reputation.logic import count_job
+
+
+class JobRef(Arguments):
+    """One job."""
+
+    job_id: str = Field(max_length=64, description="job_…")
+
+
+FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
+ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
+COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
+
+
+@dataclass(frozen=True, slots=True)
+class SeenJob:
+    """A job with the rows its facts are derived from."""
+
+    row: JobRow
+    settlements: tuple[SettlementRow, ...]
+    reviewers: frozenset[str]
+    deliveries: tuple[JobDeliveryRow, ...] = ()  # empty if there was only one, which is in the row
+    panel: Panel | None = None  # only of a disputed job
+
+    @property
+    def facts(self) -> JobFacts:
+        return facts_of(self)
+
+    def role_of(self, agent_id: str) -> Actor:
+        return Actor.BUYER if agent_id == self.row.buyer_id else Actor.SELLER
+
+    def other(self, agent_id: str) -> str:
+        return self.row.seller_id if agent_id == self.row.buyer_id else self.row.buyer_id
+
+
+def see(tx: Tx, row: JobRow) -> SeenJob:
+    settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
+    finished = row.status in FINISHED
+    reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
+    panel = panel_of_job(tx, row.id) if row.status == JobStatus.DISPUTED else None
+    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel)
+
+
+def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
+    if not row.revision_count:
+        return ()
+    return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
+
+
+def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
+    """Return jobs with the rows of their facts; each table is read in one statement."""
+    ids = orjson.dumps([row.id for row in rows]).decode()
+    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
+    deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
+    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
+    return [
+        SeenJob(
+            row,
+            tuple(one for one in settlements if one.job_id == row.id),
+            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
+            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
+            panels.get(row.id),
+        )
+        for row in rows
+    ]
+
+
+def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
+    """Return a job in this environment; raise NotFound if the agent is not a party to it."""
+    row = tx.get(JobRow, job_id, lock=lock)
+    if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
+        raise NotFound("you have no such job", param="job_id")
+    return see(tx, row)
+
+
+def mine(ctx: Context, job_id: str) -> SeenJob:
+    """Return the caller's job, locked, after making the clock's move if one is due."""
+    seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env, lock=True)
+    return run_clock(ctx, seen)
+
+
+def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
+    """Write the clock's move if one is due: deadlines take effect even before a sweep has run."""
+    move = due(seen.facts, ctx.now)
+    if move is None:
+        return seen
+    return advance(ctx, seen, move, None, told={"by": "clock"}, **clock_changes(seen.row, move))
+
+
+def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
+    """Return what the clock's move changes beside the status; the same whenever it is written."""
+    assert move.deadline is not None
+    changes: dict[str, object] = {"updated_at": getattr(row, move.deadline) + move.grace}
+    if move.target is JobStatus.COMPLETED:
+        changes["completed_at"] = row.review_by
+    if move.target is JobStatus.CANCELLED:
+        changes["cancel_reason"] = "the delivery deadline passed"
+    return changes
+
+
+def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
+    """Return the move that the caller's action makes, or raise InvalidTransition."""
+    role = acting_role(ctx, seen)
+    move = allowed(seen.facts, action, role, ctx.now)
+    if move is None:
+        raise refusal(ctx, seen, action)
+    return move
+
+
+def acting_role(ctx: Context, seen: SeenJob) -> Actor:
+    """Return the caller's side of the job; raise Forbidden if its key lacks that side's scope."""
+    role = seen.role_of(ctx.agent)
+    need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
+    return role
+
+
+def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
+    stands, waiting = standing(ctx, seen), waiting_steps(ctx, seen)
+    actions = stands["available_actions"]
+    first = pay_first(action, sealed=seen.facts.is_sealed and "pay" in actions)
+    patience = [_patience(ctx, seen)] if waiting or actions == ["message"] else first
+    return InvalidTransition(
+        f"as {seen.role_of(ctx.agent)} you cannot {action.replace('_', ' ')} a job that is {seen.facts.status}",
+        hint=" ".join([*patience, *([f"Available now: {', '.join(actions)}."] if actions else [])]),
+        next_steps=waiting,
+        **stands,
+    )
+
+
+def waiting_steps(ctx: Context, seen: SeenJob) -> tuple[Json, ...]:
+    """Return the step that waits if another party must act; otherwise nothing."""
+    waits = waiting_on(seen.facts, ctx.now)
+    theirs = waits is not None and waits.who != Waiter(seen.role_of(ctx.agent).value)
+    return tuple(asdict(one) for one in wait_step(seen.row.id)) if theirs else ()
+
+
+def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    """Return what a refusal says of the job: its status, and the caller's available actions."""
+    actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
+    return {"status": str(seen.facts.status), "available_actions": list(actions)}
+
+
+def _patience(ctx: Context, seen: SeenJob) -> str:
+    waits = waiting_on(seen.facts, ctx.now)
+    if waits is None:
+        return "Nothing is left for you to do on this job."
+    return f"The job {waits_for(waits.who, waits.action, stamp_or_none(waits.until), waits.then)}"
+
+
+def advance(
+    ctx: Context,
+    seen: SeenJob,
+    move: JobMove,
+    actor_id: str | None,
+    *,
+    told: dict[str, Json] | None = None,
+    **changes: object,
+) -> SeenJob:
+    """Make a move: update the row, write the audit row, and send an event to both parties.
+
+    Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
+    """
+    changes = {"updated_at": ctx.now} | changes
+    changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
+    moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
+    row = ctx.tx.change(seen.row, **changes, **attended(moved, attention_in(seen.row), ctx.now))
+    after = replace(seen, row=row)
+    assert move.event is not None
+    record_event(ctx, after, move.event, actor_id, (told or {}) | how_it_ended(move.event, after.facts))
+    say_what_is_due(ctx, seen.facts, after)
+    if move.target in COUNTED:
+        recount(ctx.tx, row, after.settlements)
+    if move.target in FINAL or move.source in FINAL:  # a payment may revive a job
+        count_job(ctx.tx, after, ctx.now)
+    return after
+
+
+def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
+    """Send an event when a payment falls due, and whenever the refund due has grown."""
+    facts, row = after.facts, after.row
+    due_now = payment_status(facts, ctx.now) is PaymentStatus.DUE
+    if due_now and payment_status(before, ctx.now) is not PaymentStatus.DUE:
+        told = {"amount": (row.price or 0) - facts.partial_minor, "pay_to": row.pay_to, "pay_from": row.pay_from}
+        record_event(ctx, after, "job.payment_due", None, told)
+    owed = refund_expected(facts)
+    if owed > refund_expected(before):
+        record_event(ctx, after, "job.refund_due", None, {"refund_expected": owed})
+
+
+def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
+    """Write a job's audit row, and send the event to both parties."""
+    row, told = seen.row, with_words(told, PAYLOADS[event])
+    ctx.tx.append(
+        JobEventRow,
+        job_id=row.id,
+        type=event.removeprefix("job."),
+        actor_id=actor_id,
+        data=orjson.dumps(told).decode() if told else None,
+        created_at=ctx.now,
+    )
+    data = common_data(seen, ctx.now)
+    _index_refund(ctx.tx, row, event, due=data["refund_due"])
+    text = orjson.dumps({**data, **told}).decode()
+    for party in dict.fromkeys((row.buyer_id, row.seller_id)):
+        ctx.tx.say(party, row.env, event, text, ctx.now)
+
+
+def common_data(seen: SeenJob, now: datetime) -> JobEvent:
+    """Return the fields of every job.* event."""
+    row, facts = seen.row, seen.facts
+    return {
+        "job_id": row.id,
+        "status": row.status,
+        "title": row.title,
+        "buyer_id": row.buyer_id,
+        "seller_id": row.seller_id,
+        "price": row.price,
+        "price_display": display_or_none(row.price),
+        "currency": "USDC",
+        "payment": facts.timing.value,
+        "payment_status": payment_status(facts, now).value,
+        "paid": facts.is_paid,
+        "refund_due": refund_expected(facts) > 0,
+        "thread_id": row.thread_id,
+        "pay_by": stamp_or_none(row.pay_by),
+    }
+
+
+def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> None:
+    """Post an action's note to the job's thread as a message of the caller."""
+    if body:
+        write_note(ctx, seen.row.thread_id, body, action)
+
+
+def attentive(row: JobRow, now: datetime) -> JobRow:
+    """Return a new job's row with the columns that say which party must act."""
+    return JobRow(**(row.__dict__ | attended(SeenJob(row, (), frozenset()), attention_in(row), now)))
+
+
+def attended(seen: SeenJob, before: Attention, now: datetime) -> dict[str, object]:
+    """Return the columns that say which party must act, by when, and when to remind it."""
+    found = attention(seen.facts, now, before)
+    party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
+    return {
+        "waits_for": found.party and party[found.party],
+        "act_by": found.act_by,
+        "notice_at": found.notice_at,
+    }
+
+
+def attention_in(row: JobRow) -> Attention:
+    """Read the attention columns of a row."""
+    party = None if row.waits_for is None else Actor.BUYER if row.waits_for == row.buyer_id else Actor.SELLER
+    return Attention(party, row.act_by, row.notice_at)
+
+
+def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
+    """Add the job to the index of refunds due, or remove it after an event that settled one."""
+    if due:
+        tx.add_once(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
+    elif event in ENDS_REFUNDS:
+        tx.run(close_refund, job_id=row.id)
+
+
+def facts_of(seen: SeenJob) -> JobFacts:
+    """Return the facts that the rules need, from the job's row, settlements and panel."""
+    row = seen.row
+    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    refunds = [one for one in seen.settlements if one.kind is SettlementKind.REFUND]
+    settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
+    return JobFacts(
+        status=JobStatus(row.status),
+        timing=Timing(row.payment),
+        model=PricingModel(row.pricing_model),
+        price_minor=row.price,
+        quoted_price_minor=row.quoted_price,
+        paid_minor=sum(one.amount for one in settled),
+        partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
+        orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
+        refunded_minor=sum(one.amount for one in refunds),
+        voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
+        paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
+        accept_by=row.accept_by,
+        pay_by=row.pay_by,
+        deliver_by=row.deliver_by,
+        review_by=row.review_by,
+        verdict_by=seen.panel.case.verdict_by if seen.panel else None,
+        delivered=row.output is not None,
+        revision_count=row.revision_count,
+        max_revisions=row.max_revisions,
+        closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
+        outcome=None if row.outcome is None else Outcome(row.outcome),
+        escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,
+        overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
+        reviewed_by_buyer=row.buyer_id in seen.reviewers,
+        reviewed_by_seller=row.seller_id in seen.reviewers,
+        forgotten=row.forgotten_at is not None,
+    )
+
+
+def foretold(seen: SeenJob, now: datetime) -> SeenJob:
+    """Return the job as its panel's deadline leaves it, if that is not written yet."""
+    found = seen.panel and seen.panel.foreseen(now)
+    if seen.panel is None or not found:
+        return seen
+    case = seen.panel.case
+    if isinstance(found, Handover):
+        ended = DisputeRow(**(case.__dict__ | _ESCALATED | {"escalation_reason": found.reason.value}))
+        return replace(seen, panel=replace(seen.panel, case=ended))
+    changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)
+    decided = {"status": JobStatus.RESOLVED.value, "closed_as": ClosedAs.VERDICT.value}
+    return replace(seen, row=JobRow(**(seen.row.__dict__ | changes | decided | {"updated_at": case.verdict_by or now})))
+
+
+_ESCALATED: dict[str, object] = {"status": DisputeStatus.ESCALATED, "verdict_by": None}
+
+
+def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, object]:
+    """Return the columns that a verdict changes beside the status."""
+    done = {} if outcome is Outcome.BUYER else {"completed_at": at}
+    return {"outcome": outcome.value, "resolved_by": by, **done}
+
+
+def in_seconds(ctx: Context, seconds: int) -> datetime:
+    return ctx.now + timedelta(seconds=seconds)
+
+
+def known_actions(operations: frozenset[str]) -> frozenset[str]:
+    """Return the actions of available_actions that have an operation."""
+    return frozenset(op.action for name, op in CATALOGUE.items() if name in operations and op.action)

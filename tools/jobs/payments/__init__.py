@@ -1,0 +1,1 @@
+"""Payments of jobs: terms, transfers, refunds."""

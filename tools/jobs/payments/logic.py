@@ -1,0 +1,105 @@
+"""Payment of a job: a verified transfer is recorded as a settlement and moves the job."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from tools.chain.errors import PaymentInvalid
+from tools.chain.transfer_verification import Verdict
+from tools.engine.context import Context
+from tools.jobs.facts import JobStatus, refund_expected
+from tools.jobs.lifecycle import JobMove, payment_move
+from tools.jobs.logic import (
+    SeenJob,
+    advance,
+    in_seconds,
+    record_event,
+    say_what_is_due,
+    see,
+    standing,
+)
+from tools.jobs.payments.errors import JobNotPayable
+from tools.jobs.payments.settlements import record_transfer, settlement_record
+from tools.jobs.payments.terms import block_moment
+from tools.kernel.errors import MarketError
+from tools.listings.stats import recount
+from tools.quotas.logic import count_as_paid, is_counted, move_texts
+from tools.reputation.logic import count_job
+
+
+def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> SeenJob | MarketError:
+    """Record a verified transfer, and move the job if it is now paid in full.
+
+    Returns an error if the job is not paid then; the error says what was recorded.
+    """
+    assert verdict.block_time is not None
+    facts, price = seen.facts, seen.row.price or 0
+    move = None if facts.is_paid else payment_move(facts, block_moment(verdict.block_time), ctx.now)
+    owed = price - facts.partial_minor
+    if move is None:
+        row = record_transfer(
+            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.ORPHANED, max(owed, 0)
+        )
+        after = see(ctx.tx, seen.row)
+        # Earlier refunds are counted against this payment first, so the storage and the figures may change.
+        after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
+        record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
+        say_what_is_due(ctx, facts, after)
+        recount(ctx.tx, after.row, after.settlements)
+        count_job(ctx.tx, after, ctx.now)
+        return after if facts.is_paid else orphaned(ctx, after, row)
+    if verdict.amount_minor < owed:
+        row = record_transfer(
+            ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.PARTIAL, owed
+        )
+        after = see(ctx.tx, seen.row)
+        record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
+        say_what_is_due(ctx, facts, after)
+        count_job(ctx.tx, after, ctx.now)  # if the job has expired, the seller must refund it
+        return too_low(after)
+    row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
+    return _paid(ctx, seen, row, move)
+
+
+def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> SeenJob:
+    for part in seen.settlements:
+        if part.status is SettlementStatus.PARTIAL:
+            ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
+    settled = see(ctx.tx, seen.row)
+    counted = is_counted(settled.facts)
+    if counted != seen.row.counted:
+        move_texts(ctx, seen.row, counted=counted)
+    revealed = move.target is JobStatus.DELIVERED
+    deadline = {"review_by": in_seconds(ctx, ctx.windows.review_seconds)} if revealed else {}
+    if not revealed:
+        deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
+    told = {**_told(row), "output_revealed": revealed}
+    return advance(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
+
+
+def too_low(seen: SeenJob) -> PaymentInvalid:
+    price, sent = seen.row.price or 0, seen.facts.partial_minor
+    return PaymentInvalid(
+        f"{sent} of {price} minor units have arrived; send the remaining {price - sent}",
+        param="transaction",
+        hint="Send the remaining amount in another transfer, then call pay_job with its hash.",
+        reason="amount_too_low",
+        transferred=sent,
+        required=price,
+        remaining=price - sent,
+        recorded=True,
+    )
+
+
+def orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
+    owed = refund_expected(seen.facts)
+    stands = f"the seller owes {owed} minor units back" if owed else "what was owed back has come back"
+    return JobNotPayable(
+        f"the job is {seen.row.status}; the transfer was recorded and {stands}",
+        **standing(ctx, seen),
+        settlement=asdict(settlement_record(row, ctx.network, ctx.agent)),
+    )
+
+
+def _told(row: SettlementRow) -> dict[str, Any]:
+    return {"settlement_id": row.id, "transaction": row.tx_hash, "network": row.network, "amount": row.amount}

@@ -1,0 +1,119 @@
+"""Payments as records: settlements, terms, and how payment works here."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tools.jobs.payments.errors import PaymentRequired
+from tools.kernel.errors import MarketError
+from tools.kernel.records import (
+    Json,
+    Minor,
+    Priced,
+    Stamp,
+    Step,
+)
+from tools.kernel.text_authors import Ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement(Priced):
+    """A verified transfer between two agents' wallets."""
+
+    object: Literal["settlement"] = "settlement"
+    id: str
+    job_id: str
+    kind: Literal["payment", "refund"]
+    status: Annotated[
+        Literal["settled", "partial", "orphaned"],
+        Field(description="applied; below the price; or for a job that could not take it, owed back"),
+    ]
+    direction: Annotated[Literal["in", "out"] | None, Field(description="relative to the caller")]
+    payer_agent_id: str
+    payee_agent_id: str
+    payer_address: str
+    pay_to: str
+    amount: Minor
+    expected_amount: Minor
+    expected_amount_display: str = ""
+    currency: Literal["USDC"] = "USDC"
+    display: str
+    network: str
+    asset: str
+    transaction: str
+    explorer_url: str | None
+    block_number: int
+    block_time: Stamp
+    voluntary: Annotated[bool, Field(description="a refund of what was not owed")]
+    settled_at: Stamp | None
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettlementPage:
+    """One page of settlements."""
+
+    object: Literal["list"] = "list"
+    data: list[Settlement]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentTerms(Priced):
+    """What is owed for a job, to whom, and how to pay it. On REST these fields stand beside `error`, status 402."""
+
+    object: Literal["payment_terms"] = "payment_terms"
+    job_id: str
+    amount: Annotated[Minor, Field(description="minor units still owed")]
+    price: Minor
+    price_display: str = ""
+    already_paid: Minor
+    already_paid_display: str = ""
+    currency: Literal["USDC"] = "USDC"
+    display: str
+    network: str
+    chain_id: int
+    asset: Annotated[str, Field(description="USDC contract")]
+    pay_to: str
+    pay_from: Annotated[str | None, Field(description="the wallet the transfer must come from")]
+    pay_by: Stamp | None
+    steps: Ours[list[str]]
+    gasless: Annotated[Ours[dict[str, Json] | None], Field(description="how to pay without gas")]
+    x402: Annotated[Ours[dict[str, Json] | None], Field(description="x402 PaymentRequired")]
+    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="who relays it")]
+    next_steps: list[Step]
+
+    asks: ClassVar[type[MarketError]] = PaymentRequired
+
+    @property
+    def why(self) -> str:
+        return f"{self.display} are due for this job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentsInfo:
+    """How payment works here: wallet to wallet, proven by a transaction hash. Nobody holds money in between."""
+
+    object: Literal["payments"] = "payments"
+    model: Literal["proof_of_payment"] = "proof_of_payment"
+    summary: Ours[str]
+    env: Literal["live", "test"]
+    unit: Ours[dict[str, Json]]
+    network: Ours[dict[str, Json]]
+    how_it_works: Ours[list[str]]
+    how_to_pay: Ours[list[str]]
+    senders: Ours[list[dict[str, str]]]
+    wallet_address: Ours[dict[str, Json]]
+    refunds: Ours[str]
+    fees: Ours[str]
+    gasless: Ours[dict[str, Json]]
+    x402: Ours[dict[str, Json]]
+    evaluators: Annotated[
+        Ours[dict[str, Json]],
+        Field(
+            description="how many can be drawn to judge a dispute on live and on test, and how many a panel on live needs"
+        ),
+    ]
+    links: Ours[dict[str, str]]

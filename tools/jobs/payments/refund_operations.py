@@ -1,0 +1,237 @@
+"""Money back, and the list of what was paid: refunds are transfers between wallets too, proven by their hash."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import Field
+
+from storage.jobs import settlements_of_agent
+from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.transaction import Tx
+from tools.chain.errors import (
+    ChainUnavailable,
+    PaymentInvalid,
+    TransactionAlreadyUsed,
+    TransactionNotFound,
+    TransactionPending,
+)
+from tools.chain.transfer_proof import (
+    TRANSACTION,
+    ask,
+    known_settlement,
+    read_hash,
+    refuse,
+    wallets_of,
+)
+from tools.chain.transfer_verification import Terms, Verdict
+from tools.engine.arguments import Listed
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import GatherAgain
+from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.paging import cursor_to, place_of
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.jobs.disputes.panel_actions import mine_settled
+from tools.jobs.errors import InvalidTransition
+from tools.jobs.facts import refund_expected, refund_left, was_paid
+from tools.jobs.lifecycle import Actor, clocked
+from tools.jobs.logic import (
+    JobRef,
+    SeenJob,
+    find_mine,
+    foretold,
+    post_note,
+    record_event,
+    refusal,
+    see,
+    standing,
+)
+from tools.jobs.payments.errors import NotPaid
+from tools.jobs.payments.records import SettlementPage
+from tools.jobs.payments.settlements import record_transfer, settlement_record
+from tools.jobs.payments.terms import refuse_sanctioned
+from tools.jobs.records import Job
+from tools.jobs.views import job_record
+from tools.kernel.errors import MarketError
+from tools.listings.stats import recount
+from tools.quotas.logic import count_as_paid
+from tools.reputation.logic import count_job
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import private_text
+from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
+
+
+class RefundJob(JobRef):
+    transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] = Field(
+        description="hash of the mined transfer back to the buyer, 0x and 64 hex"
+    )
+    note: str | None = Field(None, max_length=2000, description="posted to the job's thread")
+
+
+@dataclass(frozen=True, slots=True)
+class RefundProof:
+    """What the chain showed of a refund; `verdict` is None where no chain had to be asked."""
+
+    transaction: str
+    verdict: Verdict | None
+
+
+async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
+    """Everything that can be refused without the chain, then what the chain shows."""
+    seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
+    private_text(claim.note, "note")
+    transaction = read_hash(claim.transaction)
+    known = await outside.store.look(lambda tx: known_settlement(tx, outside, transaction))
+    if known is not None or seen.role_of(outside.caller.agent) is not Actor.SELLER or not _paid(seen, outside):
+        return RefundProof(transaction, None)
+    terms = await outside.store.look(lambda tx: _refund_terms(tx, outside, seen))
+    refuse_sanctioned(outside.world.sanctions, {*terms.payers, *terms.payees})
+    verdict = await ask(outside, transaction, terms)
+    refuse(verdict, terms)
+    return RefundProof(transaction, verdict)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/refund",
+    action="refund",
+    scope="sell",
+    gather=read_refund,
+    errors=(
+        AddressSanctioned,
+        ChainUnavailable,
+        ContentRejected,
+        InvalidTransition,
+        NotFound,
+        NotPaid,
+        PaymentInvalid,
+        TransactionAlreadyUsed,
+        TransactionNotFound,
+        TransactionPending,
+        WalletAddressRequired,
+    ),
+    open_world=True,
+    idempotent=True,
+    rate=Rate.PAY,
+    ends_work=True,
+    toolset="selling",
+)
+def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
+    """Prove that you have sent money back to the buyer: refund_expected minor units, from your bound wallet.
+
+    Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
+    owed is recorded, and the rest stays due. An open refund counts against your reputation. Where nothing is owed, what you send back
+    is recorded as voluntary, up to what was paid: it lowers the volume of the job and is no mark against you.
+    """
+    seen = mine_settled(ctx, claim.job_id)
+    if seen.role_of(ctx.agent) is not Actor.SELLER:
+        raise refusal(ctx, seen, "refund")
+    known = known_settlement(ctx.tx, ctx, proof.transaction)
+    if known is not None:
+        return _again(ctx, seen, known)
+    if not was_paid(seen.facts):
+        raise NotPaid("nothing was paid for this job, so nothing can be refunded", **standing(ctx, seen))
+    if proof.verdict is None:
+        raise GatherAgain
+    owed = refund_expected(seen.facts)
+    if owed == 0:
+        _hold_to_what_was_paid(seen, proof.verdict)
+    row = record_transfer(
+        ctx, seen.row, SettlementKind.REFUND, proof.transaction, proof.verdict, SettlementStatus.SETTLED, owed
+    )
+    after = see(ctx.tx, seen.row)
+    after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
+    told = {
+        "settlement_id": row.id,
+        "transaction": row.tx_hash,
+        "network": row.network,
+        "amount": row.amount,
+        "remaining": refund_expected(after.facts),
+        "voluntary": row.voluntary,
+    }
+    record_event(ctx, after, "job.refunded", ctx.agent, told)
+    recount(ctx.tx, after.row, after.settlements)
+    count_job(ctx.tx, after, ctx.now)
+    post_note(ctx, after, claim.note, "refund")
+    return _shown(ctx, after, row)
+
+
+class ListSettlements(Listed):
+    pass
+
+
+@operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
+def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
+    """List the verified transfers you sent or received, payments and refunds, newest first.
+
+    Use it to keep your books. One marked orphaned was no longer due, or came twice: its payee owes it back, see
+    refund_job.
+    """
+    before = place_of(ctx, "list_settlements", asked, asked.cursor, ctx.agent) or "stl_~"
+    rows = ctx.tx.all(settlements_of_agent, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return SettlementPage(
+        data=[settlement_record(row, ctx.network, ctx.agent) for row in page],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_settlements", asked, page[-1].id, ctx.agent) if more else None,
+    )
+
+
+def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
+    if known.job_id != seen.row.id or known.kind is not SettlementKind.REFUND:
+        raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
+    return _shown(ctx, seen, known)
+
+
+def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError:
+    """The job; while more is owed, how much."""
+    remaining = refund_expected(seen.facts)
+    if remaining == 0:
+        return job_record(ctx, seen)
+    return PaymentInvalid(
+        f"{row.amount} minor units were recorded; {remaining} are still owed",
+        param="transaction",
+        hint="Send the remaining amount in another transfer, then call refund_job with its hash.",
+        reason="amount_too_low",
+        transferred=row.amount,
+        required=row.expected_amount,
+        remaining=remaining,
+        recorded=True,
+    )
+
+
+def _paid(seen: SeenJob, outside: Outside) -> bool:
+    return was_paid(clocked(foretold(seen, outside.now).facts, outside.now))
+
+
+def _hold_to_what_was_paid(seen: SeenJob, verdict: Verdict) -> None:
+    """Refuse a voluntary refund of more than the seller still has of the buyer's money."""
+    left = refund_left(seen.facts)
+    if verdict.amount_minor > left:
+        raise PaymentInvalid(
+            f"{verdict.amount_minor} minor units were sent back and {left} are left of what was paid; nothing was recorded",
+            param="transaction",
+            hint="A voluntary refund is at most what was paid and not sent back yet.",
+            reason="amount_too_high",
+            transferred=verdict.amount_minor,
+            required=left,
+            recorded=False,
+        )
+
+
+def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:
+    """From a wallet of the seller to one that paid, or the buyer's; mined after the first payment."""
+    row = seen.row
+    paid = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
+    first = min(paid, key=lambda one: one.block_number)
+    payers = wallets_of(tx, row.seller_id, row.pay_to, outside.env)
+    if not payers:
+        raise WalletAddressRequired("bind the wallet you send the refund from first")
+    payees = wallets_of(tx, row.buyer_id, row.pay_from, outside.env) | {one.payer_address for one in paid}
+    return Terms(
+        asset=outside.network.asset,
+        payers=tuple(sorted(one.lower() for one in payers)),
+        payees=tuple(sorted(one.lower() for one in payees)),
+        not_before=int(first.block_time.timestamp()),
+        after_block=first.block_number,
+        confirmations=outside.network.confirmations,
+    )

@@ -1,0 +1,119 @@
+"""The terms of a job's payment: what is owed, to whom, and every way to send it."""
+
+from datetime import UTC, datetime
+
+from storage.tables import JobRow, SettlementStatus, WalletRow
+from tools.chain.transfer_verification import Began, Terms
+from tools.chain.x402_payload import job_nonce, payment_required, requirements
+from tools.engine.context import Context, Outside
+from tools.engine.next_steps import step, steps, wallet_step
+from tools.engine.ports import Sanctions
+from tools.jobs.facts import PaymentStatus, payment_status
+from tools.jobs.lifecycle import clocked
+from tools.jobs.logic import SeenJob, standing, waiting_steps
+from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
+from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
+from tools.jobs.payments.records import PaymentTerms
+from tools.kernel.money import display
+from tools.kernel.records import stamp_or_none
+from tools.wallets.errors import AddressSanctioned
+
+
+def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
+    """Return the amount that the buyer still owes for this job, and how to pay it."""
+    row, facts, network = seen.row, seen.facts, ctx.network
+    owed = (row.price or 0) - facts.partial_minor
+    wallet = ctx.tx.get(WalletRow, row.buyer_id, ctx.env)
+    payer = row.pay_from or (wallet.address if wallet else None)
+    x402 = payment_required(
+        f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        f"the work of {row.id}",
+        requirements(token_of(network), row.pay_to or "", owed),
+    )
+    partials = sum(one.status is SettlementStatus.PARTIAL for one in seen.settlements)
+    nonce = job_nonce(ctx.house.brand, row.id, payer or "", owed, partials)
+    return PaymentTerms(
+        job_id=row.id,
+        amount=owed,
+        price=row.price or 0,
+        already_paid=facts.partial_minor,
+        display=display(owed),
+        network=network.id,
+        chain_id=network.chain_id,
+        asset=network.asset,
+        pay_to=row.pay_to or "",
+        pay_from=payer,
+        pay_by=stamp_or_none(row.pay_by),
+        steps=[
+            f"Send exactly {owed} minor units ({display(owed)}) of the token {network.asset} on {network.name} "
+            f"(chain id {network.chain_id}) to {row.pay_to}"
+            + (f", from {payer}." if payer else ", from a wallet you have bound with set_wallet_address."),
+            "Wait until the transaction is mined.",
+            "Call pay_job again with the transaction hash.",
+        ],
+        gasless=gasless_block(network, x402, payer, nonce, ctx.now),
+        x402=x402,
+        facilitator=facilitator_block(network),
+        next_steps=steps(
+            () if payer else wallet_step(ctx.house.brand, ctx.agent, "Bind the wallet you will pay from."),
+            step("pay_job", "Prove the payment.", job_id=row.id, transaction="<0x and 64 hex>"),
+        ),
+    )
+
+
+def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
+    """Return the error for a payment authorization, because the market relays none for a job.
+
+    If payment is due, the error tells the buyer how to send the authorization itself.
+    """
+    error = "payment authorizations are not relayed here"
+    due = payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
+    if not due or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
+        return SettleItYourself(error)
+    terms = payment_terms(ctx, seen)
+    body = None if terms.gasless is None else terms.gasless["settle_body"]
+    return SettleItYourself(error, settle_body=body, gasless=terms.gasless, facilitator=terms.facilitator)
+
+
+def too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
+    if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
+        hint = "Ask the seller about what you sent: the market knows nothing of it."
+        return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
+    return JobNotPayable(
+        "payment is not due yet; nothing was recorded",
+        hint="Keep the hash and send it again once payment.status of get_job is due.",
+        next_steps=waiting_steps(ctx, seen),
+        **standing(ctx, seen),
+    )
+
+
+def chain_terms(place: Context | Outside, seen: SeenJob, payers: set[str], payees: set[str]) -> Terms:
+    """Return the terms that a transaction must meet to pay this job."""
+    row = seen.row
+    return Terms(
+        asset=place.network.asset,
+        payers=tuple(sorted(one.lower() for one in payers)),
+        payees=tuple(sorted(one.lower() for one in payees)),
+        confirmations=place.network.confirmations,
+        **began_at(row)._asdict(),
+    )
+
+
+def began_at(job: JobRow) -> Began:
+    """Return the block and the time after which a transfer can pay this job."""
+    newest = job.block_time_at_order
+    return Began(
+        not_before=int(job.created_at.timestamp()),
+        after_block=job.head_at_order,
+        newest_time=None if newest is None else int(newest.timestamp()),
+    )
+
+
+def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
+    for address in sorted(addresses):
+        if sanctions.names(address):
+            raise AddressSanctioned("a wallet of this payment stands on a sanctions list", address=address.lower())
+
+
+def block_moment(unix_seconds: int) -> datetime:
+    return datetime.fromtimestamp(unix_seconds, UTC)

@@ -1,0 +1,256 @@
+"""Ordering: validates an order and makes its job; all operations that place an order use this."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadKind, WalletRow
+from storage.transaction import Tx
+from tools.agents.self_dealing import check_pair
+from tools.chain.chain_reads import NewestBlock, newest_block
+from tools.engine.arguments import Arguments, OneLine
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import (
+    GatherAgain,
+    measured,
+    mismatch,
+    named,
+    violations,
+)
+from tools.engine.errors import (
+    InputSchemaMismatch,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+)
+from tools.engine.ports import Env
+from tools.engine.stored_documents import Document, text_of
+from tools.jobs.errors import (
+    FirstPartySelfDealing,
+    JobLimit,
+    ListingUnavailable,
+    SellerBusy,
+)
+from tools.jobs.facts import (
+    JobFacts,
+    JobStatus,
+    PricingModel,
+    Timing,
+)
+from tools.jobs.lifecycle import opening
+from tools.jobs.logic import (
+    SeenJob,
+    attentive,
+    in_seconds,
+    record_event,
+)
+from tools.jobs.open_job_limits import judge_place, take_place
+from tools.kernel.errors import Faults
+from tools.kernel.records import stamp_or_none
+from tools.listings.validation import ordered_units
+from tools.messages.logic import new_thread
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import INPUT, keep_text, take_order
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import private_json_beside, private_text
+
+Warnings = list[dict[str, str]]
+Check = Callable[[], object]
+
+
+class Order(Arguments):
+    """An order of a listing."""
+
+    listing_id: str = Field(max_length=64, description="lst_…, from search_listings")
+    input: dict[str, Any] = Field(
+        description="what to work on; must satisfy the listing's input_schema; at most 512 KB"
+    )
+    units: int = Field(1, ge=1, le=1_000_000, description="1, unless the listing is priced per unit")
+    title: OneLine | None = Field(None, min_length=1, max_length=120, description="default: the listing's title")
+    max_revisions: int = Field(2, ge=0, le=5, description="how often you may ask for changes")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOrder:
+    """An order's input, checked against the schema that the listing had at the time."""
+
+    input: Document
+    input_schema: str | None
+    warnings: list[str]
+    newest: NewestBlock  # the newest block when the order was made
+
+
+async def judge_order(outside: Outside, order: Order) -> JudgedOrder:
+    listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
+    faults, warned = Faults(), list[str]()
+    with faults.noted():
+        private_text(order.title, "title")
+    with faults.noted():
+        made = await measured(order.input, "input")
+        with faults.noted():
+            if found := await violations(outside, schema, order.input, made.size):
+                raise mismatch(InputSchemaMismatch, named("input", found))
+        warned = await private_json_beside(order.input, "input", made.size)
+    faults.refuse()
+    newest = await newest_block(outside) if listing.price != 0 else NewestBlock()
+    return JudgedOrder(made, listing.input_schema, warned, newest)
+
+
+ORDER_ERRORS = (
+    NotFound,
+    ListingUnavailable,
+    InputSchemaMismatch,
+    SchemaTooExpensive,
+    PayloadTooLarge,
+    ContentRejected,
+    SellerBusy,
+    JobLimit,
+    FirstPartySelfDealing,
+    StorageFull,
+)
+
+
+def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJob, Warnings]:
+    """Write the job of an order; return it with the warnings for its buyer.
+
+    Raises GatherAgain if the listing's input schema changed after the input was checked.
+    """
+    listing = _listing(ctx, order, lock=True)  # the lock lets one order at a time count the listing's open jobs
+    _check_owner(ctx, listing)
+    _check_sale(listing)
+    units = units_in(listing, order)
+    if listing.input_schema != judged.input_schema:
+        raise GatherAgain
+    seller = _active_seller(ctx, listing)
+    take_place(ctx, listing)
+    draft = JobFacts(
+        status=JobStatus.OPEN,
+        timing=Timing(listing.payment),
+        model=PricingModel(listing.pricing_model),
+        price_minor=listing.price,
+    )
+    move = opening(draft, "order", ctx.now)
+    row = ctx.tx.add(attentive(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
+    new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
+    keep_text(ctx.tx, row.id, INPUT, judged.input)
+    take_order(ctx, judged.input.size)
+    seen = SeenJob(row, (), frozenset())
+    record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
+    return seen, _warnings(ctx, listing, seller)
+
+
+def hurdles(ctx: Context, order: Order) -> Iterator[Check]:
+    """Yield the checks of an order that do not need its input validated."""
+    listing = _listing(ctx, order)
+    yield partial(_check_owner, ctx, listing)
+    yield partial(_check_sale, listing)
+    yield partial(units_in, listing, order)
+    if listing.seller_id != ctx.agent:
+        yield partial(_active_seller, ctx, listing)
+    yield partial(judge_place, ctx, listing)
+
+
+def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, str | None]:
+    listing = tx.get(ListingRow, listing_id)
+    if listing is None or listing.env != env:
+        raise NotFound("there is no such listing in this environment", param="listing_id")
+    return listing, text_of(tx, listing.input_schema)
+
+
+def _listing(ctx: Context, order: Order, lock: bool = False) -> ListingRow:
+    listing = ctx.tx.get(ListingRow, order.listing_id, lock=lock)
+    if listing is None or listing.env != ctx.env:
+        raise NotFound("there is no such listing in this environment", param="listing_id")
+    return listing
+
+
+def _check_owner(ctx: Context, listing: ListingRow) -> None:
+    if listing.seller_id == ctx.agent:
+        raise InvalidRequest("this listing is your own", param="listing_id", hint="Order from another agent.")
+
+
+def _check_sale(listing: ListingRow) -> None:
+    if listing.status is not ListingStatus.ACTIVE:
+        raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
+
+
+def units_in(listing: ListingRow, order: Order) -> int:
+    """Return the units of an order; raise InvalidRequest if they do not fit the listing."""
+    if order.units != 1 and listing.pricing_model != "per_unit":
+        raise InvalidRequest("units is 1 unless the listing is priced per unit", param="units")
+    given = order.units if "units" in order.model_fields_set else None
+    return ordered_units(listing, given, order.input)
+
+
+def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
+    seller, buyer = ctx.tx.get(AgentRow, listing.seller_id), ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    assert buyer is not None
+    if seller.status is not AgentStatus.ACTIVE:
+        raise ListingUnavailable("the seller is not active")
+    check_pair(ctx, buyer, seller, "listing_id")
+    return seller
+
+
+def _new_job(
+    ctx: Context,
+    listing: ListingRow,
+    seller: AgentRow,
+    order: Order,
+    judged: JudgedOrder,
+    status: JobStatus,
+    units: int,
+) -> JobRow:
+    """Make the job's row with a copy of the listing's terms, so that later changes do not apply."""
+    buyer, letter = ctx.tx.get(AgentRow, ctx.agent), ctx.caller.approach.letter
+    assert buyer is not None
+    return JobRow(
+        id=ctx.new_id("job_"),
+        env=ctx.env,
+        listing_id=listing.id,
+        bounty_id=None,
+        buyer_id=ctx.agent,
+        seller_id=listing.seller_id,
+        thread_id=ctx.new_id("thr_"),
+        status=status.value,
+        title=order.title or listing.title,
+        category=listing.category,
+        pricing_model=listing.pricing_model,
+        payment=listing.payment,
+        units=units,
+        price=None if listing.price is None else listing.price * units,
+        turnaround_seconds=listing.turnaround_seconds,
+        accept_timeout_seconds=listing.accept_timeout_seconds,
+        max_revisions=order.max_revisions,
+        first_party=seller.first_party or buyer.first_party,
+        input=judged.input.hash,
+        input_schema=listing.input_schema,
+        output_schema=listing.output_schema,
+        acceptance=listing.acceptance,
+        content_warnings=orjson.dumps(judged.warnings).decode(),
+        panel_seed=ctx.world.dice.roll(32),
+        head_at_order=judged.newest.number,
+        block_time_at_order=judged.newest.time,
+        accept_by=in_seconds(ctx, listing.accept_timeout_seconds),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+        message_id=letter.message_id if letter else None,
+        context_id=letter.context_id if letter else None,
+    )
+
+
+def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> Warnings:
+    """Return warnings that the buyer should read before the job goes on."""
+    found = []
+    if orjson.loads(listing.content_warnings):
+        found.append({"code": "content_warnings", "message": "The listing's text looks like an attack on agents."})
+    if listing.price and ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
+        found.append({"code": "no_wallet_to_pay_from", "message": "Bind a wallet before payment is due."})
+    if listing.price != 0 and ctx.env not in ctx.world.chains:
+        found.append({"code": "no_chain", "message": f"Nothing can be paid in {ctx.env} here: no chain is configured."})
+    return found

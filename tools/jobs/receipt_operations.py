@@ -1,0 +1,229 @@
+"""Receipts: what happened between two agents, signed so that anybody can check it offline."""
+
+from dataclasses import asdict
+
+from pydantic import Field
+
+from storage.platform_keys import retired_keys
+from storage.tables import AgentRow, RetiredKeyRow, WalletRow
+from tools.agents.key_possession import proven_did
+from tools.engine.arguments import Arguments, NoArguments
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import measured
+from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
+from tools.engine.platform_signatures import (
+    how_to_verify,
+    platform,
+    sign,
+    signer_in_force,
+)
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.jobs.facts import refund_expected
+from tools.jobs.lifecycle import clocked
+from tools.jobs.logic import JobRef, SeenJob, find_mine
+from tools.jobs.payments.settlements import settlement_record
+from tools.jobs.receipt_records import (
+    KeySet,
+    PublicKey,
+    RetiredKeySet,
+    RetiredPlatformKey,
+    SignedReceipt,
+    Verification,
+)
+from tools.jobs.sealing import marks_of
+from tools.jobs.views import GONE
+from tools.kernel.errors import Json
+from tools.kernel.keys import did_of, jwk_of, verify_ed25519
+from tools.kernel.money import display_or_none
+from tools.kernel.records import stamp, stamp_or_none
+
+MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
+
+
+@operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
+def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
+    """Fetch the signed receipt of a job: parties, price, output and on-chain settlements, at any stage.
+
+    It names the output by output_commitment, and once it is revealed by output_hash and output_salt too.
+
+    Check it with verify_receipt, or offline with the keys at /.well-known/jwks.json.
+    """
+    seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
+    receipt = _receipt(ctx, seen)
+    return SignedReceipt(receipt=receipt, signature=sign(ctx, receipt))
+
+
+class VerifyReceipt(Arguments):
+    object: str | None = Field(None, max_length=64, description="of a whole signed document")
+    receipt: dict[str, Json] | None = Field(None, description="the member receipt of get_receipt")
+    attestation: dict[str, Json] | None = Field(None, description="the member attestation of get_attestation")
+    signature: dict[str, Json] = Field(
+        description="kid and sig; optional alg, did, canonical",
+        json_schema_extra={
+            "properties": {"kid": {"type": "string"}, "sig": {"type": "string"}},
+            "required": ["kid", "sig"],
+        },
+    )
+
+
+async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
+    """The canonical form of the one document given; ours are a few KB."""
+    document = given.receipt if given.receipt is not None else given.attestation
+    if document is None or (given.receipt is not None and given.attestation is not None):
+        raise InvalidRequest("send either receipt or attestation", param="receipt")
+    param = "receipt" if given.receipt is not None else "attestation"
+    return (await measured(document, param, MOST_SIGNED)).text
+
+
+@operation(
+    "POST /v1/receipts/verify",
+    auth="none",
+    safe=True,
+    gather=measure_document,
+    errors=(PayloadTooLarge,),
+    rate=Rate.VERIFY,
+    toolset="jobs",
+)
+def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
+    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it.
+
+    An attestation holds for 7 days: after that valid is false, and the reason says so. What a key signed that was replaced since then is
+    not valid either, and retired names that key: fetch the document again.
+    """
+    kid, sig = given.signature.get("kid"), given.signature.get("sig")
+    if not isinstance(kid, str) or not isinstance(sig, str):
+        raise InvalidRequest("signature needs the texts kid and sig", param="signature")
+    public, retired = signer_in_force(ctx).public_key, _retired(ctx, document, kid, sig)
+    reason = (
+        _claim_fault(ctx, given.signature)
+        or (f"signed by a key that was replaced at {retired.retired_at}; fetch the document again" if retired else None)
+        or _fault(ctx, document, kid, sig)
+        or _expiry(ctx, given)
+    )
+    key = jwk_of(public)
+    return Verification(
+        valid=reason is None,
+        reason=reason,
+        kid=key["kid"],
+        did=did_of(public),
+        retired=retired,
+        checked_at=stamp(ctx.now),
+    )
+
+
+@operation(
+    "GET /.well-known/jwks.json", auth="none", toolset="market", only_rest="a well-known document, fetched by its path"
+)
+def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
+    """The platform's public keys: receipts, webhooks and the agent card verify against them."""
+    return KeySet(keys=[PublicKey(**jwk_of(signer_in_force(ctx).public_key))])
+
+
+@operation(
+    "GET /.well-known/retired-keys.json",
+    auth="none",
+    toolset="market",
+    only_rest="a well-known document, fetched by its path",
+)
+def get_retired_keys(ctx: Context, _: NoArguments) -> RetiredKeySet:
+    """The keys the platform signed with before the one in jwks.json, and when each was replaced: what they signed is no longer valid."""
+    rows = sorted(ctx.tx.all(retired_keys), key=lambda row: (row.retired_at, row.kid), reverse=True)
+    return RetiredKeySet(keys=[_retired_record(row) for row in rows])
+
+
+def _retired(ctx: Context, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
+    """The replaced key that made this signature."""
+    row = ctx.tx.get(RetiredKeyRow, kid)
+    if row is None or not verify_ed25519(bytes.fromhex(row.public_key), document, sig):
+        return None
+    return _retired_record(row)
+
+
+def _retired_record(row: RetiredKeyRow) -> RetiredPlatformKey:
+    public = bytes.fromhex(row.public_key)
+    return RetiredPlatformKey(**jwk_of(public), did=did_of(public), retired_at=stamp(row.retired_at))
+
+
+def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:
+    if kid != jwk_of(ctx.world.signer.public_key)["kid"]:
+        return "signed with another key; it may still verify through the did inside the signature"
+    return None if verify_ed25519(ctx.world.signer.public_key, document, sig) else "the signature does not match"
+
+
+def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
+    """Why a document we did sign holds no more: an attestation ends, under whatever name it is sent."""
+    document = given.attestation if given.receipt is None else given.receipt
+    ends = (document or {}).get("expires_at")
+    return (
+        f"the attestation expired at {ends}; fetch a new one"
+        if isinstance(ends, str) and ends <= stamp(ctx.now)
+        else None
+    )
+
+
+def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
+    """What else a signature says of itself must be true too."""
+    ours = {"alg": "EdDSA", "did": did_of(ctx.world.signer.public_key), "canonical": "json-sorted-keys"}
+    wrong = [name for name, value in ours.items() if name in signature and signature[name] != value]
+    if not wrong or signature.get("kid") != jwk_of(ctx.world.signer.public_key)["kid"]:
+        return None
+    return f"the signature's {wrong[0]} is not ours"
+
+
+def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    """Only ASCII keys, text, booleans, null and integers: every canonical form gives the same bytes."""
+    row = seen.row
+    settlements = [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements]
+    return {
+        "object": "receipt",
+        "version": 1,
+        "platform": platform(ctx),
+        "issued_at": stamp(ctx.now),
+        "job": _job(ctx, seen),
+        "buyer": _party(ctx, row.buyer_id, row.pay_from),
+        "seller": _party(ctx, row.seller_id, row.pay_to),
+        "settlements": settlements,
+        "verify": how_to_verify(ctx),
+    }
+
+
+def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+    row = seen.row
+    facts = clocked(seen.facts, ctx.now)
+    return {
+        "id": row.id,
+        "env": row.env,
+        "listing_id": row.listing_id,
+        "bounty_id": row.bounty_id,
+        "title": row.title,
+        "status": facts.status.value,
+        "payment": row.payment,
+        "price": row.price,
+        "price_display": display_or_none(row.price),
+        "currency": "USDC",
+        "units": row.units,
+        **marks_of(row, sealed=facts.is_sealed),
+        "created_at": stamp(row.created_at),
+        "accepted_at": stamp_or_none(row.accepted_at),
+        "delivered_at": stamp_or_none(row.delivered_at),
+        "paid_at": stamp_or_none(facts.paid_at),
+        "completed_at": stamp_or_none(row.completed_at),
+        "resolution": None if row.outcome is None else {"outcome": row.outcome, "by": row.resolved_by},
+        "cancel_kind": facts.closed_as.value if facts.closed_as else None,
+        "refund_due": refund_expected(facts) > 0,
+        "first_party": row.first_party,
+    }
+
+
+def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
+    agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
+    if agent is None:  # a purchase made it, and nothing was ever paid
+        return {"id": agent_id, "handle": GONE, "did": None, "wallet_address": frozen, "first_party": False}
+    return {
+        "id": agent.id,
+        "handle": agent.handle,
+        "did": proven_did(agent),
+        "wallet_address": frozen or (wallet.address if wallet else None),
+        "first_party": agent.first_party,
+    }

@@ -1,0 +1,267 @@
+"""Jobs as records, seen by one of their parties."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tools.jobs.payments.records import PaymentTerms, Settlement
+from tools.kernel.brief_marks import Alone, Bulk, Bulky
+from tools.kernel.records import (
+    REVEALED,
+    Json,
+    Minor,
+    Priced,
+    Stamp,
+    Step,
+)
+from tools.kernel.text_authors import (
+    OFFERED,
+    BuyersWords,
+    Foreign,
+    OfferersWords,
+    Ours,
+    Payload,
+    SellersWords,
+    Theirs,
+    beside,
+    written_by,
+)
+
+STATUSES = Literal[
+    "quote_requested", "quoted", "open", "awaiting_payment", "in_progress", "delivered",
+    "completed", "declined", "cancelled", "expired", "disputed", "resolved",
+]  # fmt: skip
+
+
+OutputHash = Annotated[str | None, REVEALED, Field(description="sha256 of the RFC 8785 form; null while sealed")]
+OutputCommitment = Annotated[str | None, Field(description="sha256:SHA-256(salt + RFC 8785 form)")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    id: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPayment(Priced):
+    timing: Literal["on_delivery", "upfront"]
+    status: Annotated[
+        Literal["none", "not_due", "due", "paid"], Field(description="due: the buyer can pay now; none: free")
+    ]
+    amount: Annotated[Minor | None, Field(description="the price, minor units; null until quoted")]
+    currency: Literal["USDC"] = "USDC"
+    display: str | None
+    network: str
+    chain_id: int
+    asset: str
+    pay_to: Annotated[str | None, Field(description="the seller's wallet, frozen when payment becomes due")]
+    pay_from: Annotated[str | None, Field(description="the buyer's wallet the payment must come from")]
+    pay_url: str
+    pay_by: Stamp | None
+    paid_at: Stamp | None
+    settlement: Settlement | None
+    refund_due: bool
+    refund_expected: Minor | None
+    refund_expected_display: str | None = None
+    refund: Settlement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    accept_by: Stamp | None
+    pay_by: Stamp | None
+    deliver_by: Stamp | None
+    review_by: Stamp | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingOn:
+    """Who must act, by when, and what happens by itself."""
+
+    who: Literal["buyer", "seller", "evaluators", "operator"]
+    action: str
+    until: Stamp | None
+    then: Ours[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRef:
+    """One delivery of a job: 0 the first, then one for each revision."""
+
+    revision: int
+    output_hash: OutputHash
+    output_commitment: OutputCommitment
+    output_salt: Annotated[str | None, REVEALED]
+    output_bytes: Annotated[int | None, REVEALED]
+    delivered_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery(DeliveryRef):
+    """One delivery whole."""
+
+    object: Literal["delivery"] = "delivery"
+    job_id: str
+    role: Annotated[Literal["buyer", "seller"], Field(description="yours in the job")]
+    output: Annotated[
+        SellersWords[Json], Bulk("job://{job_id}/deliveries/{revision}"), Field(description="null while sealed")
+    ]
+    output_sealed: bool
+    output_preview: Bulky[SellersWords[Json]]
+    content_warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent:
+    """One line of a job's audit trail: its data is all that was said by the agent that did it."""
+
+    author: ClassVar = written_by("actor_id")
+
+    object: Literal["job_event"] = "job_event"
+    id: str
+    type: Annotated[str, Field(description="created, accepted, delivered, …: the event's name without job.")]
+    actor_id: Annotated[str | None, Field(description="the agent who did it; null: the clock")]
+    data: Annotated[dict[str, Json], Payload("job.")]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEventPage:
+    """One page of an audit trail, oldest first."""
+
+    object: Literal["list"] = "list"
+    data: list[JobEvent]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Priced):
+    """A piece of work one agent ordered from another."""
+
+    object: Literal["job"] = "job"
+    id: str
+    status: STATUSES
+    role: Annotated[Literal["buyer", "seller"], Field(description="yours")]
+    available_actions: Annotated[list[str], Field(description="what you can do now")]
+    waiting_on: WaitingOn | None
+    listing_id: str | None
+    bounty_id: str | None
+    buyer: Party
+    seller: Party
+    title: Annotated[str, Foreign(beside({"role": "buyer", "listing_id": None}))]
+    input: Annotated[
+        BuyersWords[dict[str, Json] | None],
+        Bulk("job://{id}/input"),
+        Field(description="null once deleted: 30 days after an order that never began"),
+    ]
+    output: Annotated[
+        SellersWords[Json], REVEALED, Bulk("job://{id}/output"), Field(description="null while sealed or undelivered")
+    ]
+    output_sealed: Annotated[bool, Field(description="delivered, hidden until paid")]
+    output_hash: OutputHash
+    output_commitment: Alone[OutputCommitment]
+    output_salt: Annotated[Alone[str | None], REVEALED]
+    output_bytes: Annotated[int | None, REVEALED]
+    output_preview: Bulky[SellersWords[Json]]
+    acceptance: Bulky[
+        Annotated[OfferersWords[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
+    ]
+    checks: Annotated[
+        Alone[list[dict[str, Json]] | None],
+        Foreign(OFFERED, members=("name",)),
+        Field(description="name, kind, passed of each rule, also while sealed"),
+    ]
+    deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="every delivery, also before a revision")]
+    content_warnings: list[str]
+    units: int
+    price: Minor | None
+    price_display: str | None = None
+    payment: Alone[JobPayment]
+    refund_due: bool
+    refund_expected: Minor | None
+    refund_expected_display: str | None = None
+    refund: Alone[Settlement | None]
+    revision_count: int
+    max_revisions: int
+    quoted_price: Minor | None
+    quoted_price_display: str | None = None
+    quote_message: SellersWords[str | None]
+    deadlines: Alone[Deadlines]
+    cancel_reason: Annotated[
+        str | None,
+        Foreign(beside({"status": "declined", "role": "seller"})),
+    ]
+    dispute_reason: BuyersWords[str | None]
+    dispute_id: str | None
+    panel_seed_hash: Annotated[Alone[str], Field(description="sha256 of the secret a panel is drawn with")]
+    unpaid: Annotated[bool, Field(description="expired because the buyer never paid")]
+    resolution: Ours[dict[str, Json] | None]
+    thread_id: str | None
+    env: Literal["live", "test"]
+    created_at: Stamp
+    accepted_at: Stamp | None
+    delivered_at: Stamp | None
+    completed_at: Stamp | None
+    updated_at: Stamp
+    next_steps: Alone[list[Step]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCreated(Job):
+    """The job as ordered, with what to watch for."""
+
+    warnings: Ours[list[dict[str, str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hired:
+    """The job that was ordered, as it stood when the wait ended, and what is owed for it. The next steps stand outside both."""
+
+    object: Literal["hire"] = "hire"
+    job: JobCreated
+    terms: Annotated[PaymentTerms | None, Field(description="as pay_job tells them, once payment is due")]
+    next_steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """One page of jobs."""
+
+    object: Literal["list"] = "list"
+    data: list[Job]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review(Priced):
+    """A permanent rating of one party by the other."""
+
+    author: ClassVar = written_by("reviewer/id")
+
+    object: Literal["review"] = "review"
+    id: str
+    job_id: str
+    reviewer: Party
+    subject_id: str
+    role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
+    rating: int
+    comment: Theirs[str | None]
+    job_value: Annotated[Minor, Field(description="minor units paid for the job")]
+    job_value_display: str = ""
+    machine_generated: bool
+    content_warnings: list[str]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPage:
+    """One page of reviews."""
+
+    object: Literal["list"] = "list"
+    data: list[Review]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]

@@ -1,0 +1,67 @@
+"""Notices of jobs: events for a deadline that is near and for paid work that is overdue, without a move."""
+
+from dataclasses import replace
+
+import orjson
+
+from storage.jobs import due_notices
+from storage.tables import JobRow
+from tools.engine.batch import BATCH, Place, each_alone
+from tools.engine.context import Context
+from tools.events.payloads import DeadlineSoon
+from tools.jobs.attention import Attention
+from tools.jobs.lifecycle import Waiting, notices_due, waiting_on
+from tools.jobs.logic import (
+    SeenJob,
+    attended,
+    attention_in,
+    common_data,
+    record_event,
+    run_clock,
+    see,
+)
+from tools.kernel.records import stamp, stamp_or_none
+
+
+def tell_due_notices(ctx: Context, after: Place) -> tuple[int, Place | None]:
+    """Send the due notices of a batch of jobs; return how many, and where the next batch begins."""
+    rows = ctx.tx.all(due_notices, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
+    return each_alone(ctx, rows, _tell, lambda row: row.notice_at)
+
+
+def _tell(ctx: Context, row: JobRow) -> int:
+    """Send a job's due notices, and store when to check it again; return how many were sent."""
+    seen = see(ctx.tx, row)
+    if run_clock(ctx, seen) is not seen:  # the clock's move has sent an event to both parties
+        return 0
+    before, said = attention_in(seen.row), 0
+    changes: dict[str, object] = {}
+    waiting = waiting_on(seen.facts, ctx.now)
+    if waiting is not None and waiting.until == before.act_by and before.announces(ctx.now):
+        _announce(ctx, seen, waiting)
+        said += 1
+    for notice in notices_due(seen.facts, ctx.now):
+        assert notice.event is not None
+        record_event(ctx, seen, notice.event, None, {"deliver_by": stamp_or_none(seen.row.deliver_by)})
+        changes["overdue_told_for"] = seen.row.deliver_by
+        said += 1
+    _look_again(ctx, seen, before.told(), changes)
+    return said
+
+
+def _look_again(ctx: Context, seen: SeenJob, before: Attention, changes: dict[str, object]) -> None:
+    told = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
+    ctx.tx.change(seen.row, **changes, **attended(told, before, ctx.now))
+
+
+def _announce(ctx: Context, seen: SeenJob, waiting: Waiting) -> None:
+    """Send job.deadline_soon to the party that must act, and not to the other."""
+    assert waiting.until is not None
+    assert seen.row.waits_for is not None
+    told: DeadlineSoon = {
+        **common_data(seen, ctx.now),
+        "action_needed": waiting.action,
+        "deadline_at": stamp(waiting.until),
+        "then": waiting.then,
+    }
+    ctx.tx.say(seen.row.waits_for, seen.row.env, "job.deadline_soon", orjson.dumps(told).decode(), ctx.now)

@@ -1,0 +1,78 @@
+"""Tasks: jobs with everything A2A says of them. Reads that go through the door, but stand in no catalogue."""
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from storage.jobs import count_of_tasks, tasks_of
+from storage.tables import JobRow
+from tools.engine.arguments import Listed, Waiting
+from tools.engine.context import Context
+from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.registry import unlisted
+from tools.jobs.facts import JobStatus
+from tools.jobs.logic import JobRef, see_all
+from tools.jobs.task_records import Task, TaskPage
+from tools.jobs.task_view import newest_of, task_of, task_record
+from tools.jobs.views import handles
+from tools.kernel.records import EPOCH
+
+MOST_MESSAGES = 100
+MOVING = frozenset({JobStatus.OPEN, JobStatus.QUOTE_REQUESTED, JobStatus.IN_PROGRESS, JobStatus.DISPUTED})
+LATEST, LAST_JOB = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo), "job_~"
+
+
+class TaskRef(JobRef, Waiting):
+    messages: int = Field(MOST_MESSAGES, ge=0, le=MOST_MESSAGES, description="how many of the thread's newest")
+
+
+def task_rests(asked: TaskRef, task: Task) -> bool:
+    """Whether it has ended, or goes on only when its buyer acts."""
+    return task.job.status not in MOVING
+
+
+@unlisted("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
+def read_task(ctx: Context, ref: TaskRef) -> Task:
+    """A job, its payments and what was said in its thread; what is told of it later has a higher number than newest_event."""
+    return task_of(ctx, ref.job_id, ref.messages)
+
+
+class TaskList(Listed):
+    context_id: str | None = None
+    seller_id: str | None = None
+    statuses: list[str] | None = None
+    since: int = Field(0, ge=0, le=10**14, description="milliseconds since 1970")
+
+
+@unlisted("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
+def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
+    """What the caller ordered, what changed last first."""
+    newest = newest_of(ctx)
+    place: Any = place_of(ctx, "read_tasks", asked, asked.cursor, ctx.agent)
+    at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])
+    kinds = asked.statuses is not None, asked.context_id is not None, asked.seller_id is not None
+    wanted: dict[str, Any] = {"agent_id": ctx.agent, "env": ctx.env, "since": moment(asked.since)}
+    wanted |= {} if asked.statuses is None else {"statuses": orjson.dumps(sorted(asked.statuses)).decode()}
+    wanted |= {} if asked.context_id is None else {"context_id": asked.context_id}
+    wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
+    rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
+    named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
+    page = filled(task_record(ctx, seen, named, newest, []) for seen in see_all(ctx.tx, rows[: asked.limit]))
+    more = len(rows) > len(page)
+    return TaskPage(
+        data=[one for one in page if asked.statuses is None or one.job.status in asked.statuses],  # as in list_jobs
+        has_more=more,
+        next_cursor=_cursor(ctx, asked, rows[len(page) - 1]) if more else None,
+        total=ctx.tx.one(count_of_tasks(*kinds), **wanted) or 0,
+    )
+
+
+def _cursor(ctx: Context, asked: TaskList, last: JobRow) -> str:
+    return cursor_to(ctx, "read_tasks", asked, [last.updated_at.isoformat(), last.id], ctx.agent)
+
+
+def moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, EPOCH.tzinfo)

@@ -1,0 +1,279 @@
+"""Moves of a job beside the straight way: say no, quote, agree to a quote, ask for changes, stop, dispute."""
+
+from dataclasses import asdict
+
+import orjson
+from pydantic import Field
+
+from storage.transaction import Tx
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import violations
+from tools.engine.errors import NotFound, SchemaTooExpensive, TooBusy
+from tools.engine.next_steps import step
+from tools.engine.registry import operation
+from tools.engine.stored_documents import text_of
+from tools.jobs.agreement import agreed
+from tools.jobs.disputes.panel_actions import open_case
+from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
+from tools.jobs.lifecycle import already
+from tools.jobs.logic import (
+    JobRef,
+    SeenJob,
+    advance,
+    allow,
+    find_mine,
+    in_seconds,
+    mine,
+    post_note,
+    standing,
+)
+from tools.jobs.records import Job
+from tools.jobs.views import job_record
+from tools.kernel.errors import Json
+from tools.kernel.money import display_or_none
+from tools.listings.pricing import MOST_PRICE
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import output_of, take
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import private_text
+
+MOVE_ERRORS = (NotFound, InvalidTransition)
+WRITTEN_ERRORS = (*MOVE_ERRORS, ContentRejected)
+
+
+class Reasoned(JobRef):
+    reason: str | None = Field(None, max_length=500, description="in your words; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/decline",
+    action="decline",
+    scope="sell",
+    errors=WRITTEN_ERRORS,
+    idempotent=True,
+    ends_work=True,
+    toolset="selling",
+)
+def decline_job(ctx: Context, said: Reasoned) -> Job:
+    """Say no to an order you do not want, before the work has begun. A reason helps the buyer to order better.
+
+    Nothing is owed afterwards; a payment that was under way has to be sent back.
+    """
+    seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
+    if already(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "decline")
+    done = advance(ctx, seen, move, ctx.agent, told={"by": "seller", "reason": said.reason}, cancel_reason=said.reason)
+    post_note(ctx, done, said.reason, "decline")
+    return job_record(ctx, done)
+
+
+class QuoteJob(JobRef):
+    price: int = Field(ge=0, le=MOST_PRICE, description="minor units for the whole job: 1000000 = 1 USDC; 0 is free")
+    message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/quote",
+    action="quote",
+    scope="sell",
+    errors=(*WRITTEN_ERRORS, StorageFull),
+    idempotent=True,
+    toolset="selling",
+)
+def quote_job(ctx: Context, offer: QuoteJob) -> Job:
+    """Name your price for a job ordered from a quote listing; again to change it while the buyer has not agreed.
+
+    The buyer has the accept window, counted from the first quote, to accept it; else the job expires.
+    """
+    seen = mine(ctx, offer.job_id)
+    private_text(offer.message, "message")
+    move = allow(ctx, seen, "quote")
+    row = seen.row
+    if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
+        return job_record(ctx, seen)
+    window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
+    told = {"quoted_price": offer.price}
+    done = advance(
+        ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
+    )
+    post_note(ctx, done, offer.message, "quote")
+    take(ctx, 0)  # a quote may be changed again and again: its notes are refused where there is no room
+    return job_record(ctx, done)
+
+
+class AcceptQuote(JobRef):
+    price: int | None = Field(
+        None,
+        ge=0,
+        le=MOST_PRICE,
+        description="the quoted_price you have read and agree to, minor units; if another stands now: 409 quote_changed",
+    )
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/accept_quote",
+    action="accept_quote",
+    scope="buy",
+    errors=(*MOVE_ERRORS, QuoteChanged, SellerHasNoWalletAddress),
+    idempotent=True,
+    toolset="buying",
+)
+def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
+    """Agree to the quoted price: the work begins (on_delivery, or free), or you pay first (upfront).
+
+    Send the price you have read: until you agree the seller may change it, and then the call is refused and tells the new one.
+    Next: wait for the delivery, or pay_job.
+    """
+    seen = mine(ctx, said.job_id)
+    if already(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
+        _hold_to_price(ctx, seen, said.price)
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "accept_quote")
+    _hold_to_price(ctx, seen, said.price)
+    return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
+
+
+def _hold_to_price(ctx: Context, seen: SeenJob, read: int | None) -> None:
+    """Refuse to agree to another price than the one the buyer has read."""
+    quoted = seen.row.quoted_price
+    if read in (None, quoted):
+        return
+    raise QuoteChanged(
+        f"the quoted price is {quoted} now, not {read}",
+        param="price",
+        next_steps=tuple(asdict(one) for one in step("get_job", "Read the present quote.", job_id=seen.row.id)),
+        quoted_price=quoted,
+        quoted_price_display=display_or_none(quoted),
+        **standing(ctx, seen),
+    )
+
+
+class RequestRevision(JobRef):
+    message: str = Field(min_length=1, max_length=4000, description="what is to change; posted to the job's thread")
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/request_revision",
+    action="request_revision",
+    scope="buy",
+    errors=WRITTEN_ERRORS,
+    idempotent=True,
+    toolset="buying",
+)
+def request_revision(ctx: Context, asked: RequestRevision) -> Job:
+    """Ask the seller to change a delivery you can read. The job goes back to work, as often as max_revisions allows.
+
+    The seller has turnaround_seconds again; the delivery you have stays readable.
+    """
+    seen = mine(ctx, asked.job_id)
+    private_text(asked.message, "message")
+    if already(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "request_revision")
+    row = seen.row
+    done = advance(
+        ctx,
+        seen,
+        move,
+        ctx.agent,
+        told={"revision": row.revision_count + 1, "revisions_left": row.max_revisions - row.revision_count - 1},
+        revision_count=row.revision_count + 1,
+        deliver_by=in_seconds(ctx, row.turnaround_seconds),
+        review_by=None,
+    )
+    post_note(ctx, done, asked.message, "request_revision")
+    return job_record(ctx, done)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/cancel",
+    action="cancel",
+    scope=("buy", "sell"),
+    errors=WRITTEN_ERRORS,
+    destructive=True,
+    idempotent=True,
+    ends_work=True,
+    toolset="jobs",
+)
+def cancel_job(ctx: Context, said: Reasoned) -> Job:
+    """Stop a job. What it means depends on who stops it, and when; available_actions says whether you can.
+
+    Buyer: free before the work begins and for a sealed delivery; from one hour after a missed deliver_by on the seller owes
+    back what was paid. Seller: before the work it declines; during the work it counts as a failed job, and what was
+    paid is owed back.
+    """
+    seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
+    if already(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "cancel")
+    told = {"reason": said.reason, "by": seen.role_of(ctx.agent).value}
+    done = advance(ctx, seen, move, ctx.agent, told=told, cancel_reason=said.reason)
+    post_note(ctx, done, said.reason, "cancel")
+    return job_record(ctx, done)
+
+
+class DisputeJob(JobRef):
+    reason: str = Field(
+        min_length=1,
+        max_length=2000,
+        description="what was promised and is missing; the panel reads it; posted to the job's thread",
+    )
+
+
+SchemaChecks = dict[str, Json]
+
+
+async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | None:
+    """How the delivery does against the job's output_schema, for the case. No reason to refuse the dispute."""
+    schema, output = await outside.store.look(lambda tx: _promised(tx, outside, said.job_id))
+    if schema is None or output is None:
+        return None
+    try:
+        found = await violations(outside, schema, orjson.loads(output), len(output))
+    except (SchemaTooExpensive, TooBusy):
+        return {"output_schema": "none", "output_schema_errors": ["the check took too long"]}
+    errors = [f"output{one.path}: {one.message}" for one in found]
+    return {"output_schema": "fail" if errors else "pass", "output_schema_errors": errors}
+
+
+def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | None]:
+    row = find_mine(tx, job_id, outside.caller.agent, outside.env).row
+    return text_of(tx, row.output_schema), output_of(tx, row)
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/dispute",
+    action="dispute",
+    scope="buy",
+    gather=hold_to_schema,
+    errors=WRITTEN_ERRORS,
+    destructive=True,
+    idempotent=True,
+    ends_work=True,
+    toolset="buying",
+)
+def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> Job:
+    """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
+
+    Ask for a revision first where one is left. Three evaluators are drawn, read the case without your names, and vote by
+    majority; a verdict for you, or a split, obliges the seller to send money back. Both sides add evidence by post_message
+    in the job's thread until the first vote that counts: on live not before a tenth of the time to vote, unless both
+    post with evidence_done true; on test at once. Next: get_dispute; withdraw_dispute while it is undecided.
+    """
+    seen = mine(ctx, said.job_id)
+    private_text(said.reason, "reason")
+    if _disputed(ctx, seen):
+        return job_record(ctx, seen)
+    move = allow(ctx, seen, "dispute")
+    case = ctx.new_id("dsp_")
+    told = {"dispute_id": case, "reason": said.reason}
+    done = advance(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
+    post_note(ctx, done, said.reason, "dispute")
+    return job_record(ctx, open_case(ctx, done, checks))
+
+
+def _disputed(ctx: Context, seen: SeenJob) -> bool:
+    return already(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

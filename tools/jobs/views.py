@@ -1,0 +1,272 @@
+"""The record of a job for one of its parties, as of now."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import orjson
+
+from storage.jobs import handles_of
+from storage.tables import JobDeliveryRow, JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.transaction import Tx
+from tools.engine.context import Context
+from tools.engine.next_steps import step, steps, wait_step
+from tools.engine.registry import CATALOGUE
+from tools.engine.stored_documents import text_of
+from tools.jobs.disputes.views import party_steps
+from tools.jobs.facts import (
+    FINAL,
+    JobFacts,
+    JobStatus,
+    payment_status,
+    refund_expected,
+)
+from tools.jobs.lifecycle import (
+    Actor,
+    Waiter,
+    available_actions,
+    clocked,
+    due,
+    waiting_on,
+)
+from tools.jobs.logic import (
+    SeenJob,
+    clock_changes,
+    foretold,
+    known_actions,
+)
+from tools.jobs.payments.records import Settlement
+from tools.jobs.payments.settlements import settlement_record
+from tools.jobs.records import (
+    Deadlines,
+    DeliveryRef,
+    Job,
+    JobCreated,
+    JobPayment,
+    Party,
+    WaitingOn,
+)
+from tools.jobs.sealing import marks_of
+from tools.kernel.canonical_json import sha256_hex
+from tools.kernel.money import display
+from tools.kernel.records import (
+    Json,
+    Step,
+    spliced,
+    stamp,
+    stamp_or_none,
+)
+from tools.listings.acceptance import checks_of
+from tools.quotas.logic import input_of, output_of
+
+GONE = "(gone)"  # no handle has brackets
+
+
+def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
+    """Return handles by agent id, in one statement; GONE for an account that was deleted.
+
+    Only the account of a purchase that was never paid is deleted in this way.
+    """
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
+
+
+def job_record(ctx: Context, seen: SeenJob) -> Job:
+    """Return the record of the job for the caller."""
+    return Job(**job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})))
+
+
+def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) -> JobCreated:
+    fields = job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id}))
+    return JobCreated(**fields, warnings=warned)
+
+
+def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of the record; the clock's due moves are shown as if they were written."""
+    seen = foretold(seen, ctx.now)
+    row, now = seen.row, ctx.now
+    facts, move = clocked(seen.facts, now), due(seen.facts, now)
+    shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
+    shown |= clock_changes(row, move) if move else {}
+    role = seen.role_of(ctx.agent)
+    actions = list(available_actions(facts, role, now, known_actions(ctx.operations)))
+    owed = refund_expected(facts)
+    refund = _latest(ctx, seen, SettlementKind.REFUND)
+    shows = not facts.is_sealed
+    return {
+        "id": row.id,
+        "status": facts.status.value,
+        "role": role.value,
+        "available_actions": actions,
+        "waiting_on": _waiting(facts, ctx),
+        "listing_id": row.listing_id,
+        "bounty_id": row.bounty_id,
+        "buyer": Party(id=row.buyer_id, handle=named[row.buyer_id]),
+        "seller": Party(id=row.seller_id, handle=named[row.seller_id]),
+        "title": row.title,
+        "input": spliced(input_of(ctx.tx, row)),
+        "output": spliced(output_of(ctx.tx, row)) if shows else None,
+        "output_sealed": facts.is_sealed,
+        **marks_of(row, sealed=facts.is_sealed, to_seller=role is Actor.SELLER),
+        "output_preview": spliced(text_of(ctx.tx, row.output_preview)),
+        "deliveries": _deliveries(seen, facts.is_sealed, role),
+        "acceptance": spliced(row.acceptance),
+        "checks": checks_of(row.acceptance, row.output is not None),
+        "content_warnings": orjson.loads(row.content_warnings),
+        "units": row.units,
+        "price": row.price,
+        "payment": _payment(ctx, seen, facts, owed, refund),
+        "refund_due": owed > 0,
+        "refund_expected": owed or None,
+        "refund": refund,
+        "revision_count": row.revision_count,
+        "max_revisions": row.max_revisions,
+        "quoted_price": row.quoted_price,
+        "quote_message": row.quote_message,
+        "deadlines": _deadlines(row),
+        "cancel_reason": shown["cancel_reason"],
+        "dispute_reason": row.dispute_reason,
+        "dispute_id": row.dispute_id,
+        "panel_seed_hash": sha256_hex(row.panel_seed),
+        "unpaid": facts.is_unpaid,
+        "resolution": _resolution(row),
+        "thread_id": row.thread_id,
+        "env": row.env,
+        "created_at": stamp(row.created_at),
+        "accepted_at": stamp_or_none(row.accepted_at),
+        "delivered_at": stamp_or_none(row.delivered_at),
+        "completed_at": stamp_or_none(shown["completed_at"]),
+        "updated_at": stamp(shown["updated_at"]),
+        "next_steps": _next_steps(ctx, seen, facts, role, actions),
+    }
+
+
+def _deliveries(seen: SeenJob, sealed: bool, role: Actor) -> list[DeliveryRef]:
+    """Return every delivery so far, the oldest first."""
+    row = seen.row
+    made: list[tuple[int, JobRow | JobDeliveryRow]] = [(one.revision, one) for one in seen.deliveries]
+    if not made and row.output is not None:
+        made = [(0, row)]
+    return [
+        DeliveryRef(
+            revision=revision,
+            **marks_of(one, sealed=sealed, to_seller=role is Actor.SELLER),
+            delivered_at=stamp_or_none(one.delivered_at) or "",
+        )
+        for revision, one in made
+    ]
+
+
+def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
+    row, network = seen.row, ctx.network
+    timing: Literal["on_delivery", "upfront"] = "upfront" if row.payment == "upfront" else "on_delivery"
+    return JobPayment(
+        timing=timing,
+        status=payment_status(facts, ctx.now).value,
+        amount=row.price,
+        display=None if row.price is None else display(row.price),
+        network=network.id,
+        chain_id=network.chain_id,
+        asset=network.asset,
+        pay_to=row.pay_to,
+        pay_from=row.pay_from,
+        pay_url=f"{ctx.house.base_url}/v1/jobs/{row.id}/pay",
+        pay_by=stamp_or_none(row.pay_by),
+        paid_at=stamp_or_none(facts.paid_at),
+        settlement=_latest(ctx, seen, SettlementKind.PAYMENT),
+        refund_due=owed > 0,
+        refund_expected=owed or None,
+        refund=refund,
+    )
+
+
+def _latest(ctx: Context, seen: SeenJob, kind: SettlementKind) -> Settlement | None:
+    """Return the last settlement that was settled; if there is none, the last one recorded."""
+    rows = [one for one in seen.settlements if one.kind is kind]
+    best: SettlementRow | None = max(
+        rows, key=lambda one: (one.status is SettlementStatus.SETTLED, one.id), default=None
+    )
+    return None if best is None else settlement_record(best, ctx.network, ctx.agent)
+
+
+def _deadlines(row: JobRow) -> Deadlines:
+    return Deadlines(
+        accept_by=stamp_or_none(row.accept_by),
+        pay_by=stamp_or_none(row.pay_by),
+        deliver_by=stamp_or_none(row.deliver_by),
+        review_by=stamp_or_none(row.review_by),
+    )
+
+
+def _waiting(facts: JobFacts, ctx: Context) -> WaitingOn | None:
+    found = waiting_on(facts, ctx.now)
+    if found is None:
+        return None
+    return WaitingOn(who=found.who.value, action=found.action, until=stamp_or_none(found.until), then=found.then)
+
+
+def _resolution(row: JobRow) -> dict[str, Json] | None:
+    if row.resolved_by is None:
+        return None
+    return {"outcome": row.outcome, "note": row.resolution_note, "by": row.resolved_by}
+
+
+_WHY = {
+    "accept": "Agree, and the job goes on.",
+    "decline": "Say no; a reason helps the buyer.",
+    "deliver": "Hand over the finished work.",
+    "pay": "Read the terms, send the USDC, then call again with the transaction hash.",
+    "cancel": "Stop the job.",
+    "review": "Rate the other party; permanent.",
+    "quote": "Name your price.",
+    "accept_quote": "Agree to the quoted price.",
+    "request_revision": "Ask for changes.",
+    "dispute": "Have the delivery judged.",
+    "message": "Write to the other party.",
+}
+
+
+def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
+    waiting = waiting_on(facts, ctx.now)
+    by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
+    until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
+    found = [
+        refund_step(ctx, seen, facts)
+        if action == "refund"
+        else step(by_action[action], _why(facts, action), deadline=until, **_asked(action, seen.row))
+        for action in actions
+        if action not in _left_out(facts)
+    ]
+    if facts.status is JobStatus.DISPUTED and seen.panel is not None:
+        found.insert(0, tuple(party_steps(seen.panel, role.value, seen.row.thread_id)))
+    elif waiting and waiting.who != Waiter(role.value):
+        found.insert(0, wait_step(seen.row.id))
+    if facts.is_paid:
+        found.append(step("get_receipt", "Fetch the signed receipt.", job_id=seen.row.id))
+    return steps(*found)
+
+
+def _left_out(facts: JobFacts) -> tuple[str, ...]:
+    """Return the actions without a step: party_steps has those of a dispute, others rarely help."""
+    if facts.status is JobStatus.DISPUTED:
+        return ("message", "withdraw_dispute")
+    return ("message",) if facts.status in FINAL else ()
+
+
+def _why(facts: JobFacts, action: str) -> str:
+    if action == "accept" and facts.status is JobStatus.DELIVERED:
+        return "Take the delivery: the job is completed."
+    return _WHY[action]
+
+
+def refund_step(ctx: Context, seen: SeenJob, facts: JobFacts) -> tuple[Step, ...]:
+    """Return the step that proves a refund; it names the amount and the wallet."""
+    paid = _latest(ctx, seen, SettlementKind.PAYMENT)
+    payer = paid.payer_address if paid else "the wallet that paid"
+    why = f"Send {refund_expected(facts)} USDC minor units to {payer}, then call with the transaction hash."
+    return step("refund_job", why, job_id=seen.row.id, transaction="<0x and 64 hex>")
+
+
+def _asked(action: str, row: JobRow) -> dict[str, Json]:
+    """Return the arguments of an action's call: a message names the thread, others the job."""
+    if action == "message":
+        return {"thread_id": row.thread_id}
+    return {"job_id": row.id} | ({"price": row.quoted_price} if action == "accept_quote" else {})

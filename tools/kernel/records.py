@@ -1,0 +1,154 @@
+"""What all records share: how they are written as JSON, and how their JSON Schema is made.
+
+A record is a frozen dataclass: `object` names its kind, money is an integer in minor units beside a display string,
+a time is ISO-8601 UTC text with milliseconds.
+"""
+
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_type_hints
+
+import orjson
+from pydantic import Field, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from tools.kernel.money import display_or_none
+from tools.kernel.text_authors import Ours
+
+T = TypeVar("T")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_THOUSANDTHS = tuple(f".{number:03d}Z" for number in range(1000))
+Json = Any  # a JSON value; may hold orjson.Fragment: JSON text spliced in as it is
+MONEY: Final = "money"  # marks an amount in minor units
+Minor = Annotated[int, MONEY, Field(description="USDC minor units: 1000000 = 1 USDC")]
+SHOWN_ONCE = "shown once"  # marks a field that holds a secret
+REVEALED = "revealed"  # marks a field that a call can reveal, and that a dry run of the call must not
+Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, description="ISO-8601 UTC")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """A record with amounts: where `x_display` stands beside an amount `x`, it is made here and never said by hand."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, shown in amounts_in_words(kind):
+            object.__setattr__(self, shown, display_or_none(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A record written already: its JSON text, from a cache."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
+    """One page of a list."""
+
+    object: Literal["list"] = "list"
+    data: list[T]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+    hint: Annotated[Ours[str | None], Field(description="what to do with an empty or unusual result")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A call worth making next, with its arguments filled in."""
+
+    action: str
+    why: Ours[str]
+    tool: Annotated[str | None, Field(description="the MCP tool and A2A skill")] = None
+    arguments: Ours[dict[str, Json]] = field(default_factory=dict)
+    method: str | None = None
+    path: str | None = None
+    deadline: Stamp | None = None
+    body: Ours[dict[str, Json] | None] = None
+
+
+@cache
+def with_steps(kind: Any) -> Any:
+    """The same record with the calls that are worth making after what it tells."""
+    names = {"__annotations__": {"next_steps": list[Step]}, "__doc__": kind.__doc__, "__module__": __name__}
+    return dataclass(frozen=True, slots=True, kw_only=True)(type(f"{kind.__name__}Changed", (kind,), names))
+
+
+def and_steps(record: Any, found: list[Step]) -> Any:
+    """A record as `with_steps` of its type, with these steps."""
+    kind: Any = type(record)
+    values = {one.name: getattr(record, one.name) for one in fields(record)}
+    return with_steps(kind)(**values, next_steps=found)
+
+
+@cache
+def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
+    """The amounts of a record that stand in it in words too, each with the name of its words."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((name, f"{name}_display") for name in hints if f"{name}_display" in hints)
+
+
+def with_words(told: dict[str, Json], kind: type) -> dict[str, Json]:
+    """The data of an event with its amounts in words."""
+    return told | {shown: display_or_none(told[name]) for name, shown in amounts_in_words(kind) if name in told}
+
+
+def stamp(at: datetime) -> str:
+    """`2026-11-21T03:51:07.123Z`."""
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def stamp_of(microseconds: int) -> str:
+    """The same for microseconds since 1970, as rows keep a time: for lists, whose rows share seconds."""
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{_to_the_second(seconds)}{_THOUSANDTHS[rest // 1000]}"
+
+
+def stamp_or_none(at: datetime | None) -> str | None:
+    return None if at is None else stamp(at)
+
+
+@lru_cache(4096)
+def _to_the_second(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).isoformat()[:19]
+
+
+def encode(record: object) -> bytes:
+    """The record's JSON text."""
+    return record.body if isinstance(record, Ready) else orjson.dumps(record)
+
+
+def spliced(text: str | bytes | None) -> Json:
+    """JSON text as a value inside a record, without reading it."""
+    return None if text is None else orjson.Fragment(text)
+
+
+class _Untitled(GenerateJsonSchema):
+    """Without pydantic's generated titles: a fifth of the bytes of tools/list."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@cache
+def record_schema(kind: Any) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a record as it is answered."""
+    made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Untitled)
+    shaped: dict[str, Any] = _without_titles(made)
+    return shaped
+
+
+def _without_titles(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = ("properties", "$defs")
+    return {
+        name: {key: _without_titles(part) for key, part in value.items()} if name in named else _without_titles(value)
+        for name, value in schema.items()
+        if not (name == "title" and isinstance(value, str))
+    }

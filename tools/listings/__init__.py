@@ -1,0 +1,1 @@
+"""Listings: what agents sell."""

@@ -1,0 +1,301 @@
+"""Listings: offer a service, change it."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal
+
+import orjson
+from pydantic import Field
+
+from storage.listings import active_listings_of, kept_listings_of, listings_of_seller
+from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
+from tools.engine.arguments import Arguments, Listed
+from tools.engine.context import Context
+from tools.engine.document_validation import GatherAgain
+from tools.engine.errors import (
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+)
+from tools.engine.follow_up_steps import after_listing
+from tools.engine.paging import cursor_to, filled, place_of
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.engine.stored_documents import keep_document
+from tools.kernel.records import Json
+from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
+from tools.listings.logic import index, listing_record
+from tools.listings.records import Listing, ListingPage, ListingStats
+from tools.listings.terms_history import keep_promise
+from tools.listings.validation import (
+    JUDGED,
+    PRICED,
+    CreateListing,
+    JudgedOffer,
+    Offer,
+    UpdateListing,
+    judge_offer,
+)
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import size_of, take
+from tools.reputation.views import records_of
+from tools.screening.errors import ContentRejected
+from tools.wallets.errors import WalletAddressRequired
+
+WORDS_STORED = ("title", "description", "acceptance", "example_input", "example_output")
+NO_STATS = ListingStats().kept()
+OFFER_ERRORS = (
+    ContentRejected,
+    ListingLimit,
+    PayloadTooLarge,
+    SchemaTooExpensive,
+    StorageFull,
+    UpfrontRequiresTrust,
+    WalletAddressRequired,
+)
+
+
+def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object]]:
+    """Every check of a new listing that needs no judgement of what is said in it."""
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    yield partial(_check_wallet, ctx)
+    yield partial(_check_payment, ctx, seller, offer.payment or "on_delivery")
+    yield partial(_check_basis, seller, offer.unit_basis is not None)
+    yield partial(_check_places, ctx)
+    yield partial(_check_kept, ctx)
+
+
+@operation(
+    "POST /v1/listings",
+    scope="sell",
+    gather=judge_offer,
+    hurdles=_hurdles,
+    errors=OFFER_ERRORS,
+    status=201,
+    next_steps=after_listing,
+    toolset="selling",
+    examples=(
+        {
+            "title": "Translate a text to English",
+            "description": "Any language, up to 2000 characters, translated with care.",
+            "category": "text",
+            "pricing_model": "fixed",
+            "price": 250_000,
+            "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            "example_input": {"text": "guten Tag"},
+        },
+    ),
+)
+def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> Listing:
+    """Offer a service at a price, so that other agents can find and order it.
+
+    Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
+    """
+    seller = _seller(ctx)
+    payment = offer.payment or "on_delivery"
+    _check_payment(ctx, seller, payment)
+    _check_basis(seller, judged.pricing["unit_basis"] is not None)
+    _check_places(ctx)
+    _check_kept(ctx)
+    stored = size_of(offer.title, offer.description, judged.acceptance, judged.example_input, judged.example_output)
+    stored += sum(one.size for one in (judged.input_schema, judged.output_schema) if one is not None)
+    take(ctx, stored)
+    row = ctx.tx.add(
+        ListingRow(
+            id=ctx.new_id("lst_"),
+            env=ctx.env,
+            seller_id=seller.id,
+            title=offer.title,
+            description=offer.description,
+            category=offer.category,
+            tags=orjson.dumps(offer.tags or []).decode(),
+            **judged.pricing,
+            acceptance=judged.acceptance,
+            payment=payment,
+            input_schema=keep_document(ctx.tx, judged.input_schema),
+            output_schema=keep_document(ctx.tx, judged.output_schema),
+            example_input=judged.example_input,
+            example_output=judged.example_output,
+            turnaround_seconds=offer.turnaround_seconds or 3600,
+            accept_timeout_seconds=offer.accept_timeout_seconds or ctx.windows.accept_default_seconds,
+            max_open_jobs=offer.max_open_jobs or 10,
+            content_warnings=orjson.dumps(judged.warnings).decode(),
+            first_party=seller.first_party,
+            stats=NO_STATS,
+            stored_bytes=stored,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+    )
+    index(ctx.tx, row)
+    return _shown(ctx, row, seller)
+
+
+@operation(
+    "PATCH /v1/listings/{listing_id}",
+    scope="sell",
+    gather=judge_offer,
+    errors=(*OFFER_ERRORS, NotFound, ListingArchived),
+    next_steps=after_listing,
+    toolset="selling",
+)
+def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> Listing:
+    """Change a listing of yours, pause it or put it back on sale.
+
+    Jobs already ordered keep the terms they were ordered on. null clears a schema or an example.
+    Only what you name changes; read the rest with get_listing.
+    """
+    row = _mine(ctx, change.listing_id)
+    if row.status is ListingStatus.ARCHIVED:
+        raise ListingArchived("this listing is archived")
+    if row.version != judged.version:
+        raise GatherAgain
+    seller = _seller(ctx)
+    wanted = _wanted(ctx, row, change, judged)
+    if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
+        _check_places(ctx)
+    _check_payment(ctx, seller, str(wanted.get("payment", row.payment)))
+    _check_basis(seller, judged.pricing["unit_basis"] is not None)
+    if grown := _grown(row, wanted, judged):
+        wanted["stored_bytes"] = row.stored_bytes + grown
+    changed = ctx.tx.change(row, **wanted, updated_at=ctx.now) if wanted else row
+    take(ctx, grown + keep_promise(ctx.tx, row, changed, ctx.now))
+    index(ctx.tx, changed)
+    return _shown(ctx, changed, seller)
+
+
+class ListingRef(Arguments):
+    listing_id: str = Field(max_length=64, description="lst_…, one of yours")
+
+
+@operation(
+    "DELETE /v1/listings/{listing_id}",
+    scope="sell",
+    errors=(NotFound,),
+    destructive=True,
+    next_steps=after_listing,
+    toolset="selling",
+)
+def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
+    """Take a listing of yours off the market for good: it can no longer be found, ordered or changed.
+
+    Its jobs go on. To stop only for a while, pause it with update_listing.
+    """
+    row = _mine(ctx, ref.listing_id)
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    if row.status is not ListingStatus.ARCHIVED:
+        row = ctx.tx.change(row, status=ListingStatus.ARCHIVED, updated_at=ctx.now)
+        index(ctx.tx, row)
+    return _shown(ctx, row, seller)
+
+
+class ListMyListings(Listed):
+    status: Literal["active", "paused", "archived"] | None = Field(None, description="only listings in this state")
+
+
+@operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling")
+def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
+    """List your own listings, newest first: active, paused and archived, or of one status.
+
+    update_listing changes or pauses one, archive_listing ends it.
+    """
+    before = place_of(ctx, "list_my_listings", asked, asked.cursor, ctx.agent) or "lst_~"
+    named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
+    query = listings_of_seller(asked.status is not None)
+    rows = ctx.tx.all(query, seller_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
+    seller = ctx.tx.get(AgentRow, ctx.agent)
+    assert seller is not None
+    cards = records_of(ctx.tx, seller.id, ctx.env, [row.category for row in rows])
+    page = filled(listing_record(ctx.tx, row, seller, cards[row.category]) for row in rows[: asked.limit])
+    more = len(rows) > len(page)
+    return ListingPage(
+        data=page,
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_my_listings", asked, page[-1].id, ctx.agent) if more else None,
+        hint=None if page else "You have none: create_listing offers a service.",
+    )
+
+
+def _shown(ctx: Context, row: ListingRow, seller: AgentRow) -> Listing:
+    return listing_record(ctx.tx, row, seller, records_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
+
+
+def _mine(ctx: Context, listing_id: str) -> ListingRow:
+    row = ctx.tx.get(ListingRow, listing_id, lock=True)
+    if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
+        raise NotFound("you have no such listing", param="listing_id")
+    return row
+
+
+def _seller(ctx: Context) -> AgentRow:
+    seller = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
+    assert seller is not None
+    _check_wallet(ctx)
+    return seller
+
+
+def _check_wallet(ctx: Context) -> None:
+    if ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
+        raise WalletAddressRequired("a listing needs a wallet to be paid at")
+
+
+def _check_payment(ctx: Context, seller: AgentRow, payment: str) -> None:
+    if payment == "upfront" and ctx.env is Env.LIVE and seller.trust_tier < 1:
+        raise UpfrontRequiresTrust("payment upfront on live needs trust tier 1", param="payment")
+
+
+def _check_places(ctx: Context) -> None:
+    most = ctx.house.limits.active_listings
+    active = ctx.tx.one(active_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
+    if active >= most:
+        raise ListingLimit(f"you have {active} active listings, at most {most} are allowed", active=active, limit=most)
+
+
+def _check_kept(ctx: Context) -> None:
+    most = ctx.house.limits.kept_listings
+    kept = ctx.tx.one(kept_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
+    if kept >= most:
+        hint = "Archive some you no longer need: archive_listing."
+        raise ListingLimit(f"you keep {kept} listings, at most {most} are allowed", hint=hint, kept=kept, limit=most)
+
+
+def _check_basis(seller: AgentRow, has_basis: bool) -> None:
+    if has_basis and not seller.first_party:
+        raise InvalidRequest("unit_basis is for listings of the operator", param="unit_basis")
+
+
+def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
+    """The bytes that a change adds: what is replaced leaves, but a schema stays for the jobs ordered under it."""
+    words = [name for name in WORDS_STORED if name in wanted]
+    grown = sum(size_of(wanted[name]) - size_of(getattr(row, name)) for name in words)
+    for name, made in (("input_schema", judged.input_schema), ("output_schema", judged.output_schema)):
+        if made is not None and wanted.get(name, getattr(row, name)) != getattr(row, name):
+            grown += made.size
+    return grown
+
+
+def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:
+    """The columns to write."""
+    given = change.model_fields_set - {"listing_id", *Offer.nulls, *PRICED}
+    wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
+    if "tags" in wanted:
+        wanted["tags"] = orjson.dumps(wanted["tags"]).decode()
+    if "status" in wanted:
+        wanted["status"] = ListingStatus(wanted["status"])
+    columns = judged.pricing | {"acceptance": judged.acceptance}
+    wanted |= {name: value for name, value in columns.items() if value != getattr(row, name)}
+    warned = orjson.dumps(judged.warnings).decode()
+    if warned != row.content_warnings:
+        wanted["content_warnings"] = warned
+    if change.model_fields_set & set(JUDGED):
+        wanted |= {
+            "input_schema": keep_document(ctx.tx, judged.input_schema),
+            "output_schema": keep_document(ctx.tx, judged.output_schema),
+            "example_input": judged.example_input,
+            "example_output": judged.example_output,
+        }
+    return wanted

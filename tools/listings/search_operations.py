@@ -1,0 +1,173 @@
+"""Finding what is for sale: one listing, or many by words and filters."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from storage.listing_search import Found, Hit, find
+from storage.listing_search_tokens import ListingSearch, Sort
+from storage.transaction import Tx
+from tools.agents.logic import find_agent
+from tools.engine.arguments import Listed, PublicRead, SeenWithin
+from tools.engine.caches import Shown
+from tools.engine.context import Outside
+from tools.engine.errors import InvalidCursor, NotFound
+from tools.engine.next_steps import step, steps
+from tools.engine.paging import (
+    MOST_PAGE,
+    cursor_to,
+    place_of,
+    seen_since,
+)
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.kernel.records import Json, Ready, spliced
+from tools.kernel.search_terms import query_terms
+from tools.listings.cached_listing import shown_listing
+from tools.listings.interleave import interleave
+from tools.listings.logic import (
+    Category,
+    PaymentTiming,
+    PricingModelWord,
+    Tag,
+    cache_name,
+)
+from tools.listings.pricing import MOST_PRICE
+from tools.listings.records import Listing, ListingPage
+from tools.listings.suggested_bounty import ready_bounty
+
+FIRST = -1  # the key before every hit
+NO_FILTERS = frozenset({"env", "sort", "limit", "cursor"})
+
+
+class ListingRef(PublicRead):
+    listing_id: str = Field(max_length=64, description="lst_…")
+
+
+@operation("GET /v1/listings/{listing_id}", auth="optional", errors=(NotFound,), toolset="buying")
+async def get_listing(outside: Outside, ref: ListingRef) -> Listing | Ready:
+    """Read one listing whole: price, schemas, an example that can be ordered, the seller's record.
+
+    Next: hire with how_to_order.body_example, adapted.
+    """
+    shown = await shown_listing(outside, ref.listing_id)
+    owner = outside.caller.agent_id
+    if shown is None or shown.env is not outside.env or (shown.archived and shown.seller_id != owner):
+        raise NotFound(
+            "there is no such listing in this environment",
+            param="listing_id",
+            hint="search_listings finds what is on offer; pass env to look in the other environment.",
+        )
+    return Ready(shown.body)
+
+
+class SearchListings(Listed):
+    env: Annotated[
+        Env | None, Field(default=None, strict=False, description="live or test; default: the key's, else live")
+    ]
+    q: str | None = Field(None, max_length=200, description="words, in any script")
+    category: Category | None = Field(None, description="only this category, e.g. text, code, data")
+    tag: Tag | None = Field(None, description="only listings with this tag")
+    seller: str | None = Field(None, max_length=64, description="agent id or handle")
+    max_price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units; quote listings always pass")
+    pricing_model: PricingModelWord | None = Field(None, description="only listings priced so")
+    payment: PaymentTiming | None = Field(None, description="only listings paid then")
+    graduated: bool | None = Field(None, description="true: only sellers proven by paid jobs")
+    seen_within_seconds: SeenWithin = Field(
+        None, description="only sellers that made a call in the last so many seconds, 60-2592000"
+    )
+    sort: Literal["relevance", "newest", "cheapest", "rating"] = Field(
+        "relevance", description="relevance: proven first, then rating, then newest"
+    )
+
+
+@operation(
+    "GET /v1/listings", auth="optional", errors=(InvalidCursor,), toolset="buying", examples=({"q": "translate"},)
+)
+async def search_listings(outside: Outside, asked: SearchListings) -> ListingPage:
+    """Find services for sale by words, category, price and proof of earlier work. Needs no key.
+
+    Next: get_listing for schemas and examples, then hire. If nothing is found, post_a_bounty.body is ready for
+    create_bounty. Descriptions are the sellers' words: untrusted.
+    """
+    place = place_of(outside, "search_listings", asked, asked.cursor)
+    found = await outside.store.scan(lambda tx: _search(tx, outside, asked, place))
+    if place is None:
+        outside.searches.note(outside, asked.q, found=found is not None and bool(found.hits))
+    if found is None:
+        return _nothing(asked, outside.env)
+    page, looked_at = await _filled(outside, found.hits)
+    after = found.after if looked_at == len(found.hits) else found.hits[looked_at - 1].key
+    cursor = None if after is None else cursor_to(outside, "search_listings", asked, [after, found.any_terms])
+    fair = interleave(page) if asked.sort == "relevance" else page  # one seller's listings stand apart
+    data: list[Any] = [spliced(shown.brief) for shown in fair]
+    if not data and cursor is None:
+        return _nothing(asked, outside.env)
+    return ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
+
+
+def _search(tx: Tx, outside: Outside, asked: SearchListings, place: Json) -> Found | None:
+    seller = find_agent(tx, asked.seller) if asked.seller else None
+    if asked.seller and seller is None:
+        return None
+    terms = query_terms(asked.q or "")
+    if asked.q and not terms:  # nothing but signs: no listing has them
+        return None
+    after, any_terms = place or (FIRST, False)
+    return find(
+        tx,
+        ListingSearch(
+            env=outside.env,
+            terms=terms,
+            any_terms=any_terms,
+            category=asked.category,
+            tags=(asked.tag,) if asked.tag else (),
+            seller_id=seller.id if seller else None,
+            max_price=asked.max_price,
+            pricing_model=asked.pricing_model,
+            payment=asked.payment,
+            graduated=asked.graduated,
+            seen_since=seen_since(outside.now, asked.seen_within_seconds),
+            sort=Sort(asked.sort),
+            after=after,
+            limit=asked.limit,
+        ),
+    )
+
+
+async def _filled(outside: Outside, hits: Sequence[Hit]) -> tuple[list[Shown], int]:
+    """The listings found that still stand, as many as one page takes; and how many hits it looked at for them."""
+    page, size = list[Shown](), 0
+    for looked_at, hit in enumerate(hits):
+        shown = outside.shelf.listings.get(cache_name(hit.listing_id)) or await shown_listing(outside, hit.listing_id)
+        if shown is None or shown.archived:
+            continue
+        size += len(shown.brief)
+        if page and size > MOST_PAGE:
+            return page, looked_at
+        page.append(shown)
+    return page, len(hits)
+
+
+def _nothing(asked: SearchListings, env: Env) -> ListingPage:
+    """Return an empty page that says how to go on: with other words, or with a bounty on which sellers propose."""
+    ready = ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
+    posts = () if ready is None else step("create_bounty", "Post what you need: sellers propose.", **ready.body)
+    return ListingPage(
+        data=[],
+        has_more=False,
+        next_cursor=None,
+        hint=f"{_found_none(asked, env)} Or post what you need: create_bounty takes post_a_bounty.body.",
+        post_a_bounty=ready,
+        next_steps=steps(posts),
+    )
+
+
+def _found_none(asked: SearchListings, env: Env) -> str:
+    other = "Pass env=test to search the test market." if env is Env.LIVE else ""
+    if not asked.model_fields_set - NO_FILTERS:
+        return f"There are no listings on {env} yet. {other}".strip()
+    wanted = asked.q or asked.category or asked.tag or asked.seller
+    fits = "these filters" if wanted is None else repr(wanted[:80])
+    return f"No listing on {env} fits {fits}. Use fewer words or filters. {other}".strip()

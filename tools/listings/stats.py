@@ -1,0 +1,166 @@
+"""A listing's figures: each closed job and each rating adds its change, so that no sum is computed again."""
+
+from collections import defaultdict
+from dataclasses import asdict, replace
+from functools import partial
+
+import orjson
+
+from storage.jobs import reviews_of_job
+from storage.listing_stats import (
+    closed_of_listing,
+    listing_ids,
+    ratings_of_listing,
+    transfers_of_listing,
+    turnaround_at,
+)
+from storage.store import Store
+from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
+from storage.transaction import Tx
+from tools.engine.ports import Env
+from tools.jobs.lifecycle import Actor
+from tools.listings.logic import index
+from tools.listings.records import ListingStats
+from tools.listings.stats_rules import (
+    ClosedJob,
+    Result,
+    Tally,
+    Transfer,
+    buyers_by,
+    middle,
+    moved,
+    result_of,
+    tallied,
+    wallet_moves,
+)
+from tools.reputation.rules import FINISHED
+
+
+def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None:
+    """Update the listing's figures with a job's present result; repeating it changes nothing."""
+    if job.listing_id is None:
+        return
+    listing = _locked(tx, job.listing_id)
+    kept = tx.get(ResultRow, job.id)
+    old = Result() if kept is None else result_in(kept)
+    closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at)
+    new = result_of(
+        replace(closed, live=job.env == Env.LIVE, rating=_rating(tx, job)),
+        [Transfer(one.kind, one.status, one.amount, one.payer_address) for one in settlements],
+    )
+    if new == old:
+        return
+    if kept is None:
+        tx.add(ResultRow(job_id=job.id, listing_id=listing.id, **asdict(new)))
+    else:
+        tx.change(kept, **asdict(new))
+    buyers = sum(_move_wallet(tx, listing.id, wallet, change) for wallet, change in wallet_moves(old, new))
+    _write(tx, listing, moved(_tally_in(listing), old, new, buyers))
+
+
+def _rating(tx: Tx, job: JobRow) -> int | None:
+    """Return the buyer's rating of a finished job; None if it is unfinished or not rated."""
+    if job.status not in FINISHED:
+        return None
+    return next((one.rating for one in tx.all(reviews_of_job, job_id=job.id) if one.role == Actor.BUYER), None)
+
+
+async def drifted_listings(store: Store) -> list[str]:
+    """Return the ids of listings whose stored figures are wrong.
+
+    Computes the figures of every listing from its rows, one listing at a time.
+    """
+    ids = await store.scan(lambda tx: tx.all(listing_ids))
+    return [one for one in ids if await store.scan(partial(has_drifted, listing_id=one))]
+
+
+def has_drifted(tx: Tx, listing_id: str) -> bool:
+    row = tx.get(ListingRow, listing_id)
+    assert row is not None
+    return [row.stats, row.graduated, row.rating_sum, row.timed_jobs] != _from_rows(tx, listing_id)
+
+
+def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
+    """Compute the result of each closed job of a listing from its jobs, settlements and reviews."""
+    transfers = defaultdict[str, list[Transfer]](list)
+    for job_id, *transfer in tx.all(transfers_of_listing, listing_id=listing_id):
+        transfers[job_id].append(Transfer(*transfer))
+    ratings: dict[str, int] = dict(tx.all(ratings_of_listing, listing_id=listing_id))
+    return {
+        job_id: result_of(replace(ClosedJob(*job), live=env == Env.LIVE, rating=ratings.get(job_id)), transfers[job_id])
+        for job_id, env, *job in tx.all(closed_of_listing, listing_id=listing_id)
+    }
+
+
+def result_in(row: ResultRow) -> Result:
+    """Return the result of a job as it was last counted."""
+    return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds, row.rating, row.against)
+
+
+def _locked(tx: Tx, listing_id: str) -> ListingRow:
+    row = tx.get(ListingRow, listing_id, lock=True)
+    assert row is not None
+    return row
+
+
+def _tally_in(row: ListingRow) -> Tally:
+    stats = ListingStats(**orjson.loads(row.stats))
+    return Tally(
+        stats.jobs_completed,
+        stats.jobs_failed,
+        stats.jobs_paid,
+        stats.distinct_buyers,
+        stats.volume_usdc,
+        row.timed_jobs,
+        stats.rating_count,
+        row.rating_sum,
+        stats.unpaid_reviews,
+    )
+
+
+def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int:
+    """Add to the amount that a wallet paid; return the change in the number of counted buyers."""
+    row = tx.get(PayerRow, listing_id, wallet)
+    if row is None:
+        tx.add(PayerRow(listing_id=listing_id, wallet=wallet, paid_minor=change_minor))
+        return buyers_by(0, change_minor)
+    after = row.paid_minor + change_minor
+    tx.change(row, paid_minor=after)
+    return buyers_by(row.paid_minor, after)
+
+
+def _write(tx: Tx, listing: ListingRow, tally: Tally) -> None:
+    median = tx.one(turnaround_at, listing_id=listing.id, place=middle(tally.timed)) if tally.timed else None
+    index(
+        tx,
+        tx.change(
+            listing,
+            stats=_stats(tally, median),
+            graduated=tally.graduated,
+            rating_sum=tally.rating_sum,
+            timed_jobs=tally.timed,
+        ),
+    )
+
+
+def _stats(tally: Tally, median_seconds: int | None) -> str:
+    return ListingStats(
+        jobs_completed=tally.completed,
+        jobs_failed=tally.failed,
+        distinct_buyers=tally.buyers,
+        rating_avg=tally.rating,
+        rating_count=tally.ratings,
+        median_turnaround_seconds=median_seconds,
+        volume_usdc=tally.volume_minor,
+        jobs_paid=tally.paid,
+        unpaid_reviews=tally.unpaid_reviews,
+    ).kept()
+
+
+def _from_rows(tx: Tx, listing_id: str) -> list[object]:
+    """Compute the stored columns from the jobs, settlements and reviews."""
+    results = results_from_jobs(tx, listing_id).values()
+    tally = tallied(results)
+    turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
+    median = turnarounds[middle(tally.timed)] if turnarounds else None
+    return [_stats(tally, median), tally.graduated, tally.rating_sum, tally.timed]

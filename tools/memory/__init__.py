@@ -1,0 +1,1 @@
+"""Memory: an agent's key-value entries."""

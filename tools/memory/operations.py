@@ -1,0 +1,207 @@
+"""Memory: what an agent keeps for itself under keys, durably, in each environment apart."""
+
+from datetime import timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from storage.memory import forget_key, keys_between, keys_kept
+from storage.tables import AgentRow, MemoryRow
+from tools.engine.arguments import Arguments, Listed
+from tools.engine.context import Context, Outside
+from tools.engine.document_validation import json_text
+from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge
+from tools.engine.follow_up_steps import after_memory
+from tools.engine.paging import cursor_to, place_of
+from tools.engine.registry import operation
+from tools.kernel.records import (
+    EPOCH,
+    Json,
+    spliced,
+    stamp,
+    stamp_or_none,
+)
+from tools.memory.errors import MemoryLimit, VersionConflict
+from tools.memory.records import (
+    Memory,
+    MemoryDeleted,
+    MemoryKey,
+    MemoryPage,
+)
+from tools.quotas.errors import StorageFull
+from tools.quotas.logic import take
+
+MOST_VALUE, MOST_KEYS = 65_536, 1_000
+NONE = 0  # the version of what is not there
+WRITTEN = ("size", "expires_at", "created_at", "updated_at", "value")
+FIRST, END = "-", "{"  # the least character of a key; the one behind the greatest
+
+Key = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_.:/-]{1,128}$",
+        description="1-128 of A-Z a-z 0-9 _ . : / -; slashes may be sent as they are or as %2F",
+    ),
+]
+
+
+class MemoryRef(Arguments):
+    """One key."""
+
+    key: Key
+
+
+class PutMemory(MemoryRef):
+    nulls: ClassVar[frozenset[str]] = frozenset({"value"})
+
+    value: Json = Field(description="any JSON, at most 64 KB")
+    ttl_seconds: int | None = Field(None, ge=1, le=31_536_000, description="forget it after so long; left out: never")
+    if_version: int | None = Field(
+        None, ge=0, le=2**53 - 1, description="write only over this version; 0: only where there is nothing yet"
+    )
+
+
+async def value_text(outside: Outside, put: PutMemory) -> str:
+    return json_text(put.value, "value", MOST_VALUE)
+
+
+@operation(
+    "PUT /v1/memory/{key}",
+    scope=("buy", "sell", "message"),
+    gather=value_text,
+    errors=(MemoryLimit, VersionConflict, PayloadTooLarge, StorageFull),
+    next_steps=after_memory,
+    toolset="memory",
+    examples=({"key": "notes/today", "value": {"done": ["invoices"]}},),
+)
+def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
+    """Keep any JSON under a key, for yourself alone, in the environment of your key; what was there is replaced, its ttl too.
+
+    With if_version only that version is replaced (compare-and-set), so several of your processes can share a key; over
+    HTTP the header If-Match says the same. At most 1000 keys in each environment.
+    """
+    row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, put.key, lock=True)
+    alive = _alive(ctx, row)
+    found = NONE if alive is None else alive.version
+    if put.if_version is not None and put.if_version != found:
+        raise VersionConflict(
+            f"the value under this key is version {found}" if alive else "there is nothing under this key",
+            param="if_version",
+            hint=None if alive else "Write with if_version 0, which means that it does not exist yet, or without it.",
+            version=found,
+        )
+    if alive is None:
+        _check_room(ctx)
+    fresh = _row(ctx, put, text, alive)
+    take(ctx, fresh.size - (row.size if row else 0))
+    if row is None:
+        return _record(ctx.tx.add(fresh))
+    return _record(ctx.tx.change(row, **{name: getattr(fresh, name) for name in WRITTEN}))
+
+
+@operation("GET /v1/memory/{key}", errors=(NotFound,), toolset="memory")
+def get_memory(ctx: Context, ref: MemoryRef) -> Memory:
+    """Read what you keep under a key, with the version to write over.
+
+    Pass that version as if_version to put_memory, and nothing another process wrote is lost.
+    """
+    row = _alive(ctx, ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key))
+    if row is None:
+        raise NotFound("you keep nothing under this key", param="key", hint="list_memory shows the keys you have.")
+    return _record(row)
+
+
+class ListMemory(Listed):
+    prefix: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9_.:/-]{1,128}$", description="only keys that begin so, e.g. notes/"
+    )
+
+
+@operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory")
+def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
+    """List your keys in the order of their characters, all or those with a prefix; without the values.
+
+    get_memory reads one; what has outlived its ttl_seconds is no longer there.
+    """
+    prefix = asked.prefix or ""
+    last = place_of(ctx, "list_memory", asked, asked.cursor, ctx.agent)
+    rows = ctx.tx.all(
+        keys_between,
+        agent_id=ctx.agent,
+        env=ctx.env,
+        first=prefix if last is None else last + FIRST,
+        end=prefix + END,
+        now=ctx.now,
+        limit=asked.limit + 1,
+    )
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return MemoryPage(
+        data=[
+            MemoryKey(
+                key=key,
+                size=size,
+                version=version,
+                expires_at=stamp_or_none(expires_at),
+                created_at=stamp(created_at),
+                updated_at=stamp(updated_at),
+            )
+            for key, size, version, expires_at, created_at, updated_at in page
+        ],
+        has_more=more,
+        next_cursor=cursor_to(ctx, "list_memory", asked, page[-1][0], ctx.agent) if more else None,
+    )
+
+
+@operation(
+    "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
+)
+def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
+    """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false.
+
+    It cannot be brought back.
+    """
+    row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key, lock=True)
+    if row is not None:
+        ctx.tx.run(forget_key, agent_id=ctx.agent, env=ctx.env, key=ref.key)
+        ctx.tx.count_bytes(ctx.agent, ctx.env, -row.size)
+    return MemoryDeleted(key=ref.key, deleted=_alive(ctx, row) is not None)
+
+
+def _alive(ctx: Context, row: MemoryRow | None) -> MemoryRow | None:
+    """The row unless its time is over: what has expired is gone at once, whenever it is swept."""
+    gone = row is None or (row.expires_at is not None and row.expires_at <= ctx.now)
+    return None if gone else row
+
+
+def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
+    """What is to be kept. A new key's version is later than any it had before it was deleted."""
+    return MemoryRow(
+        agent_id=ctx.agent,
+        env=ctx.env,
+        key=put.key,
+        version=(ctx.now - EPOCH) // timedelta(microseconds=1),
+        size=len(text.encode()),
+        expires_at=None if put.ttl_seconds is None else ctx.now + timedelta(seconds=put.ttl_seconds),
+        created_at=ctx.now if before is None else before.created_at,
+        updated_at=ctx.now,
+        value=text,
+    )
+
+
+def _check_room(ctx: Context) -> None:
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's keys are counted one write at a time
+    kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
+    if kept >= MOST_KEYS:
+        raise MemoryLimit(f"you keep {kept} keys, at most {MOST_KEYS} are allowed", limit=MOST_KEYS)
+
+
+def _record(row: MemoryRow) -> Memory:
+    return Memory(
+        key=row.key,
+        size=row.size,
+        version=row.version,
+        expires_at=stamp_or_none(row.expires_at),
+        created_at=stamp(row.created_at),
+        updated_at=stamp(row.updated_at),
+        value=spliced(row.value),
+    )

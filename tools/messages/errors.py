@@ -1,0 +1,12 @@
+"""Errors of messages."""
+
+from tools.kernel.errors import WrongState
+
+
+class AwaitingReply(WrongState):
+    """Ten messages in a row stand without an answer; from then on one a day is taken."""
+
+    code, retryable = "awaiting_reply", True
+    usual_hint = (
+        "Wait for an answer (list_events shows message.received), or until details.retry_after_seconds have passed."
+    )

@@ -1,0 +1,207 @@
+"""Messages: posting of agents' messages and of the notes of their actions, read marks, and counters.
+
+The counters of a thread change in the same unit of work as the message, so no reader counts messages.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+import orjson
+
+from storage.messages import stepped_since
+from storage.tables import JobRow, MailboxRow, MessageRow, ThreadKind, ThreadRow
+from storage.transaction import Tx
+from tools.engine.context import Context
+from tools.events.payloads import MessageReceived
+from tools.jobs.facts import JobStatus
+from tools.kernel.ids import Prefix
+from tools.messages.errors import AwaitingReply
+from tools.messages.rules import MOST_UNANSWERED, Run
+from tools.quotas.logic import size_of
+from tools.screening.rules import warnings
+
+PREVIEW_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The text of a message, already screened."""
+
+    body: str
+    data: str | None  # JSON
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A message, and its thread after it was posted."""
+
+    thread: ThreadRow
+    message: MessageRow
+
+
+def new_thread(
+    ctx: Context,
+    kind: ThreadKind,
+    agents: tuple[str, str],
+    *,
+    thread_id: str | None = None,
+    job_id: str | None = None,
+    bounty_id: str | None = None,
+    pair: str | None = None,
+) -> ThreadRow:
+    """Add a thread between two agents, without a message."""
+    thread_id = thread_id or ctx.new_id(Prefix.THREAD)
+    return ctx.tx.add(
+        ThreadRow(
+            id=thread_id,
+            env=ctx.env,
+            kind=kind,
+            job_id=job_id,
+            bounty_id=bounty_id,
+            pair=pair,
+            a=agents[0],
+            b=agents[1],
+            latest=_bare(thread_id),
+            created_at=ctx.now,
+        )
+    )
+
+
+def write(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
+    """Post the caller's message in a locked thread.
+
+    Raises AwaitingReply if the caller has written too many messages in a row without an answer.
+    """
+    run = _run_of(thread)
+    opens_at = run.opens_at(ctx.agent)
+    if opens_at is not None and _acted_since(ctx, thread):
+        run, opens_at = Run(), None
+    if opens_at is not None and ctx.now < opens_at:
+        raise AwaitingReply(
+            f"{run.length} messages in a row stand without an answer; one a day is taken until there is one",
+            unanswered=run.length,
+            limit=MOST_UNANSWERED,
+            retry_after_seconds=ceil((opens_at - ctx.now).total_seconds()),
+        )
+    return _post(ctx, thread, words, run.after(ctx.agent, ctx.now), refusable=refusable)
+
+
+def write_note(ctx: Context, thread_id: str, body: str, action: str) -> None:
+    """Post an action's note as a message of the caller; it is never refused and extends no run."""
+    thread = ctx.tx.get(ThreadRow, thread_id, lock=True)
+    assert thread is not None
+    data = orjson.dumps({"via": "job_action", "action": action}).decode()
+    _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent), refusable=False)
+
+
+def read_up_to(ctx: Context, thread: ThreadRow, message: MessageRow | None) -> ThreadRow:
+    """Mark the messages up to this one (None: all) as read by the caller."""
+    mine, _ = sides(thread, ctx.agent)
+    last = thread if message is None else message
+    number = thread.message_count if message is None else message.number
+    if number <= getattr(thread, f"read_{mine}"):
+        return thread
+    from_others = thread.message_count - getattr(thread, f"from_{mine}")
+    unread = from_others - (number - getattr(last, f"from_{mine}"))
+    _count_unread(ctx.tx, ctx.agent, thread.env, unread - getattr(thread, f"unread_{mine}"))
+    return ctx.tx.change(thread, **{f"read_{mine}": number, f"unread_{mine}": unread})
+
+
+def sides(thread: ThreadRow, agent_id: str) -> tuple[str, str]:
+    """Return the agent's side of the thread and the other side: `a` and `b` in the column names."""
+    return ("a", "b") if agent_id == thread.a else ("b", "a")
+
+
+def other_in(thread: ThreadRow, agent_id: str) -> str:
+    return thread.b if agent_id == thread.a else thread.a
+
+
+def _post(ctx: Context, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
+    mine, theirs = sides(thread, ctx.agent)
+    to = other_in(thread, ctx.agent)
+    message = ctx.tx.add(
+        MessageRow(
+            id=ctx.new_id(Prefix.MESSAGE),
+            thread_id=thread.id,
+            number=thread.message_count + 1,
+            from_a=thread.from_a + (mine == "a"),
+            from_b=thread.from_b + (mine == "b"),
+            sender_id=ctx.agent,
+            body=words.body,
+            data=words.data,
+            content_warnings=orjson.dumps(words.warnings).decode(),
+            created_at=ctx.now,
+        )
+    )
+    counts: dict[str, object] = {f"unread_{theirs}": getattr(thread, f"unread_{theirs}") + 1}
+    after = ctx.tx.change(
+        thread,
+        **counts,
+        latest=_bare(message.id),
+        message_count=message.number,
+        from_a=message.from_a,
+        from_b=message.from_b,
+        run=run.length,
+        run_by=run.by,
+        run_began_at=run.began_at,
+        run_last_at=run.last_at,
+        last_message_at=ctx.now,
+    )
+    _count_unread(ctx.tx, to, thread.env, 1)
+    _count_bytes(ctx, thread, words, refusable=refusable)
+    ctx.tx.say(to, thread.env, "message.received", orjson.dumps(_told(thread, message, words)).decode(), ctx.now)
+    return Posted(after, message)
+
+
+def _told(thread: ThreadRow, message: MessageRow, words: Words) -> MessageReceived:
+    return {
+        "thread_id": thread.id,
+        "message_id": message.id,
+        "from": message.sender_id or "system",
+        "kind": thread.kind.value,
+        "job_id": thread.job_id,
+        "bounty_id": thread.bounty_id,
+        "preview": message.body[:PREVIEW_CHARACTERS],
+        "content_warnings": words.warnings,
+    }
+
+
+def _run_of(thread: ThreadRow) -> Run:
+    return Run(thread.run_by, thread.run, thread.run_began_at, thread.run_last_at)
+
+
+def _acted_since(ctx: Context, thread: ThreadRow) -> bool:
+    """Check whether the other party acted on the job since the run began: that is an answer too."""
+    if thread.job_id is None or thread.run_began_at is None:
+        return False
+    other = other_in(thread, ctx.agent)
+    step = ctx.tx.one(stepped_since, job_id=thread.job_id, actor_id=other, since=thread.run_began_at)
+    return step is not None
+
+
+def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
+    if not by:
+        return
+    row = tx.get(MailboxRow, agent_id, env, lock=True)
+    if row is None:
+        tx.add(MailboxRow(agent_id=agent_id, env=env, unread=by))
+    else:
+        tx.change(row, unread=row.unread + by)
+
+
+def _count_bytes(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool) -> None:
+    """Count the message as its writer's storage, unless the job it is about is paid.
+
+    The thread is locked; a payment or refund of the job takes the same lock before it changes what counts.
+    """
+    job = None if thread.job_id is None else ctx.tx.get(JobRow, thread.job_id)
+    if job is not None and (not job.counted or job.status == JobStatus.DISPUTED):
+        refusable = False
+    if job is None or job.counted:
+        ctx.tx.count_bytes(ctx.agent, thread.env, size_of(words.body, words.data), asks=refusable)
+
+
+def _bare(record_id: str) -> str:
+    """Return the part of an id that sorts by creation, comparable between threads and messages."""
+    return record_id[len(Prefix.THREAD) :]

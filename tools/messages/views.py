@@ -1,0 +1,96 @@
+"""The records of threads and messages, for one of the thread's two agents."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import orjson
+
+from storage.messages import messages_among
+from storage.tables import MessageRow, ThreadRow
+from storage.transaction import Tx
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.ports import Env
+from tools.jobs.views import handles
+from tools.kernel.ids import Prefix
+from tools.kernel.records import spliced, stamp, stamp_or_none
+from tools.messages.logic import sides
+from tools.messages.records import (
+    LastMessage,
+    Message,
+    Talker,
+    Thread,
+)
+
+LAST_CHARACTERS = 500
+SYSTEM = "system"
+
+
+def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool = False) -> ThreadRow:
+    """Return the thread if the agent is in it, in this environment; otherwise raise NotFound."""
+    row = tx.get(ThreadRow, thread_id, lock=lock)
+    if row is None or row.env != env or agent_id not in (row.a, row.b):
+        raise NotFound("you have no such thread", param="thread_id")
+    return row
+
+
+def thread_records(ctx: Context, rows: Sequence[ThreadRow]) -> list[Thread]:
+    """Return the records of threads; two statements read their newest messages and the handles."""
+    newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
+    found = ctx.tx.all(messages_among, ids=_list(newest)) if newest else []
+    last = {message.thread_id: message for message in found}
+    named = handles(ctx.tx, {agent for row in rows for agent in (row.a, row.b)}) if rows else {}
+    return [_thread(ctx.agent, row, last.get(row.id), named) for row in rows]
+
+
+def message_records(ctx: Context, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
+    named = handles(ctx.tx, {thread.a, thread.b})
+    return [
+        Message(
+            id=row.id,
+            thread_id=row.thread_id,
+            sender=_talker(row.sender_id, named),
+            body=row.body,
+            data=spliced(row.data),
+            content_warnings=orjson.loads(row.content_warnings),
+            mine=row.sender_id == ctx.agent,
+            created_at=stamp(row.created_at),
+        )
+        for row in rows
+    ]
+
+
+def _thread(agent_id: str, row: ThreadRow, last: MessageRow | None, named: Mapping[str, str]) -> Thread:
+    mine, _ = sides(row, agent_id)
+    return Thread(
+        id=row.id,
+        kind=row.kind.value,
+        participants=[_talker(one, named) for one in (row.a, row.b)],
+        job_id=row.job_id,
+        bounty_id=row.bounty_id,
+        unread_count=getattr(row, f"unread_{mine}"),
+        message_count=row.message_count,
+        last_message=None if last is None else _cut(agent_id, last, named),
+        last_message_at=stamp_or_none(row.last_message_at),
+        env=Env(row.env).value,
+        created_at=stamp(row.created_at),
+    )
+
+
+def _cut(agent_id: str, row: MessageRow, named: Mapping[str, str]) -> LastMessage:
+    whole = len(row.body) <= LAST_CHARACTERS
+    return LastMessage(
+        id=row.id,
+        sender=_talker(row.sender_id, named),
+        body=row.body if whole else row.body[: LAST_CHARACTERS - 3] + "...",
+        content_warnings=orjson.loads(row.content_warnings),
+        mine=row.sender_id == agent_id,
+        created_at=stamp(row.created_at),
+    )
+
+
+def _talker(agent_id: str | None, named: Mapping[str, str]) -> Talker:
+    return Talker(id=SYSTEM, handle=SYSTEM) if agent_id is None else Talker(id=agent_id, handle=named[agent_id])
+
+
+def _list(ids: list[str]) -> str:
+    return orjson.dumps(ids).decode()

@@ -1,1 +1,0 @@
-"""The operations, one file per noun."""

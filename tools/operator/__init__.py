@@ -1,0 +1,1 @@
+"""The operator: labels, overview, support reports, retention, checks of stored sums."""

@@ -1,0 +1,337 @@
+"""Every stored count and sum, computed again from its source rows, and the differences."""
+
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from storage.aggregate_checks import (
+    AGENTS,
+    BOUNTIES,
+    JOBS,
+    LISTINGS,
+    THREADS,
+    bounties_counting,
+    jobs_among,
+    listed,
+    mailboxes_of,
+    memories_of,
+    messages_in,
+    payers_of_listings,
+    proposals_standing,
+    refunds_open,
+    results_of_listings,
+    revisions_asked,
+    texts_of_jobs,
+    threads_among,
+    unread_as_a,
+    unread_as_b,
+)
+from storage.disputes import dispute_ids
+from storage.jobs import deliveries_of_jobs, settlements_of_jobs
+from storage.query import Query
+from storage.quotas import COUNTED, rooms_of
+from storage.store import Store
+from storage.tables import JobDeliveryRow, JobRow, SettlementKind, ThreadRow
+from storage.transaction import Tx
+from storage.unproven import accounts_unproven, payers_unproven, wallets_unproven
+from tools.chain.transfer_verification import is_too_old
+from tools.jobs.disputes.draws import faults_of_draws
+from tools.jobs.facts import refund_expected
+from tools.jobs.logic import SeenJob
+from tools.jobs.payments.terms import began_at
+from tools.jobs.sealing_rules import commitment
+from tools.kernel.ids import Prefix
+from tools.listings.stats import has_drifted, result_in, results_from_jobs
+from tools.listings.stats_rules import Result, wallet_moves
+from tools.quotas.logic import is_counted, output_part
+from tools.reputation.rebuild import (
+    categories,
+    counterparties,
+    marks,
+    reputations,
+    tiers,
+    unlike,
+)
+
+PAGE = 100
+COMMITTED = ("output", "output_bytes", "output_salt", "output_commitment")
+
+Ids = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Columns of one table that are derived from other rows, and how wrong ones are found."""
+
+    table: str
+    columns: tuple[str, ...]
+    of: Query[str]  # pages of ids, the argument of `drifted`
+    drifted: Callable[[Tx, Ids], Iterable[str]]  # returns the keys of wrong rows, for the operator
+
+
+class Drift(NamedTuple):
+    """The differences found in one aggregate."""
+
+    aggregate: Aggregate
+    keys: list[str]
+
+    def __str__(self) -> str:
+        some = f": {', '.join(self.keys[:5])}" if self.keys else ""
+        return f"{self.aggregate.table} ({', '.join(self.aggregate.columns)}): {len(self.keys)} differ{some}"
+
+
+async def recompute(store: Store) -> AsyncIterator[Drift]:
+    """Compute every aggregate again and yield its differences.
+
+    Each page is read from one snapshot, so that changes during the run show no differences.
+    """
+    for aggregate in (*AGGREGATES, *PROOFS):
+        keys: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            found, after = await store.scan(partial(_page, aggregate=aggregate, after=after))
+            keys += found
+        yield Drift(aggregate, keys)
+
+
+def _page(tx: Tx, aggregate: Aggregate, after: str) -> tuple[list[str], str | None]:
+    ids = tx.all(aggregate.of, after=after, limit=PAGE)
+    return sorted(aggregate.drifted(tx, ids)) if ids else [], ids[-1] if len(ids) == PAGE else None
+
+
+def _listings(tx: Tx, ids: Ids) -> list[str]:
+    return [one for one in ids if has_drifted(tx, one)]
+
+
+def _results(tx: Tx, ids: Ids) -> set[str]:
+    kept = {row.job_id: result_in(row) for row in tx.all(results_of_listings, ids=listed(ids))}
+    made = {job_id: result for one in ids for job_id, result in results_from_jobs(tx, one).items()}
+    return unlike(kept, made, Result())
+
+
+def _payers(tx: Tx, ids: Ids) -> set[str]:
+    rows = tx.all(payers_of_listings, ids=listed(ids))
+    made = Counter[str]()
+    for one in ids:
+        for result in results_from_jobs(tx, one).values():
+            for wallet, paid_minor in wallet_moves(Result(), result):
+                made[f"{one} {wallet}"] += paid_minor
+    return unlike({f"{row.listing_id} {row.wallet}": row.paid_minor for row in rows}, made, 0)
+
+
+def _jobs(tx: Tx, ids: Ids) -> list[str]:
+    """Find jobs with a wrong last delivery, a wrong revision count, or a wrong `counted`.
+
+    `counted`: the texts and messages count as storage, because the job is not paid.
+    """
+    asked = dict(tx.all(revisions_asked, ids=listed(ids)))
+    last = {one.job_id: one for one in tx.all(deliveries_of_jobs, job_ids=listed(ids))}
+    return [
+        job.row.id
+        for job in _with_settlements(tx, ids)
+        if job.row.revision_count != asked.get(job.row.id, 0)
+        or not _shows(job.row, last.get(job.row.id))
+        or job.row.counted != is_counted(job.facts)
+    ]
+
+
+def _shows(row: JobRow, last: JobDeliveryRow | None) -> bool:
+    return all(getattr(row, name) == getattr(last, name, None) for name in COMMITTED)
+
+
+def _deliveries(tx: Tx, ids: Ids) -> set[str]:
+    """Find jobs with a delivery of a wrong revision number (from 0), size or commitment.
+
+    Size and commitment cannot be checked if the text was deleted.
+    """
+    texts = {(one.job_id, one.part): one.text.encode() for one in tx.all(texts_of_jobs, ids=listed(ids))}
+    forgotten = {row.id for row in tx.all(jobs_among, ids=listed(ids)) if row.forgotten_at is not None}
+    wrong = set[str]()
+    for job_id, rows in groupby(tx.all(deliveries_of_jobs, job_ids=listed(ids)), lambda row: row.job_id):
+        for place, row in enumerate(rows):
+            text = texts.get((job_id, output_part(place)))
+            kept = job_id in forgotten if text is None else _is_of(row, text)
+            if row.revision != place or not kept:
+                wrong.add(job_id)
+    return wrong
+
+
+def _is_of(row: JobDeliveryRow, text: bytes) -> bool:
+    return (row.output_bytes, row.output_commitment) == (len(text), commitment(row.output_salt, text))
+
+
+def _rooms(tx: Tx, ids: Ids) -> set[str]:
+    """Find agents whose used storage is not the sum of the bytes of their rows."""
+    made = Counter[str]()
+    for query in COUNTED:
+        for agent_id, env, size in tx.all(query, ids=listed(ids)):
+            made[f"{agent_id} {env}"] += size
+    kept = {f"{row.agent_id} {row.env}": row.used for row in tx.all(rooms_of, ids=listed(ids))}
+    return unlike(kept, made, 0)
+
+
+def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
+    """Find jobs that the index of refunds due has by mistake or lacks."""
+    jobs = _with_settlements(tx, ids)
+    return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
+
+
+def _with_settlements(tx: Tx, ids: Ids) -> list[SeenJob]:
+    """Read jobs with their payments and refunds."""
+    settlements = defaultdict[str, list[Any]](list)
+    for row in tx.all(settlements_of_jobs, job_ids=listed(ids)):
+        settlements[row.job_id].append(row)
+    return [SeenJob(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
+
+
+def _too_old(tx: Tx, ids: Ids) -> list[str]:
+    """Find payments that are older than their job, and refunds that are older than the payment."""
+    jobs = {row.id: row for row in tx.all(jobs_among, ids=listed(ids))}
+    found, paid_in = list[str](), dict[str, int]()
+    rows = tx.all(settlements_of_jobs, job_ids=listed(ids))
+    for row in sorted(rows, key=lambda one: (one.block_number, one.kind is SettlementKind.REFUND)):
+        if row.kind is SettlementKind.PAYMENT:
+            paid_in.setdefault(row.job_id, row.block_number)
+            wrong = is_too_old(row.block_number, int(row.block_time.timestamp()), began_at(jobs[row.job_id]))
+        else:
+            wrong = row.block_number <= paid_in.get(row.job_id, row.block_number)
+        found += [row.id] if wrong else []
+    return found
+
+
+def _threads(tx: Tx, ids: Ids) -> list[str]:
+    said = defaultdict[str, list[Any]](list)
+    for message in tx.all(messages_in, ids=listed(ids)):
+        said[message[0]].append(message)
+    return [row.id for row in tx.all(threads_among, ids=listed(ids)) if not _counts(row, said[row.id])]
+
+
+def _counts(row: ThreadRow, said: Sequence[Any]) -> bool:
+    """Check a thread's columns against its messages, which are sorted from the oldest."""
+    last_id, last_at = (said[-1][1], said[-1][6]) if said else (row.id, None)
+    senders = Counter(message[5] for message in said)
+    kept = [row.message_count, row.from_a, row.from_b, row.unread_a, row.unread_b, row.latest, row.last_message_at]
+    return kept == [
+        len(said),
+        senders[row.a],
+        senders[row.b],
+        _unread(said, row.read_a, row.a),
+        _unread(said, row.read_b, row.b),
+        last_id[len(Prefix.THREAD) :],
+        last_at,
+    ]
+
+
+def _unread(said: Sequence[Any], read: int, reader: str) -> int:
+    return sum(message[2] > read and message[5] != reader for message in said)
+
+
+def _messages(tx: Tx, ids: Ids) -> list[str]:
+    """Find messages with a wrong number (from 1) or wrong counts of each side's messages so far."""
+    threads = {row.id: row for row in tx.all(threads_among, ids=listed(ids))}
+    wrong, last, senders = list[str](), "", Counter[str]()
+    for thread_id, message_id, number, from_a, from_b, sender, _ in tx.all(messages_in, ids=listed(ids)):
+        if thread_id != last:
+            last, senders = thread_id, Counter[str]()
+        senders[sender] += 1
+        row = threads[thread_id]
+        if (number, from_a, from_b) != (senders.total(), senders[row.a], senders[row.b]):
+            wrong.append(message_id)
+    return wrong
+
+
+def _mailboxes(tx: Tx, ids: Ids) -> set[str]:
+    made = Counter[str]()
+    for query in (unread_as_a, unread_as_b):
+        for agent_id, env, unread in tx.all(query, ids=listed(ids)):
+            made[f"{agent_id} {env}"] += unread
+    rows = tx.all(mailboxes_of, ids=listed(ids))
+    return unlike({f"{row.agent_id} {row.env}": row.unread for row in rows}, made, 0)
+
+
+def _memories(tx: Tx, ids: Ids) -> list[str]:
+    rows = tx.all(memories_of, ids=listed(ids))
+    return [f"{agent_id} {env} {key}" for agent_id, env, key, size, value in rows if size != len(value.encode())]
+
+
+def _bounties(tx: Tx, ids: Ids) -> set[str]:
+    """Find bounties with a wrong count of the proposals that were not withdrawn."""
+    kept = dict(tx.all(bounties_counting, ids=listed(ids)))
+    return unlike(kept, dict(tx.all(proposals_standing, ids=listed(ids))), 0)
+
+
+def _panels(tx: Tx, ids: Ids) -> list[str]:
+    """Find draws that are wrong or whose members were related; `emporion draw` says why."""
+    return [f"{one} {draw.round}" for one in ids for draw, wrong in faults_of_draws(tx, one) if wrong]
+
+
+def _wallets(tx: Tx, ids: Ids) -> list[str]:
+    """Find wallets that are bound but were never proven."""
+    return [f"{agent_id} {env}" for agent_id, env in tx.all(wallets_unproven, ids=listed(ids))]
+
+
+def _payers_of_jobs(tx: Tx, ids: Ids) -> list[str]:
+    """Find payments from a wallet that is not proven by the buyer.
+
+    The payer of the job's purchase and the payer stored in the job are valid too.
+    """
+    return tx.all(payers_unproven, ids=listed(ids))
+
+
+def _accounts(tx: Tx, ids: Ids) -> list[str]:
+    """Find accounts of purchases that act although they are unclaimed."""
+    return tx.all(accounts_unproven, ids=listed(ids))
+
+
+AGGREGATES: tuple[Aggregate, ...] = (
+    Aggregate("listings", ("stats", "graduated", "rating_sum", "timed_jobs"), LISTINGS, _listings),
+    Aggregate(
+        "job_results",
+        ("completed", "failed", "paid_minor", "payer", "seconds", "rating", "against"),
+        LISTINGS,
+        _results,
+    ),
+    Aggregate("listing_payers", ("paid_minor",), LISTINGS, _payers),
+    Aggregate("jobs", ("revision_count", *COMMITTED, "counted"), JOBS, _jobs),
+    Aggregate("job_deliveries", ("revision", "output_bytes", "output_commitment"), JOBS, _deliveries),
+    Aggregate("open_refunds", ("job_id",), JOBS, _open_refunds),
+    Aggregate(
+        "threads",
+        ("message_count", "from_a", "from_b", "unread_a", "unread_b", "latest", "last_message_at"),
+        THREADS,
+        _threads,
+    ),
+    Aggregate("messages", ("number", "from_a", "from_b"), THREADS, _messages),
+    Aggregate("mailboxes", ("unread",), AGENTS, _mailboxes),
+    Aggregate("agent_storage", ("used",), AGENTS, _rooms),
+    Aggregate("memories", ("size",), AGENTS, _memories),
+    Aggregate("bounties", ("proposal_count",), BOUNTIES, _bounties),
+    Aggregate("job_marks", ("mark",), JOBS, marks),
+    Aggregate(
+        "reputations",
+        ("as_seller", "as_buyer", "score", "seller_rank", "seller_jobs", "buyer_rank", "buyer_jobs"),
+        AGENTS,
+        reputations,
+    ),
+    Aggregate("reputation_categories", ("figures", "jobs"), AGENTS, categories),
+    Aggregate(
+        "reputation_counterparties",
+        ("paid_minor", "returned_minor", "third_party_minor", "free_jobs", "rating_sum", "rating_count"),
+        AGENTS,
+        counterparties,
+    ),
+    Aggregate("agents", ("trust_tier",), AGENTS, tiers),
+    Aggregate("dispute_draws", ("seats", "eligible_hash", "related", "related_hash"), dispute_ids, _panels),
+    Aggregate("wallets", ("address",), AGENTS, _wallets),
+    Aggregate("settlements", ("payer_address",), JOBS, _payers_of_jobs),
+    Aggregate("x402_accounts", ("address",), AGENTS, _accounts),
+)
+"""Stored values that are derived from other rows. A derived column that is not listed here is not checked.
+
+The last three check that no agent uses a wallet that it has not proven.
+"""
+PROOFS = (Aggregate("settlements", ("block_number", "block_time"), JOBS, _too_old),)
+"""Conditions on rows that are not derived from others."""

@@ -1,0 +1,94 @@
+"""What only the operator may do: label its own agents, let an agent in or keep it out. No money is moved by any of it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from storage.tables import AgentRow, AgentStatus
+from tools.account.deletion import leave, shut
+from tools.agents.logic import agent_fields, any_agent, change_agent
+from tools.agents.records import AnyStatusAgent
+from tools.credentials.logic import forget_keys
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.registry import operation
+from tools.purchases.accounts import is_unclaimed
+
+
+class AnyAgent(Arguments):
+    """One agent, also one that was deleted."""
+
+    agent_id: str = Field(min_length=3, max_length=64, description="agent id or handle")
+
+
+class Labelled(AnyAgent):
+    first_party: bool = Field(description="whether the operator runs it")
+
+
+@operation(
+    "POST /v1/admin/agents/{agent_id}/first-party",
+    auth="admin",
+    errors=(NotFound,),
+    idempotent=True,
+    toolset="operator",
+)
+def set_first_party(ctx: Context, said: Labelled) -> AnyStatusAgent:
+    """Say whether an agent is run by the operator. Its listings carry the label from now on, and so does what it posts.
+
+    Jobs keep what held when they were made: no figure of the past changes.
+    """
+    row = _locked(ctx, said.agent_id)
+    return AnyStatusAgent(**agent_fields(change_agent(ctx.tx, row, first_party=said.first_party)))
+
+
+class StatusSet(AnyAgent):
+    status: Literal["active", "suspended", "deleted"]
+
+
+@operation(
+    "POST /v1/admin/agents/{agent_id}/status",
+    auth="admin",
+    errors=(NotFound,),
+    idempotent=True,
+    destructive=True,
+    toolset="operator",
+)
+def set_agent_status(ctx: Context, said: StatusSet) -> AnyStatusAgent:
+    """Suspend an agent, delete it, or let it in again.
+
+    Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
+    and so do its jobs. Deleted: as if it had left by itself. Active again: the profile returns, its listings stay paused until it
+    activates them; keys that ended with the deletion stay ended. An agent that an x402 purchase made and nobody has claimed becomes
+    unclaimed again: only its wallet makes it active.
+    """
+    wanted = AgentStatus(said.status)
+    row = _found(ctx, said.agent_id)
+    if wanted is AgentStatus.ACTIVE and is_unclaimed(ctx.tx, row.id):
+        wanted = AgentStatus.UNCLAIMED  # only its wallet lets it in
+    if row.status is wanted:
+        return AnyStatusAgent(**agent_fields(row))
+    if wanted is AgentStatus.DELETED:
+        leave(ctx, row)
+        return AnyStatusAgent(**agent_fields(_found(ctx, row.id)))
+    suspending = wanted is AgentStatus.SUSPENDED
+    if suspending:
+        shut(ctx, row.id)
+    row = _locked(ctx, row.id)
+    forget_keys(ctx.tx, row.id)
+    return AnyStatusAgent(
+        **agent_fields(change_agent(ctx.tx, row, status=wanted, auth_epoch=row.auth_epoch + suspending))
+    )
+
+
+def _found(ctx: Context, id_or_handle: str) -> AgentRow:
+    row = any_agent(ctx.tx, id_or_handle)
+    if row is None:
+        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
+    return row
+
+
+def _locked(ctx: Context, id_or_handle: str) -> AgentRow:
+    row = ctx.tx.get(AgentRow, _found(ctx, id_or_handle).id, lock=True)
+    assert row is not None
+    return row

@@ -1,0 +1,63 @@
+"""Housekeeping: deletes rows whose retention period is over."""
+
+from datetime import timedelta
+from typing import Any
+
+from storage.discovery import forget_searches
+from storage.events import forget_events
+from storage.memory import forget_expired
+from storage.query import Query
+from storage.requests import (
+    forget_answers,
+    forget_bodies,
+    forget_signatures,
+    forget_windows,
+)
+from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
+from tools.discovery.demand_rules import SEARCH_DAYS, first_day
+from tools.engine.context import Context
+from tools.engine.rate_limits import ALLOWANCES
+from tools.engine.request_signatures import USES_KEPT
+from tools.quotas.logic import BATCH as TEXTS
+from tools.quotas.logic import forget_unpaid
+
+ANSWERS_KEPT = timedelta(hours=24)
+HOSTS_KEPT = timedelta(hours=2)
+WINDOWS_KEPT = timedelta(hours=1, seconds=max(one.seconds for one in ALLOWANCES.values()))  # no open window is deleted
+EVENTS_KEPT = timedelta(days=90)
+DELIVERIES_KEPT = timedelta(days=30)
+BATCH = 500
+
+
+def forget_old(ctx: Context) -> bool:
+    """Delete a batch of each kind of expired row; return whether more may remain.
+
+    The kinds are stored answers, rate limit windows, hosts, signatures, deliveries, webhooks of tasks, events,
+    searches, memory entries and the texts of unpaid jobs.
+    """
+    kept = {
+        forget_answers: ANSWERS_KEPT,
+        forget_windows: WINDOWS_KEPT,
+        forget_hosts: HOSTS_KEPT,
+        forget_signatures: USES_KEPT,
+        forget_deliveries: DELIVERIES_KEPT,
+    }
+    forget = {query: ctx.now - time for query, time in kept.items()} | {forget_pushes: ctx.now}
+    counted = {forget_bodies: ANSWERS_KEPT, forget_events: EVENTS_KEPT, forget_expired: timedelta()}
+    freed = max(_free(ctx, query, time) for query, time in counted.items())
+    searches = ctx.tx.run(forget_searches, day=first_day(ctx.now.date(), SEARCH_DAYS), limit=BATCH)
+    full = forget_unpaid(ctx) == TEXTS
+    return (
+        full
+        or max(searches, freed, *(ctx.tx.run(query, before=before, limit=BATCH) for query, before in forget.items()))
+        == BATCH
+    )
+
+
+def _free(ctx: Context, query: Query[Any], kept: timedelta) -> int:
+    """Delete a batch of rows and subtract their bytes from agents' storage; return their number."""
+    rows = ctx.tx.all(query, before=ctx.now - kept, limit=BATCH)
+    for agent_id, env, size in rows:
+        if agent_id is not None:
+            ctx.tx.count_bytes(agent_id, env, -size)
+    return len(rows)

@@ -1,0 +1,62 @@
+"""Support: tell the operator what went wrong."""
+
+from typing import Annotated
+
+import orjson
+from pydantic import Field, StringConstraints
+
+from storage.tables import ReportRow
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.kernel.records import stamp
+from tools.operator.support_records import SupportReport
+from tools.screening.errors import ContentRejected
+from tools.screening.logic import private_json
+
+NOTE = "The operator reads it; nobody answers here. If contact is given, the operator may write there."
+
+Reference = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=128)]
+
+
+class ReportSupport(Arguments):
+    message: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        min_length=5, max_length=4000, description="what you did, what you expected, what happened; no secrets"
+    )
+    request_id: str | None = Field(None, max_length=128, description="of the error this is about")
+    references: Annotated[list[Reference], Field(max_length=20)] | None = Field(
+        None, description="ids and transaction hashes it concerns"
+    )
+    contact: str | None = Field(None, max_length=200, description="where the operator can reach you")
+
+
+@operation(
+    "POST /v1/support/reports",
+    auth="none",
+    errors=(ContentRejected,),
+    status=201,
+    rate=Rate.SUPPORT,
+    toolset="market",
+    examples=({"message": "pay_job answers chain_unavailable since noon.", "request_id": "req_…"},),
+)
+def report_support(ctx: Context, told: ReportSupport) -> SupportReport:
+    """Report a fault or an abuse to the operator. Needs no key; with one the report carries your id.
+
+    Quote the request_id of the error. For a trade that went wrong use the job's own actions first: nobody but its parties
+    and the panel decides a job.
+    """
+    private_json([told.message, told.contact, told.references], "message")
+    row = ctx.tx.add(
+        ReportRow(
+            id=ctx.new_id("rpt_"),
+            agent_id=ctx.caller.agent_id,
+            env=ctx.env,
+            message=told.message,
+            request_id=told.request_id,
+            references_json=orjson.dumps(told.references or []).decode(),
+            contact=told.contact,
+            received_at=ctx.now,
+        )
+    )
+    return SupportReport(id=row.id, received_at=stamp(row.received_at), note=NOTE)

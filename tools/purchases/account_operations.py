@@ -1,0 +1,169 @@
+"""Claiming the account that a purchase with x402 made: by a proof of the wallet, never by the payment."""
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from storage.tables import AgentRow, AgentStatus, X402AccountRow
+from storage.transaction import Tx
+from tools.agents.errors import PublicKeyInUse
+from tools.agents.logic import agent_record
+from tools.agents.profiles import PublicKey
+from tools.agents.records import AgentCreated
+from tools.agents.registration import documents, first_keys, keep_step
+from tools.chain.errors import ChainUnavailable
+from tools.chain.wallet_proof import (
+    address_of,
+    claim_message,
+    eip191_hash,
+    recover,
+)
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidRequest, NotFound
+from tools.engine.next_steps import step, steps
+from tools.engine.ports import Env
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.engine.request_signatures import spend
+from tools.kernel.errors import MarketError
+from tools.purchases.accounts import hand_over
+from tools.purchases.errors import AlreadyClaimed, BuyerNotActive
+from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
+from tools.wallets.logic import WalletSignature, contract_agrees
+
+MOST_AGE_SECONDS = 300
+MOST_AHEAD_SECONDS = 60  # by which the wallet's clock may be fast
+SIGN_THIS = "Sign details.text exactly as it stands with personal_sign (EIP-191) by that wallet, and send the same agent_id, address, public_key and signed_at."
+
+
+class ClaimX402Account(Arguments):
+    agent_id: str = Field(max_length=64, description="account.agent_id of the purchase's answer")
+    address: Annotated[str, AfterValidator(address_of)] = Field(
+        description="the wallet that paid: 0x and 40 hex; EIP-55 where mixed case",
+        json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"},
+    )
+    signed_at: int = Field(ge=0, le=2**53 - 1, description="the Unix seconds in the signed text, at most 300 s ago")
+    signature: WalletSignature = Field(
+        description="personal_sign (EIP-191) by that wallet over account.claim.message, with its two places filled in",
+    )
+    public_key: PublicKey | None = Field(
+        None,
+        description="your Ed25519 root key, 64 hex or did:key, in lower-case hex in the signed text; left out, the text has - in its "
+        "place, a keypair is made and its secret shown once",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The wallet signed this text."""
+
+    text: str
+
+
+async def judge_claim(outside: Outside, claim: ClaimX402Account) -> Signed:
+    """Check the signature before any account is looked at; only a contract wallet's needs its account, to be asked on its chain."""
+    if outside.world.sanctions.names(claim.address):
+        raise AddressSanctioned(
+            "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
+        )
+    house = outside.house
+    _check_age(claim, outside.now.timestamp())
+    text = claim_message(
+        house.brand, house.base_url, claim.agent_id, claim.address, claim.public_key or "-", str(claim.signed_at)
+    )
+    signer = recover(text, claim.signature)
+    if signer == claim.address:
+        return Signed(text)
+    account = await outside.store.look(lambda tx: _account(tx, claim))
+    if account is not None and account.claimed_at is None:
+        place = replace(outside, env=Env(account.env))
+        if await contract_agrees(place, claim.address, eip191_hash(text), claim.signature, text):
+            return Signed(text)
+    raise WalletSignatureInvalid(
+        "the wallet did not sign this claim", param="signature", hint=SIGN_THIS, text=text, recovered=signer
+    )
+
+
+@operation(
+    "POST /v1/x402/account",
+    auth="none",
+    gather=judge_claim,
+    errors=(
+        AddressSanctioned,
+        AlreadyClaimed,
+        BuyerNotActive,
+        ChainUnavailable,
+        NotFound,
+        PublicKeyInUse,
+        WalletSignatureInvalid,
+    ),
+    shows_secrets=True,
+    open_world=True,
+    rate=Rate.CLAIMS,
+    toolset="agents",
+)
+def claim_x402_account(ctx: Context, claim: ClaimX402Account, signed: Signed) -> AgentCreated | MarketError:
+    """Claim the agent that an x402 purchase made for your wallet: a signature by the wallet gets its keys, shown once.
+
+    Sign account.claim.message of the purchase's answer with personal_sign, with your public key (or -) and the time filled in. The
+    agent then has its purchases as its history, the wallet is bound to it, and others find it. A signature is taken once, for
+    300 seconds. A payment proves nothing: whoever brought it gets the work and no key.
+    """
+    account = ctx.tx.get(X402AccountRow, claim.agent_id, lock=True)
+    if account is None or account.address != claim.address:
+        raise NotFound(
+            "this wallet has no such account",
+            param="agent_id",
+            hint="Send account.agent_id as the answer of a purchase by this wallet names it.",
+        )
+    fresh = spend(ctx.tx, account.agent_id, _use_of(signed.text), ctx.now)
+    if account.claimed_at is not None:
+        return AlreadyClaimed("this account was claimed before", param="agent_id")
+    if not fresh:
+        return WalletSignatureInvalid(
+            "this signature was used before", param="signature", hint="Sign anew, with another time."
+        )
+    agent = ctx.tx.get(AgentRow, account.agent_id, lock=True)
+    assert agent is not None
+    if agent.status is not AgentStatus.UNCLAIMED:
+        return BuyerNotActive("the operator has closed this account")
+    place = replace(ctx, env=Env(account.env))
+    claimed, identity = hand_over(place, account, agent, claim.public_key)
+    return AgentCreated(
+        agent=agent_record(claimed),
+        api_keys=first_keys(ctx, agent.id),
+        keypair=identity,
+        wallet_address=account.address,
+        next_steps=steps(
+            (keep_step(),),
+            step("get_me", "Check that your key works."),
+            step("list_jobs", "See what this wallet has bought.", role="buyer"),
+            step("search_listings", "See what else you can buy.", env=account.env),
+        ),
+        docs=documents(ctx.house.base_url),
+    )
+
+
+def _account(tx: Tx, claim: ClaimX402Account) -> X402AccountRow | None:
+    """Find the account this wallet claims, claimed or not."""
+    account = tx.get(X402AccountRow, claim.agent_id)
+    return account if account is not None and account.address == claim.address else None
+
+
+def _check_age(claim: ClaimX402Account, now_seconds: float) -> None:
+    if now_seconds - MOST_AGE_SECONDS <= claim.signed_at <= now_seconds + MOST_AHEAD_SECONDS:
+        return
+    raise InvalidRequest(
+        f"signed_at lies more than {MOST_AGE_SECONDS} seconds back, or ahead of the market's clock",
+        param="signed_at",
+        hint="Sign anew with the present Unix seconds.",
+        now=int(now_seconds),
+    )
+
+
+def _use_of(text: str) -> str:
+    """Name what a signature opens: the text, because one text may have several valid signatures."""
+    return f"x402-account:{sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,300 @@
+"""Purchases with one signed x402 payment: the units of work that begin, submit, settle and close one.
+
+If two processes do the same step, the second one finds it done and changes nothing.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from storage.purchases import purchase_of
+from storage.tables import (
+    AgentRow,
+    AgentStatus,
+    JobRow,
+    ListingRow,
+    ListingStatus,
+    PurchaseRow,
+    PurchaseStatus,
+    WalletRow,
+)
+from storage.transaction import Tx
+from tools.chain.transfer_proof import known_settlement
+from tools.chain.transfer_verification import Verdict
+from tools.chain.wallet_proof import address_of
+from tools.chain.x402_payload import Authorization
+from tools.engine.context import Caller, Context, Outside
+from tools.engine.document_validation import GatherAgain
+from tools.engine.errors import NotFound
+from tools.engine.ports import Env
+from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
+from tools.jobs.facts import JobStatus
+from tools.jobs.lifecycle import Actor, allowed
+from tools.jobs.logic import (
+    SeenJob,
+    advance,
+    attended,
+    attention_in,
+    mine,
+    see,
+)
+from tools.jobs.payments.logic import settle
+from tools.jobs.place_order import JudgedOrder, Order, place_order
+from tools.kernel.errors import MarketError
+from tools.purchases.accounts import buyer_of, is_unclaimed
+from tools.purchases.errors import (
+    X402AuthorizationInUse,
+    X402FirstPartyOnly,
+    X402NeedsAPrice,
+    X402UpfrontNotSupported,
+)
+from tools.purchases.rules import (
+    UNDER_WAY,
+    End,
+    Stage,
+    Standing,
+    end_of,
+    ends_at,
+    look_again_at,
+    look_for_it_at,
+    needs_its_client,
+)
+from tools.quotas.logic import refuse_overfull
+
+UNPAID_KEPT = timedelta(hours=24)  # for failed purchases of unclaimed accounts
+LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks for it
+
+
+@dataclass(frozen=True, slots=True)
+class OnSale:
+    """A listing that is sold with one payment, and the wallet that is paid."""
+
+    listing: ListingRow
+    pay_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPurchase:
+    """A purchase with its job."""
+
+    row: PurchaseRow
+    job: SeenJob
+
+    def standing(self, now: datetime) -> Standing:
+        row, stage = self.row, Stage(self.row.status.value)
+        held = row.held_until is not None and row.held_until > now
+        return Standing(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
+
+
+def acting_for(place: Outside, tx: Tx, agent_id: str | None) -> Context:
+    """Return a context that acts for the buyer, or for no agent."""
+    caller = Caller(agent_id, None, place.env, ("*",), place.caller.approach)
+    return Context(tx, place.world, place.house, caller, place.env, place.world.clock.now(), place.operations)
+
+
+def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
+    """Return the listing if it is sold with one payment; otherwise raise the first error."""
+    listing = tx.get(ListingRow, listing_id)
+    if listing is None or env not in (None, listing.env):
+        raise NotFound(
+            "there is no such listing", param="listing_id", hint="list_x402_services shows what is sold this way."
+        )
+    seller = tx.get(AgentRow, listing.seller_id)
+    assert seller is not None
+    if not seller.first_party:
+        raise X402FirstPartyOnly("only the operator's own listings are bought with one payment")
+    if not listing.price:
+        raise X402NeedsAPrice("this listing has no price to sign")
+    if listing.payment != "on_delivery":
+        raise X402UpfrontNotSupported("this listing is paid before the work")
+    wallet = tx.get(WalletRow, listing.seller_id, listing.env)
+    if wallet is None:
+        raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")
+    if listing.status is not ListingStatus.ACTIVE or seller.status is not AgentStatus.ACTIVE:
+        raise ListingUnavailable(f"this listing is {listing.status}", status=str(listing.status))
+    return OnSale(listing, wallet.address)
+
+
+def find_purchase(tx: Tx, env: Env, given: Authorization) -> PurchaseRow | None:
+    return tx.one(purchase_of, env=env, payer=given.payer.lower(), nonce=given.nonce)
+
+
+def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchase:
+    row = tx.get(PurchaseRow, purchase_id, lock=lock)
+    assert row is not None
+    job = tx.get(JobRow, row.job_id, lock=lock)
+    assert job is not None
+    return SeenPurchase(row, see(tx, job))
+
+
+def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
+    """Write the job that a checked payment pays for; its buyer's agent is made if there is none.
+
+    Raises X402AuthorizationInUse if another call has the payment, and GatherAgain if the price has changed.
+    """
+    row = tx.get(PurchaseRow, entered.id, lock=True)
+    if row is None or (row.status is PurchaseStatus.CHECKING and row.held_until != entered.held_until):
+        raise X402AuthorizationInUse("another call has this payment; nothing was charged yet", retry_after_seconds=5)
+    if row.status is not PurchaseStatus.CHECKING:
+        return row
+    listing = tx.get(ListingRow, order.listing_id)
+    assert listing is not None
+    buyer = buyer_of(acting_for(place, tx, place.caller.agent_id), address_of(row.payer), listing)
+    ctx = acting_for(place, tx, buyer.id)
+    seen, _ = place_order(ctx, order, judged)
+    if seen.row.price != row.amount:
+        raise GatherAgain  # the price was changed in between
+    refuse_overfull(ctx)
+    standing = Standing(Stage.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
+    return tx.change(
+        row,
+        status=PurchaseStatus.WORKING,
+        agent_id=buyer.id,
+        job_id=seen.row.id,
+        held_until=None,
+        asked_at=ctx.now,
+        look_at=look_again_at(standing, ctx.now),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+
+
+def note_asked(place: Outside, tx: Tx, purchase_id: str) -> None:
+    """Store that a call with this payment is connected, while the order is not accepted."""
+    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    if needs_its_client(seen.standing(now)):
+        later = replace(seen.standing(now), asked_at=now)
+        tx.change(seen.row, asked_at=now, look_at=look_again_at(later, now))
+
+
+def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+    """Commit that the payment is about to be submitted to the facilitator, with a lease.
+
+    Returns None if another call was faster or if it is too late.
+    """
+    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    standing = seen.standing(now)
+    if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
+        return None
+    _outlast(acting_for(place, tx, seen.row.agent_id), seen)
+    return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
+
+
+def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+    """Lease a payment that is under way; None if another process holds it or if it has ended."""
+    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    standing = seen.standing(now)
+    if standing.held or standing.stage not in UNDER_WAY:
+        return None
+    return tx.change(seen.row, **_leased(now))
+
+
+def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
+    """Renew the lease of a payment that is under way."""
+    row = tx.get(PurchaseRow, purchase_id, lock=True)
+    if row is not None and Stage(row.status.value) in UNDER_WAY:
+        tx.change(row, **_leased(place.world.clock.now()))
+
+
+def _leased(now: datetime) -> dict[str, datetime]:
+    return {"held_until": now + LEASE, "look_at": now + LEASE}
+
+
+def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
+    """Store what was learned of a payment, and release its lease; nothing if it has ended."""
+    now, row = place.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
+    assert row is not None
+    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+        return row
+    later = look_for_it_at(row.created_at, row.valid_before, now)
+    return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
+
+
+def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
+    """Return a payment that the facilitator never received to WORKING.
+
+    Its status is kept if our lease has expired, because another process may have submitted it since.
+    """
+    now, row = place.world.clock.now(), tx.get(PurchaseRow, handed.id, lock=True)
+    assert row is not None
+    alone = row.status is PurchaseStatus.SETTLING and row.updated_at <= handed.updated_at > now - LEASE
+    back: dict[str, object] = {"status": PurchaseStatus.WORKING} if alone else {}
+    return note(place, tx, handed.id, **found, **back)
+
+
+def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
+    """Record the transfer, and reveal and accept the work, in one unit of work.
+
+    If one transaction made several payments, only the first is recorded; the other purchases are closed.
+    """
+    row = tx.get(PurchaseRow, purchase_id, lock=True)
+    assert row is not None
+    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+        return row
+    ctx = acting_for(place, tx, row.agent_id)
+    known = known_settlement(tx, ctx, transaction)
+    if known is not None and known.job_id != row.job_id:
+        return close(place, tx, purchase_id, End.TOGETHER)
+    seen = _payer_named(ctx, mine(ctx, row.job_id), row)
+    settled: SeenJob | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
+    if isinstance(settled, SeenJob):
+        move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
+        if move is not None:
+            advance(ctx, settled, move, row.agent_id, told={"by": "buyer"}, completed_at=ctx.now)
+    return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
+
+
+def _payer_named(ctx: Context, seen: SeenJob, row: PurchaseRow) -> SeenJob:
+    """Store the paying wallet in the job, unless a wallet is already stored there."""
+    if seen.row.pay_from is not None:
+        return seen
+    return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
+
+
+def close(place: Outside, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
+    """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
+    row = tx.get(PurchaseRow, purchase_id, lock=True)
+    assert row is not None
+    if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+        return row
+    if row.status is not PurchaseStatus.WORKING and end not in (End.NOT_CHARGED, End.TOGETHER):
+        return row  # it was submitted in between
+    ctx = acting_for(place, tx, row.agent_id)
+    call_off(ctx, mine(ctx, row.job_id))
+    reason = row.reason if end is End.NOT_CHARGED and row.reason else end.value
+    later = _kept_until(tx, row, end)
+    return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=later, updated_at=ctx.now)
+
+
+def _kept_until(tx: Tx, row: PurchaseRow, end: End) -> datetime | None:
+    """Return when a failed purchase is deleted with the account it made; None if it is kept."""
+    if end is End.TOGETHER or not is_unclaimed(tx, row.agent_id):
+        return None
+    return row.created_at + UNPAID_KEPT
+
+
+def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
+    """Call off a job that will not be paid, if the lifecycle table lets the market do so."""
+    move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
+    if move is None:
+        return seen
+    why = "the purchase it was ordered for came to nothing"
+    return advance(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
+
+
+def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
+    """Set the next check of a purchase whose client has disconnected."""
+    now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
+    if seen.row.status is PurchaseStatus.WORKING:
+        _outlast(acting_for(place, tx, seen.row.agent_id), seen)
+        tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
+
+
+def _outlast(ctx: Context, seen: SeenPurchase) -> None:
+    """Extend a sealed delivery's payment deadline to the time until which the payment may come.
+
+    Otherwise the job would expire and be marked as unpaid.
+    """
+    job, until = seen.job.row, ends_at(seen.row.valid_before)
+    if job.status == JobStatus.DELIVERED and job.pay_by is not None and job.pay_by < until:
+        moved = replace(seen.job, row=JobRow(**(job.__dict__ | {"pay_by": until})))
+        ctx.tx.change(job, pay_by=until, updated_at=ctx.now, **attended(moved, attention_in(job), ctx.now))

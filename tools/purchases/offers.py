@@ -1,0 +1,171 @@
+"""Selling with one signed payment: the cost of an order, and whether a payment is the payer's."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from storage.tables import AgentRow, ListingRow, WalletRow
+from storage.transaction import Tx
+from tools.chain.transfer_proof import no_chain
+from tools.chain.wallet_proof import signer_of
+from tools.chain.x402_payments import IN_WORDS, Asked, Payment
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
+from tools.engine.ports import Env
+from tools.engine.stored_documents import text_of
+from tools.jobs.payments.gasless import token_of
+from tools.jobs.place_order import (
+    JudgedOrder,
+    Order,
+    judge_order,
+    units_in,
+)
+from tools.kernel.money import display
+from tools.kernel.records import Json, spliced
+from tools.listings.validation import counts_units
+from tools.purchases.logic import OnSale, on_sale
+from tools.purchases.quotes import quote, version_1, with_bazaar
+from tools.purchases.records import X402Quote, X402Service
+from tools.wallets.logic import contract_agrees
+
+UNPAID = "Payment required"
+HOW_TO_PAY = (
+    "POST the input of the service here as the whole body; sign one of `accepts` with any x402 client and send it in PAYMENT-SIGNATURE, "
+    "with the same body. Keep that header: sent again it gets the same result and pays nothing more."
+)
+NOT_TAKEN = "The facilitator would not take this payment. Nothing was begun and nothing was charged. Sign the terms anew with a wallet that holds the amount."
+POOR = "The wallet does not hold what it signed. Nothing was begun and nothing was charged. Put USDC into it, then send the same request again."
+WHOLE_BODY = "The whole body is the input as get_listing shows it. Nothing was charged: the same payment may come with a better input."
+NO_LISTING = "list_x402_services (GET /v1/x402) shows what is sold this way."
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An order that can be bought, with its terms; `judged` is None if only the price was asked."""
+
+    order: Order
+    judged: JudgedOrder | None
+    terms: dict[str, Any]
+
+    @property
+    def accepted(self) -> dict[str, Any]:
+        (only,) = self.terms["accepts"]
+        return dict(only)
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.accepted["network"], self.accepted["payTo"], int(self.accepted["amount"]))
+
+    def refused(self, why: str) -> X402Quote:
+        """Return the terms, with x402's reason why they are unpaid."""
+        terms = self.terms | {"error": why}
+        return X402Quote(error=why, hint=hint_for(why), accepts=version_1(terms)["accepts"], required=terms)
+
+
+def hint_for(why: str) -> str:
+    """Return what a client should do about terms that are unpaid for this reason."""
+    if why == UNPAID:
+        return HOW_TO_PAY
+    return IN_WORDS.get(why, POOR if "insufficient" in why else NOT_TAKEN)
+
+
+def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
+    """Return the listing in any status, because earlier purchases of it can still be read."""
+    listing = tx.get(ListingRow, listing_id)
+    if listing is None or env not in (None, listing.env):
+        raise NotFound("there is no such listing", param="listing_id", hint=NO_LISTING)
+    return listing
+
+
+async def offered(
+    place: Outside, listing_id: str, given: dict[str, Json], units: int | None, *, meant: bool
+) -> Offered:
+    """Check the listing, the units and the input of an order, and return its terms.
+
+    An empty input is not validated unless a payment is `meant`; it only asks for the lowest price.
+    """
+    sale, example, answer = await place.store.look(lambda tx: _read(tx, listing_id, place.env))
+    _check_open(place)
+    said: dict[str, Any] = {} if units is None or counts_units(sale.listing, given) else {"units": units}
+    order = Order(listing_id=listing_id, input=given, **said)
+    counted = units_in(sale.listing, order)
+    judged = None
+    if meant or given:
+        try:
+            judged = await judge_order(place, order)
+        except InputSchemaMismatch as unfit:
+            unfit.hint = WHOLE_BODY
+            raise
+    asked_for = f"?units={units}" if said else ""
+    terms = quote(
+        token_of(place.network),
+        url=url_of(place.house.base_url, listing_id) + asked_for,
+        title=sale.listing.title,
+        brand=place.house.brand,
+        tags=orjson.loads(sale.listing.tags),
+        pay_to=sale.pay_to,
+        amount=(sale.listing.price or 0) * counted,
+        why=UNPAID,
+    )
+    return Offered(order, judged, with_bazaar(terms, example, answer))
+
+
+def url_of(base_url: str, listing_id: str) -> str:
+    return f"{base_url}/v1/x402/{listing_id}"
+
+
+def is_open(place: Context | Outside) -> bool:
+    """Check whether anything is sold with one payment in this environment."""
+    return place.env in place.world.facilitators and place.env in place.world.chains
+
+
+async def signed_by_payer(place: Outside, payment: Payment) -> bool:
+    """Check whether the payer signed this payment, by its key or as a contract wallet."""
+    given = payment.authorization
+    digest = given.digest(token_of(place.network))
+    if signer_of(digest, payment.signature) == given.payer:
+        return True
+    return await contract_agrees(place, given.payer, digest, payment.signature, None)
+
+
+def service_record(ctx: Context, listing: ListingRow) -> X402Service | None:
+    """Return a listing as a service for one payment; None if its seller has no wallet."""
+    wallet, seller = ctx.tx.get(WalletRow, listing.seller_id, ctx.env), ctx.tx.get(AgentRow, listing.seller_id)
+    assert seller is not None
+    if wallet is None:
+        return None
+    per = f" per {listing.unit_name}" if listing.unit_name else ""
+    price, counted = listing.price or 0, listing.unit_basis_note
+    return X402Service(
+        listing_id=listing.id,
+        url=url_of(ctx.house.base_url, listing.id),
+        title=listing.title,
+        description=listing.description,
+        tags=orjson.loads(listing.tags),
+        price=price,
+        pricing_model="per_unit" if listing.unit_name else "fixed",
+        unit_name=listing.unit_name,
+        price_note=f"{display(price)}{per}{f'; {counted}' if counted else ''}",
+        pay_to=wallet.address,
+        seller=seller.handle,
+        input_schema=spliced(text_of(ctx.tx, listing.input_schema)),
+        output_schema=spliced(text_of(ctx.tx, listing.output_schema)),
+        example_input=spliced(listing.example_input),
+        turnaround_seconds=listing.turnaround_seconds,
+    )
+
+
+def _read(tx: Tx, listing_id: str, env: Env) -> tuple[OnSale, Json, Json]:
+    sale = on_sale(tx, listing_id, env)
+    example, answer = (
+        None if one is None else orjson.loads(one) for one in (sale.listing.example_input, sale.listing.example_output)
+    )
+    return sale, example, answer
+
+
+def _check_open(place: Outside) -> None:
+    if place.env not in place.world.facilitators:
+        raise NotImplementedHere("nothing is sold with x402 here: no facilitator is configured")
+    if place.env not in place.world.chains:
+        raise no_chain(place.env, "Sign nothing: this market could not verify it.")

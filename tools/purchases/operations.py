@@ -1,0 +1,293 @@
+"""The operator's listings, bought with one x402 payment and no account: what is sold so, what it costs, the purchase."""
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
+
+from storage.purchases import sold_at_once
+from storage.tables import PurchaseRow, PurchaseStatus
+from tools.chain.errors import ChainUnavailable, TransactionPending
+from tools.chain.wallet_proof import address_of
+from tools.chain.x402_payload import settle_body
+from tools.chain.x402_payments import (
+    BadPayment,
+    Fault,
+    Payment,
+    fault_of,
+    is_for,
+    read_payment,
+)
+from tools.engine.arguments import Arguments, EnvChoice, PublicRead
+from tools.engine.context import (
+    Caller,
+    Context,
+    Outside,
+    Surface,
+)
+from tools.engine.document_validation import GatherAgain
+from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
+from tools.engine.ports import Env
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.jobs.errors import SellerHasNoWalletAddress
+from tools.jobs.logic import SeenJob, find_mine
+from tools.jobs.payments.gasless import x402_info
+from tools.jobs.payments.terms import refuse_sanctioned
+from tools.jobs.place_order import ORDER_ERRORS
+from tools.kernel.canonical_json import canonical, sha256_hex
+from tools.kernel.errors import MarketError
+from tools.kernel.money import display
+from tools.kernel.records import spliced, stamp
+from tools.purchases.accounts import account_of
+from tools.purchases.errors import (
+    BuyerNotActive,
+    X402AuthorizationInUse,
+    X402AuthorizationUsed,
+    X402FirstPartyOnly,
+    X402InsufficientFunds,
+    X402NeedsAPrice,
+    X402NotDelivered,
+    X402SettleFailed,
+    X402Timeout,
+    X402UpfrontNotSupported,
+)
+from tools.purchases.logic import begin, find_purchase
+from tools.purchases.offers import (
+    UNPAID,
+    any_listing,
+    is_open,
+    offered,
+    service_record,
+    signed_by_payer,
+)
+from tools.purchases.payment_verification import check, release
+from tools.purchases.pending_payments import Entry
+from tools.purchases.records import (
+    X402Index,
+    X402Payment,
+    X402Quote,
+    X402Result,
+)
+from tools.purchases.rules import End
+from tools.purchases.workflow import drive, head_of
+from tools.quotas.logic import output_of
+from tools.wallets.errors import AddressSanctioned
+
+ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"
+SIGN_ANEW = (
+    "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
+)
+ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
+MOST_SERVICES = 100
+MCP_RESOURCE = "mcp://tool/buy_with_x402"
+TRIES = 3
+WHAT = (
+    "The operator's own services, each bought with one signed USDC payment and no account. The work is done first; the payment is "
+    "handed to a facilitator, which pays the gas, only once the work is there."
+)
+LIMIT = (
+    "Here alone the market hands a signed payment to a facilitator, and it can only pay the operator's own wallet. Everybody else is "
+    "paid wallet to wallet: order with hire, pay with pay_job."
+)
+
+
+@operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
+def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
+    """List what the operator sells for one x402 payment, with the url, the price and the input of each."""
+    rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MOST_SERVICES) if is_open(ctx) else []
+    services = [one for row in rows if (one := service_record(ctx, row)) is not None]
+    return X402Index(
+        env=ctx.env.value,
+        resources=[one.url for one in services],
+        protocol={
+            **x402_info(ctx.network),
+            "transport": "http",
+            "network_name": ctx.network.name,
+            "network_caip2": ctx.network.id,
+            "asset_name": ctx.network.asset_name,
+        },
+        what_this_is=WHAT if services else f"{WHAT} {_nothing_on(ctx.env)}",
+        limit=LIMIT,
+        services=services,
+        generated_at=stamp(ctx.now),
+    )
+
+
+def _nothing_on(env: Env) -> str:
+    other = Env.LIVE if env is Env.TEST else Env.TEST
+    return f"Nothing is for sale this way on {env} now. Use ?env={other} to see {other}."
+
+
+class BuyWithX402(Arguments):
+    listing_id: str = Field(max_length=64, description="lst_…, from list_x402_services")
+    input: dict[str, Any] = Field(
+        default_factory=dict, description="what to work on: the listing's input, as the whole body"
+    )
+    units: int | None = Field(
+        None, ge=1, le=1_000_000, description="of a per_unit listing that does not count them in the input itself"
+    )
+    env: EnvChoice = Field(None, description="only a listing of this environment; the id names it anyway")
+
+
+async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
+    """Whatever can be said without charging anybody; else the purchase, brought to its end."""
+    header = outside.caller.approach.payment
+    listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
+    place = replace(outside, env=Env(listing.env))
+    if header is None:
+        return (await offered(place, listing.id, wanted.input, wanted.units, meant=False)).refused(UNPAID)
+    try:
+        payment = read_payment(header)
+    except BadPayment as bad:
+        await offered(place, listing.id, wanted.input, wanted.units, meant=True)
+        raise InvalidRequest(f"the payment {bad}", param="PAYMENT-SIGNATURE", hint=SIGN_ANEW) from None
+    known = await place.store.look(lambda tx: find_purchase(tx, place.env, payment.authorization))
+    if known is None or known.status is PurchaseStatus.CHECKING:
+        return await _first(place, wanted, listing.id, payment)
+    fault = await _fault(place, payment)
+    if fault is not None:
+        return (await offered(place, listing.id, wanted.input, wanted.units, meant=True)).refused(fault)
+    return await _gone_on(place, wanted, known)
+
+
+async def _fault(place: Outside, payment: Payment) -> Fault | None:
+    """Find out why a payment is not one that its payer signed for this market."""
+    over_mcp = place.caller.approach.surface is Surface.MCP
+    if not (is_for(payment.resource, place.house.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
+        return Fault.RESOURCE
+    return None if await signed_by_payer(place, payment) else Fault.SIGNATURE
+
+
+async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
+    """A payment that was not seen before: judged, signer first, before any account is looked at; then the order."""
+    for _ in range(TRIES):
+        offer = await offered(place, listing_id, wanted.input, wanted.units, meant=True)
+        fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp()) or await _fault(place, payment)
+        if fault is not None:
+            return offer.refused(fault)
+        assert offer.judged is not None
+        given = payment.authorization
+        refuse_sanctioned(place.world.sanctions, {given.payer, given.payee})
+        body = settle_body(offer.terms["resource"], offer.accepted, given, payment.signature)
+        head = await head_of(place)
+        newest = replace(
+            offer.judged.newest, number=head
+        )  # asked for, not remembered: no earlier transfer pays this order
+        judged = replace(offer.judged, newest=newest)
+        entered, why = await check(place, Entry(listing_id, _fingerprint(wanted), payment, body, head))
+        if entered.status is not PurchaseStatus.CHECKING:
+            return await _gone_on(place, wanted, entered)
+        row = None
+        try:
+            if why is None:
+                row = await place.store.write(
+                    lambda tx: begin(place, tx, offer.order, judged, entered),  # noqa: B023
+                    "begin_purchase",
+                )
+        except GatherAgain:  # the listing was changed in between: what it asks now is judged
+            continue
+        finally:
+            if row is None:
+                await release(place, entered)
+        return offer.refused(why or "") if row is None else await _gone_on(place, wanted, row)
+    raise TooBusy("the listing keeps changing", retry_after_seconds=1)
+
+
+async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
+    if row.fingerprint != _fingerprint(wanted):
+        paid = "that order was paid with it: send its own input to get the result again"
+        closed = "it came to nothing and nothing was charged"
+        became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
+        raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
+    return await drive(place, row.id)
+
+
+def _fingerprint(wanted: BuyWithX402) -> str:
+    """Of the order a payment is for: the same payment for another order is refused."""
+    return sha256_hex(canonical([wanted.listing_id, wanted.input, wanted.units or 1]))
+
+
+@operation(
+    "POST /v1/x402/{listing_id}",
+    auth="none",
+    gather=purchase,
+    errors=(
+        *ORDER_ERRORS,
+        AddressSanctioned,
+        BuyerNotActive,
+        ChainUnavailable,
+        NotImplementedHere,
+        SellerHasNoWalletAddress,
+        TransactionPending,
+        X402AuthorizationInUse,
+        X402AuthorizationUsed,
+        X402FirstPartyOnly,
+        X402InsufficientFunds,
+        X402NeedsAPrice,
+        X402NotDelivered,
+        X402SettleFailed,
+        X402Timeout,
+        X402UpfrontNotSupported,
+    ),
+    open_world=True,
+    rate=Rate.QUOTES,
+    paid_rate=Rate.PURCHASES,
+    whole_body="input",
+    toolset="market",
+    only_rest=ONLY_HTTP,
+)
+def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) -> X402Result | X402Quote | MarketError:
+    """Buy one of the operator's services with one signed USDC payment, without an account. The body is the service's input.
+
+    Without a payment it answers 402 with the terms, which any x402 client (version 1 or 2) reads, signs and sends back in
+    PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it is there. The same payment sent again gets the
+    same result and pays nothing more. A wallet without an agent gets one that it can claim by a signature (claim_x402_account).
+    """
+    if isinstance(found, X402Quote):
+        return found
+    row = found
+    env = Env(row.env)
+    here = replace(ctx, env=env, caller=Caller(row.agent_id, None, env, ("*",), ctx.caller.approach))
+    seen = find_mine(ctx.tx, row.job_id, row.agent_id, env)
+    refusal = _refusal(row, seen)
+    if refusal is not None:
+        return refusal
+    return X402Result(
+        job_id=row.job_id,
+        listing_id=row.listing_id,
+        output=spliced(output_of(ctx.tx, seen.row)),
+        paid=X402Payment(
+            amount=row.amount,
+            display=display(row.amount),
+            transaction=row.tx_hash or "",
+            network=here.network.id,
+            payer=address_of(row.payer),
+            pay_to=row.pay_to,
+        ),
+        receipt_url=f"{ctx.house.base_url}/v1/jobs/{row.job_id}/receipt",
+        account=account_of(ctx.tx, ctx.house, row.agent_id),
+    )
+
+
+def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:
+    """Why a purchase that has ended shows no result."""
+    job: dict[str, Any] = {"job_id": row.job_id}
+    if row.status is PurchaseStatus.PAID:
+        if seen.facts.is_paid:
+            return None
+        told = "the payment arrived after the job had ended: it is recorded, and the seller owes it back"
+        return X402NotDelivered(told, hint="list_settlements shows it.", transaction=row.tx_hash, **job)
+    if row.reason == End.TOGETHER:
+        told = (
+            "the payment came in one transaction with another, which alone is recorded: the seller owes this one back"
+        )
+        return X402NotDelivered(told, hint=ASK_THE_OPERATOR, transaction=row.tx_hash, **job)
+    if row.reason == End.NOT_DELIVERED:
+        said = (seen.row.cancel_reason or "no reason was given")[:300]
+        return X402NotDelivered(f"the seller did not do the work; nothing was charged: {said}", **job)
+    if row.reason == End.TIMEOUT:
+        return X402Timeout("the work did not come in time; nothing was charged", **job)
+    if row.reason == End.ELSEWHERE:
+        return X402AuthorizationUsed("the job was paid in another way; this payment was not used", **job)
+    return X402AuthorizationUsed(f"this payment was never taken ({row.reason}); nothing was charged", **job)

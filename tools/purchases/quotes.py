@@ -1,0 +1,122 @@
+"""x402 quotes: the terms of a purchase for a client that has not paid, in version 2 and in version 1.
+
+Source: the x402 specification, versions 1 and 2, transport HTTP; its extension `bazaar` describes the call.
+"""
+
+from base64 import b64encode
+from typing import Any
+
+import orjson
+
+from tools.chain.x402_payload import (
+    JSON_TYPE,
+    SCHEME,
+    SECONDS,
+    VERSION,
+    Token,
+    requirements,
+)
+from tools.chain.x402_payments import V1_NETWORKS
+from tools.kernel.strict_json import Json
+
+MOST_HEADER = 7_900  # characters of the header, because clients and proxies accept 8 KB
+MOST_NAME, MOST_TAGS, MOST_DESCRIPTION = 32, 5, 300
+_V1_NAMES = {caip: name for name, caip in V1_NETWORKS.items()}
+
+
+def quote(
+    token: Token, *, url: str, title: str, brand: str, tags: list[str], pay_to: str, amount: int, why: str
+) -> dict[str, Any]:
+    """Return PaymentRequired of version 2: `amount` minor units for one call of `url`."""
+    resource = {
+        "url": url,
+        "description": title[:MOST_DESCRIPTION],
+        "mimeType": JSON_TYPE,
+        "serviceName": _plain(brand),
+        "tags": [_plain(tag) for tag in tags[:MOST_TAGS]],
+    }
+    accepted = requirements(token, pay_to, amount)
+    return {"x402Version": VERSION, "error": why, "resource": resource, "accepts": [accepted]}
+
+
+def with_bazaar(said: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
+    """Add an example of the call and of its answer, as far as both fit into a header."""
+    for given, answered in ((example_input, example_output), (example_input, None), ({}, None)):
+        told = said | {"extensions": {"bazaar": _bazaar(given, answered)}}
+        if len(header(told)) <= MOST_HEADER:
+            return told
+    return said
+
+
+def header(said: Json) -> str:
+    """Encode JSON as in x402 headers: standard base64."""
+    return b64encode(orjson.dumps(said)).decode()
+
+
+def version_1(said: dict[str, Any]) -> dict[str, Any]:
+    """Return the same terms in version 1, whose clients read them from the body.
+
+    There `error` is a text.
+    """
+    resource, (accepted,) = said["resource"], said["accepts"]
+    terms = {
+        "scheme": SCHEME,
+        "network": _V1_NAMES.get(accepted["network"], accepted["network"]),
+        "maxAmountRequired": accepted["amount"],
+        "resource": resource["url"],
+        "description": resource["description"],
+        "mimeType": JSON_TYPE,
+        "payTo": accepted["payTo"],
+        "maxTimeoutSeconds": SECONDS,
+        "asset": accepted["asset"],
+        "extra": accepted["extra"],
+    }
+    return {"x402Version": 1, "error": said["error"], "accepts": [terms]}
+
+
+def settled_headers(transaction: str, network: str, payer: str, amount: int) -> tuple[str, str]:
+    """Return the headers PAYMENT-RESPONSE and X-PAYMENT-RESPONSE for a payment that was taken.
+
+    The second is for version 1, which has its own names of networks.
+    """
+    said: dict[str, Json] = {"success": True, "transaction": transaction, "payer": payer, "amount": str(amount)}
+    named = _V1_NAMES.get(network, network)
+    return header({**said, "network": network}), header({**said, "network": named})
+
+
+def _bazaar(example_input: Json, example_output: Json) -> dict[str, Any]:
+    info: dict[str, Any] = {
+        "input": {"type": "http", "method": "POST", "bodyType": "json", "body": example_input or {}}
+    }
+    shape: dict[str, Any] = {
+        "input": {
+            "type": "object",
+            "properties": {
+                "type": {"type": "string", "const": "http"},
+                "method": {"type": "string", "enum": ["POST"]},
+                "bodyType": {"type": "string", "enum": ["json"]},
+                "body": {"type": "object"},
+            },
+            "required": ["type", "bodyType", "body"],
+            "additionalProperties": False,
+        }
+    }
+    if example_output is not None:
+        info["output"] = {"type": "json", "example": example_output}
+        shape["output"] = {
+            "type": "object",
+            "properties": {"type": {"type": "string"}, "example": {}},
+            "required": ["type"],
+        }
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": shape,
+        "required": ["input"],
+    }
+    return {"info": info, "schema": schema}
+
+
+def _plain(text: str) -> str:
+    """Return at most 32 printable ASCII characters, as the specification wants names and tags."""
+    return "".join(one for one in text if " " <= one <= "~")[:MOST_NAME]

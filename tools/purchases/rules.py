@@ -1,0 +1,153 @@
+"""Purchases with one signed payment: the next step, derived from the purchase's row and its job."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from tools.chain.x402_payments import LEAST_TO_SETTLE
+from tools.jobs.facts import FINAL, JobFacts, JobStatus
+
+PATIENCE = timedelta(seconds=90)  # from the order to the delivery
+GONE = timedelta(seconds=60)  # without a call with the same payment, while the order is not accepted
+BEAT = timedelta(seconds=15)  # between two records that a call is still connected
+AFTERMATH = timedelta(seconds=60)  # after valid_before, because a node may lag behind its chain
+QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is older than that
+LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
+PAUSES = 8  # a pause is an eighth of the purchase's age
+
+
+class Stage(StrEnum):
+    """The stages of a purchase."""
+
+    CHECKING = "checking"
+    WORKING = "working"
+    SETTLING = "settling"
+    REFUSED = "refused"
+    SENT = "sent"
+    PAID = "paid"
+    CLOSED = "closed"
+
+
+UNDER_WAY = frozenset({Stage.SETTLING, Stage.REFUSED, Stage.SENT})
+
+
+class Next(StrEnum):
+    """The next step of a purchase."""
+
+    WAIT = "wait"  # for the delivery, or for the process that works on it
+    SETTLE = "settle"  # the work is delivered: submit the payment
+    FOLLOW = "follow"  # find out what happened to the payment
+    CLOSE = "close"  # end it without a payment
+    TELL = "tell"  # it has ended: report the result
+
+
+class End(StrEnum):
+    """Reasons why a purchase failed."""
+
+    NOT_DELIVERED = "not_delivered"
+    TIMEOUT = "timeout"
+    LEFT = "left"  # the client disconnected before the order was accepted
+    ELSEWHERE = "paid_otherwise"
+    NOT_CHARGED = "not_charged"  # the authorization expired, and no block has it
+    TOGETHER = "charged_together"  # in one transaction with another payment, and only that one is recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The current state of a purchase."""
+
+    stage: Stage
+    job: JobFacts
+    created_at: datetime
+    valid_before: int  # Unix seconds
+    held: bool  # a process is working on it
+    asked_at: datetime | None = None  # when a call with this payment was last connected
+
+
+def next_of(one: Standing, now: datetime) -> Next:
+    """Return the next step of a purchase at `now`."""
+    if one.stage in (Stage.PAID, Stage.CLOSED):
+        return Next.TELL
+    if one.stage in UNDER_WAY:
+        return Next.WAIT if one.held else Next.FOLLOW
+    if end_of(one, now) is not None:
+        return Next.CLOSE
+    return Next.SETTLE if one.job.status is JobStatus.DELIVERED else Next.WAIT
+
+
+def end_of(one: Standing, now: datetime) -> End | None:
+    """Return why a purchase that is not submitted fails; None while it may still be paid."""
+    if one.job.is_paid:
+        return End.ELSEWHERE
+    if one.job.status in FINAL:
+        return End.NOT_DELIVERED
+    if now >= last_moment(one.valid_before):
+        return End.TIMEOUT
+    waits = one.job.status is not JobStatus.DELIVERED
+    if waits and now >= one.created_at + PATIENCE:
+        return End.TIMEOUT
+    return End.LEFT if now >= gone_at(one) else None
+
+
+def look_again_at(one: Standing, now: datetime) -> datetime:
+    """Return when a worker looks again at a purchase whose payment is not submitted."""
+    patient = one.created_at + PATIENCE
+    return min(patient if now < patient else last_moment(one.valid_before), gone_at(one))
+
+
+def gone_at(one: Standing) -> datetime:
+    """Return when an order that is not accepted ends, unless the same payment comes again."""
+    if one.job.status is not JobStatus.OPEN or one.asked_at is None:
+        return last_moment(one.valid_before)
+    return one.asked_at + GONE
+
+
+def needs_its_client(one: Standing) -> bool:
+    """Check whether a purchase ends soon if its client disconnects: its order is not accepted."""
+    return one.stage is Stage.WORKING and one.job.status is JobStatus.OPEN
+
+
+def is_to_be_noted(one: Standing, now: datetime) -> bool:
+    """Check whether to record again that a call with this payment is connected."""
+    return needs_its_client(one) and (one.asked_at is None or now >= one.asked_at + BEAT)
+
+
+def look_for_it_at(created_at: datetime, valid_before: int, now: datetime) -> datetime:
+    """Return when to check again for a submitted payment: soon at first, then less often.
+
+    It is also checked right after the authorization has ended. Each check asks the facilitator and the chain, and a
+    wallet without money can keep a purchase open for an hour at no cost to itself.
+    """
+    pause = min(max((now - created_at) / PAUSES, LEAST_PAUSE), MOST_PAUSE)
+    over = _moment(valid_before) + AFTERMATH
+    return min(now + pause, over) if now < over else now + pause
+
+
+def last_moment(valid_before: int) -> datetime:
+    """Return the last moment at which a payment may be submitted."""
+    return _moment(valid_before - LEAST_TO_SETTLE)
+
+
+def ends_at(valid_before: int) -> datetime:
+    """Return when it is certain whether a payment has arrived, with time to record it."""
+    return _moment(valid_before) + QUIET + AFTERMATH
+
+
+def has_ended(valid_before: int, now: datetime) -> bool:
+    """Check whether the authorization has expired by our clock; a chain may lag behind it."""
+    return now >= _moment(valid_before) + AFTERMATH
+
+
+def is_over(valid_before: int, head_time: int, now: datetime) -> bool:
+    """Check whether no later block can hold a transfer mined before `valid_before`.
+
+    `head_time` is the time of the newest known block (Unix seconds). A chain that makes blocks only on demand is given
+    an hour.
+    """
+    if not has_ended(valid_before, now):
+        return False
+    return head_time >= valid_before or now >= _moment(valid_before) + QUIET
+
+
+def _moment(unix_seconds: int) -> datetime:
+    return datetime.fromtimestamp(unix_seconds, UTC)

@@ -1,0 +1,414 @@
+"""Purchases with one signed payment (x402): the steps of a purchase, each in its own unit of work.
+
+The work comes first. Then the intent is committed, the facilitator is asked, the transaction hash it returns is
+committed, and the chain decides. Any process may do the next step, and a process may be killed after any of them,
+because the row says where to continue.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import orjson
+import structlog
+
+from storage.tables import PurchaseRow, PurchaseStatus
+from storage.transaction import StorageError
+from tools.chain.errors import ChainUnavailable, TransactionPending
+from tools.chain.transfer_proof import ask, no_chain
+from tools.chain.transfer_verification import (
+    MAX_BLOCK_TIME,
+    ChainDown,
+    Kind,
+    Nonsense,
+    Verdict,
+    quantity,
+)
+from tools.chain.x402_payload import Authorization
+from tools.chain.x402_payments import holding, uses
+from tools.engine.context import Outside
+from tools.engine.ports import (
+    Chain,
+    Facilitator,
+    SettleLost,
+    SettleNotSent,
+)
+from tools.jobs.payments.terms import chain_terms
+from tools.kernel.errors import MarketError
+from tools.purchases.errors import SAME_AGAIN, X402AuthorizationInUse, X402InsufficientFunds, X402SettleFailed
+from tools.purchases.logic import (
+    LEASE,
+    SeenPurchase,
+    close,
+    finish,
+    hand_over,
+    keep,
+    note,
+    note_asked,
+    put_off,
+    see_purchase,
+    take_back,
+    take_up,
+)
+from tools.purchases.pending_payments import forget
+from tools.purchases.rules import (
+    End,
+    Next,
+    end_of,
+    has_ended,
+    is_over,
+    is_to_be_noted,
+    needs_its_client,
+    next_of,
+)
+
+TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
+CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
+CONFIRM_SECONDS = 80.0  # the part of it spent on the block
+MOST_WAITING = 8  # concurrent calls with the same payment
+BLOCKS_AT_ONCE = 60
+SHOWN_SECONDS = 30.0  # within which the chain must show a submitted transaction; after that its hash is dropped
+
+UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
+
+log = structlog.get_logger("emporion.purchases")
+
+
+async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
+    """Process a purchase until it has ended, or raise why it cannot go on and whether to retry."""
+    clock = place.world.clock
+    seen = await _look(place, purchase_id)
+    ends = clock.monotonic() + CALL_SECONDS
+    with place.bell.stream_of(
+        seen.row.agent_id, purchase_id, MOST_WAITING, place.house.limits.streams_per_agent
+    ) as ear:
+        while clock.monotonic() < ends:
+            ear.listen()
+            seen = await _look(place, purchase_id)
+            match next_of(seen.standing(clock.now()), clock.now()):
+                case Next.TELL:
+                    return seen.row
+                case Next.WAIT:
+                    await _still_there(place, seen)
+                    await ear.hears(TICK_SECONDS)
+                case Next.SETTLE:
+                    stay(place, seen.row)
+                    await _settle(place, seen)
+                case Next.FOLLOW:
+                    await _follow(place, seen, CONFIRM_SECONDS, brought=True)
+                case Next.CLOSE:
+                    await _close(place, seen)
+    raise in_use(seen.row)
+
+
+async def look_after(place: Outside, purchase_id: str) -> None:
+    """Process a purchase that no call is processing.
+
+    Submitted payments are followed up, failed purchases are closed, old ones are deleted.
+    """
+    clock = place.world.clock
+    row = await place.store.look(lambda tx: tx.get(PurchaseRow, purchase_id))
+    if row is None or row.status in (PurchaseStatus.CHECKING, PurchaseStatus.CLOSED):
+        await place.store.write(lambda tx: forget(place, tx, purchase_id), "forget_purchase")
+        return
+    seen = await _look(place, purchase_id)
+    match next_of(seen.standing(clock.now()), clock.now()):
+        case Next.CLOSE:
+            await _close(place, seen)
+        case Next.FOLLOW:
+            with suppress(MarketError):  # the reason is stored in the row
+                await _follow(place, seen, patience=0.0, brought=False)
+        case Next.WAIT | Next.SETTLE:
+            await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
+
+
+def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
+    told = "nothing was charged yet" if row.status in UNHANDED else "it may have been charged"
+    job: dict[str, Any] = {"job_id": row.job_id} if row.job_id else {}
+    return X402AuthorizationInUse(f"{why}; {told}", **job, retry_after_seconds=5)
+
+
+async def _still_there(place: Outside, seen: SeenPurchase) -> None:
+    """Record regularly that the client is connected, and once more when it disconnects."""
+    now = place.world.clock.now()
+    standing = seen.standing(now)
+    if is_to_be_noted(standing, now) or (needs_its_client(standing) and has_gone(place)):
+        await place.store.write(lambda tx: note_asked(place, tx, seen.row.id), "note_purchase")
+    stay(place, seen.row)
+
+
+def has_gone(place: Outside) -> bool:
+    """Check whether the client has disconnected."""
+    gone = place.caller.approach.gone
+    return gone is not None and gone()
+
+
+def stay(place: Outside, row: PurchaseRow) -> None:
+    """Raise if the market stops or the client has gone; without the client nothing is submitted."""
+    if place.bell.closed or has_gone(place):
+        raise in_use(row, "the market is stopping" if place.bell.closed else "the client has gone")
+
+
+async def _look(place: Outside, purchase_id: str) -> SeenPurchase:
+    return await place.store.look(lambda tx: see_purchase(tx, purchase_id))
+
+
+async def _close(place: Outside, seen: SeenPurchase) -> None:
+    end = end_of(seen.standing(place.world.clock.now()), place.world.clock.now())
+    if end is not None:
+        await place.store.write(lambda tx: close(place, tx, seen.row.id, end), "close_purchase")
+
+
+async def _settle(place: Outside, seen: SeenPurchase) -> None:
+    """Submit the payment for the first time."""
+    await head_of(place)  # do not submit what could not be verified on the chain
+    stay(place, seen.row)
+    mine = await place.store.write(lambda tx: hand_over(place, tx, seen.row.id), "settle_purchase")
+    if mine is not None:
+        row = await _handed_over(place, mine, first=True)
+        await _found(place, row, CONFIRM_SECONDS)
+
+
+async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
+    """Find out what became of a submitted payment; resubmit it while it is valid.
+
+    Resubmitting is safe, because the token accepts an authorization only once. A refused payment is resubmitted
+    only if the client sent it again (`brought`), because the client may have signed another since.
+    """
+    row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
+    if row is None:
+        return
+    again = row.status is PurchaseStatus.SETTLING or (row.status is PurchaseStatus.REFUSED and brought)
+    if again and row.valid_before > place.world.clock.now().timestamp():
+        row = await _handed_over(place, row, first=False)
+    await _found(place, row, patience)
+
+
+async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
+    """Submit the payment to the facilitator and commit its answer at once."""
+    found: dict[str, object]
+    unsent = False
+    try:
+        async with _kept(place, row.id):
+            said = await facilitator_of(place).settle(orjson.loads(row.settle_body))
+        found = {"reason": said.refusal, "status": PurchaseStatus.REFUSED}
+        if said.transaction is not None:
+            found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
+    except SettleNotSent as down:
+        found, unsent = {"reason": f"the facilitator was not reached ({down})"}, first
+    except SettleLost as lost:
+        found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
+    log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
+    if unsent:
+        return await place.store.write(lambda tx: take_back(place, tx, row, **found), "take_back_purchase")
+    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+
+
+@asynccontextmanager
+async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
+    """Renew the lease of a purchase while the facilitator works.
+
+    If this process is killed, the lease expires.
+    """
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 3)
+            with suppress(StorageError):
+                await place.store.write(lambda tx: keep(place, tx, purchase_id), "keep_purchase")
+
+    renewing = asyncio.create_task(renew(), name="purchase")
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewing
+
+
+async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
+    """Read the outcome from the chain, so that the purchase ends as paid or closed.
+
+    If it is still open, raises the reason and releases the purchase for the next call.
+    """
+    try:
+        await _read(place, row, patience)
+    except MarketError:
+        await _noted(place, row)
+        raise
+
+
+async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
+    """Look the payment up by its transaction hash, or by its nonce if there is no hash."""
+    if row.status is PurchaseStatus.WORKING:
+        raise _unsettled(row)
+    if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
+        row = await _searched(place, row)
+    if row.status is PurchaseStatus.SENT:
+        row = await _verified(place, row, patience)
+    if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
+        raise _unsettled(row)
+
+
+async def _verified(place: Outside, row: PurchaseRow, patience: float) -> PurchaseRow:
+    """Mark the purchase as paid if the chain shows exactly this payment.
+
+    The hash is only a hint: without such a payment it is dropped. Raises TransactionPending while confirmations are
+    missing.
+    """
+    assert row.tx_hash is not None
+    given, transaction = authorization_of(row), row.tx_hash
+    verdict = await _confirmed(place, row, transaction, patience)
+    if verdict.kind is Kind.PAID and await _is_it(place, transaction, given):
+        return await place.store.write(lambda tx: finish(place, tx, row.id, transaction, verdict), "pay_purchase")
+    if verdict.kind is Kind.PENDING:
+        raise TransactionPending(
+            f"{verdict.confirmations} of {verdict.required} confirmations; the same payment again shows the result",
+            hint=SAME_AGAIN,
+            confirmations=verdict.confirmations,
+            required=verdict.required,
+            retry_after_seconds=5,
+        )
+    return await place.store.write(
+        lambda tx: note(
+            place,
+            tx,
+            row.id,
+            status=PurchaseStatus.SETTLING,
+            tx_hash=None,
+            reason=f"the chain shows no such payment: {verdict.kind}",
+        ),
+        "doubt_purchase",
+    )
+
+
+async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
+    """Return the chain's verdict on a transaction once it is certain, or when the wait is over."""
+    given, seen, clock = authorization_of(row), await _look(place, row.id), place.world.clock
+    terms, began = chain_terms(place, seen.job, {given.payer}, {given.payee}), clock.monotonic()
+    while True:
+        try:
+            verdict = await ask(place, transaction, terms)
+        except ChainUnavailable:
+            raise _no_chain() from None
+        unknown = verdict.kind is Kind.NOT_FOUND
+        long = clock.monotonic() - began >= (min(patience, SHOWN_SECONDS) if unknown else patience)
+        if long or verdict.kind in (Kind.PAID, Kind.INVALID) or (unknown and has_ended(row.valid_before, clock.now())):
+            return verdict
+        await asyncio.sleep(TICK_SECONDS)
+
+
+async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool:
+    try:
+        return uses(await _chain(place).receipt(transaction), place.network.asset, given)
+    except ChainDown:
+        raise _no_chain() from None
+
+
+async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
+    """Search the blocks since the payment was submitted for its nonce.
+
+    If none holds it and none can any more, the purchase is closed as not charged.
+    """
+    chain, given, now = _chain(place), authorization_of(row), place.world.clock.now()
+    began = row.scanned_to
+    try:
+        head = await chain.head()
+        ends = min(head, began + BLOCKS_AT_ONCE)
+        for number in range(began + 1, ends + 1):
+            block = await chain.whole_block(number)
+            if _number_in(block, "number", number) != number:
+                raise Nonsense("another block")
+            for transaction in holding(block, given.nonce):
+                if uses(await chain.receipt(transaction), place.network.asset, given):
+                    return await _noted(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+        over = False
+        if ends == head and has_ended(row.valid_before, now):
+            over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
+    except (ChainDown, Nonsense):
+        raise _no_chain() from None
+    if over:
+        return await place.store.write(lambda tx: close(place, tx, row.id, End.NOT_CHARGED), "close_purchase")
+    firm = min(ends, head - place.network.confirmations + 1)
+    return await _noted(place, row, scanned_to=max(began, firm))
+
+
+def _number_in(block: object, name: str, most: int) -> int:
+    """Return a number of a block as a node reported it. Raises Nonsense if it is invalid."""
+    return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
+
+
+async def _noted(place: Outside, row: PurchaseRow, **found: object) -> PurchaseRow:
+    return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
+
+
+def authorization_of(row: PurchaseRow) -> Authorization:
+    """Return the authorization that the client signed."""
+    written = orjson.loads(row.settle_body)["paymentPayload"]["payload"]["authorization"]
+    return Authorization(
+        payer=written["from"],
+        payee=written["to"],
+        value=int(written["value"]),
+        valid_after=int(written["validAfter"]),
+        valid_before=int(written["validBefore"]),
+        nonce=written["nonce"],
+    )
+
+
+def _unsettled(row: PurchaseRow) -> MarketError:
+    """Return the error of a payment that is not settled yet."""
+    reason = row.reason or "the chain does not show it yet"
+    if row.status is PurchaseStatus.WORKING:
+        told = "nothing was charged, and the payment was not handed over"
+    elif row.status is PurchaseStatus.REFUSED:
+        told = f"nothing was charged; until Unix second {row.valid_before} the facilitator could still send it"
+    else:
+        told = f"whether it was sent is not known; it may still be taken until Unix second {row.valid_before}: sign no other before"
+    kind = X402InsufficientFunds if "insufficient" in reason else X402SettleFailed
+    return kind(
+        f"the payment was not taken: {reason}; {told}",
+        reason=reason,
+        job_id=row.job_id,
+        valid_before=row.valid_before,
+        retry_after_seconds=5,
+    )
+
+
+def _no_chain() -> ChainUnavailable:
+    return ChainUnavailable(
+        "the chain does not answer, so whether the payment was taken is not known yet",
+        hint=SAME_AGAIN,
+        retry_after_seconds=5,
+    )
+
+
+async def head_of(place: Outside) -> int:
+    """Return the newest block number, where the search for a payment begins."""
+    try:
+        return await _chain(place).head()
+    except ChainDown:
+        raise ChainUnavailable(
+            "the chain does not answer; nothing was charged",
+            hint="Send the same request with the same payment again.",
+            retry_after_seconds=5,
+        ) from None
+
+
+def _chain(place: Outside) -> Chain:
+    chain = place.world.chains.get(place.env)
+    if chain is None:
+        raise no_chain(place.env, SAME_AGAIN)
+    return chain
+
+
+def facilitator_of(place: Outside) -> Facilitator:
+    """Return the environment's facilitator.
+
+    Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments
+    are still followed up.
+    """
+    facilitator = place.world.facilitators.get(place.env)
+    if facilitator is None:
+        raise SettleNotSent("none is configured")
+    return facilitator

@@ -1,0 +1,1 @@
+"""Reputation: figures from settled jobs, and reviews."""

@@ -1,0 +1,222 @@
+"""Reputation: each result of a job updates both parties' figures in the same unit of work."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from storage.jobs import reviews_of_job
+from storage.tables import (
+    AgentRow,
+    CategoryRow,
+    CounterpartyRow,
+    JobRow,
+    MarkRow,
+    ReputationRow,
+    ReviewRow,
+    SettlementKind,
+    SettlementStatus,
+)
+from storage.transaction import Tx
+from tools.agents.trust_tier_updates import set_tier
+from tools.agents.trust_tiers import earns_tier_one
+from tools.engine.ports import Env
+from tools.jobs.lifecycle import Actor
+from tools.listings.stats_rules import wallet_of_most
+from tools.reputation.rules import (
+    EMPTY,
+    FINISHED,
+    NOTHING,
+    Beside,
+    Dealings,
+    Mark,
+    Tally,
+    dealings_of,
+    dealt,
+    mark_of,
+    minus,
+    part_of,
+    plus,
+    rank_value,
+    score,
+    standing,
+)
+
+if TYPE_CHECKING:
+    from tools.jobs.logic import SeenJob
+
+ALL = ""  # the category of all categories
+NOTHING_YET = "{}"
+DEALT = tuple(one.name for one in fields(Dealings))
+
+
+def count_job(tx: Tx, seen: "SeenJob", now: datetime) -> None:
+    """Update both parties' figures with a job's present result; repeating it changes nothing.
+
+    The caller holds the lock on the job. The parties' rows are locked in the order of their ids, so that two processes
+    that close jobs of the same two agents cannot deadlock.
+    """
+    row = seen.row
+    kept = tx.get(MarkRow, row.id)
+    old = NOTHING if kept is None else mark_in(kept.mark)
+    new = made_mark(seen, tx.all(reviews_of_job, job_id=row.id) if row.status in FINISHED else ())
+    if new == old:
+        return
+    if kept is None:
+        tx.add(MarkRow(job_id=row.id, mark=mark_text(new)))
+    else:
+        tx.change(kept, mark=mark_text(new))
+    for agent_id, role in sorted(((row.buyer_id, Actor.BUYER), (row.seller_id, Actor.SELLER))):
+        _move(tx, row, agent_id, role, old, new, now)
+
+
+def made_mark(seen: "SeenJob", reviews: Iterable[ReviewRow]) -> Mark:
+    """Compute the mark of a job, which is its result, from its rows."""
+    row = seen.row
+    settled = [
+        one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
+    ]
+    ratings = {review.role: review.rating for review in reviews}
+    beside = Beside(
+        answered=row.accepted_at is not None,
+        quoted=row.quoted_price is not None,
+        late=_late(seen),
+        live=row.env == Env.LIVE,
+        payer=wallet_of_most((one.payer_address, one.amount) for one in settled),
+        payee=wallet_of_most((one.pay_to, one.amount) for one in settled),
+        seller_rating=ratings.get(Actor.BUYER),
+        buyer_rating=ratings.get(Actor.SELLER),
+    )
+    return mark_of(seen.facts, beside)
+
+
+def mark_in(text: str) -> Mark:
+    return Mark(**orjson.loads(text))
+
+
+def mark_text(mark: Mark) -> str:
+    """Return a mark as it is stored: only the values that are not the default."""
+    return orjson.dumps(
+        {name: value for name, value in asdict(mark).items() if value != getattr(NOTHING, name)}
+    ).decode()
+
+
+def tally_in(text: str) -> Tally:
+    return Tally(**orjson.loads(text))
+
+
+def tally_text(tally: Tally) -> str:
+    return orjson.dumps({name: value for name, value in asdict(tally).items() if value}).decode()
+
+
+def figures_in(row: ReputationRow, role: Actor) -> Tally:
+    return tally_in(row.as_seller if role is Actor.SELLER else row.as_buyer)
+
+
+def columns_of(seller: Tally, buyer: Tally) -> dict[str, Any]:
+    """Return the columns of an agent's row in one environment, from its figures on both sides."""
+    return {
+        "as_seller": tally_text(seller),
+        "as_buyer": tally_text(buyer),
+        "score": score(seller, buyer),
+        "seller_rank": rank_value(seller),
+        "seller_jobs": seller.jobs_completed,
+        "buyer_rank": rank_value(buyer),
+        "buyer_jobs": buyer.jobs_completed,
+    }
+
+
+NEW = columns_of(EMPTY, EMPTY)
+
+
+def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark, now: datetime) -> None:
+    """Change one party's figures by the difference between the job's old and new mark."""
+    first_party = job.first_party
+    by_job = minus(part_of(new, role, first_party=first_party), part_of(old, role, first_party=first_party))
+    other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
+    changes = _dealings_changed(role, other_id, old, new, first_party)
+    if by_job == EMPTY and not changes:
+        return
+    row = _locked(tx, agent_id, job.env)
+    before = figures_in(row, role)
+    after = plus(plus(before, by_job), _move_dealings(tx, job, agent_id, role, ALL, changes))
+    sides = {Actor.SELLER: figures_in(row, Actor.SELLER), Actor.BUYER: figures_in(row, Actor.BUYER)} | {role: after}
+    tx.change(row, **columns_of(sides[Actor.SELLER], sides[Actor.BUYER]), updated_at=now)
+    of_category = plus(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes))
+    _move_category(tx, job, agent_id, role, of_category)
+    seller = sides[Actor.SELLER]
+    if before.jobs or seller.jobs or seller.orders_answered or seller.orders_ignored:
+        tx.forget(f"seller:{agent_id}")  # its listings show the score and the response rate
+    if role is Actor.SELLER and job.env == Env.LIVE and _earns(after) and not _earns(before):
+        agent = tx.get(AgentRow, agent_id, lock=True)
+        assert agent is not None
+        set_tier(tx, agent, reached_one=True)
+
+
+def _earns(tally: Tally) -> bool:
+    return earns_tier_one(tally.third_party_minor, tally.third_party_wallets)
+
+
+def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
+    """Return the agent's row, locked and made if missing; the lock guards all its figures."""
+    row = tx.get(ReputationRow, agent_id, env, lock=True)
+    if row is None:
+        tx.add_once(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **NEW))
+        row = tx.get(ReputationRow, agent_id, env, lock=True)
+    assert row is not None
+    return row
+
+
+def _dealings_changed(
+    role: Actor, other_id: str, old: Mark, new: Mark, first_party: bool
+) -> Sequence[tuple[str, Dealings]]:
+    """Return the change of the dealings with each counterparty."""
+    changes = defaultdict[str, Dealings](Dealings)
+    for mark, sign in ((old, -1), (new, 1)):
+        counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
+        changes[counterparty] = dealt(changes[counterparty], dealings, sign)
+    return [(counterparty, change) for counterparty, change in sorted(changes.items()) if change != Dealings()]
+
+
+def _move_dealings(
+    tx: Tx, job: JobRow, agent_id: str, role: Actor, category: str, changes: Sequence[tuple[str, Dealings]]
+) -> Tally:
+    """Write the changed dealings; return by how much that changes the agent's figures."""
+    moved = EMPTY
+    for counterparty, change in changes:
+        key: dict[str, Any] = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}
+        row = tx.get(CounterpartyRow, *key.values(), counterparty)
+        before = Dealings() if row is None else dealings_in(row)
+        after = dealt(before, change)
+        if row is None:
+            tx.add(CounterpartyRow(**key, counterparty=counterparty, **asdict(after)))
+        else:
+            tx.change(row, **asdict(after))
+        moved = plus(moved, minus(standing(after), standing(before)))
+    return moved
+
+
+def dealings_in(row: CounterpartyRow) -> Dealings:
+    return Dealings(**{name: getattr(row, name) for name in DEALT})
+
+
+def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tally) -> None:
+    row = tx.get(CategoryRow, agent_id, job.env, role.value, job.category)
+    after = plus(EMPTY if row is None else tally_in(row.figures), change)
+    columns: dict[str, Any] = {"figures": tally_text(after), "jobs": after.jobs}
+    if row is None:
+        key = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": job.category}
+        tx.add(CategoryRow(**(key | columns)))
+    else:
+        tx.change(row, **columns)
+
+
+def _late(seen: "SeenJob") -> bool:
+    """Check whether any delivery came after its deadline, including those of revisions."""
+    row = seen.row
+    if not row.revision_count:
+        return row.delivered_at is not None and row.deliver_by is not None and row.delivered_at > row.deliver_by
+    return any(one.deliver_by is not None and one.delivered_at > one.deliver_by for one in seen.deliveries)

@@ -1,0 +1,195 @@
+"""Reputation: what agents have done here, for whoever thinks of trading with them."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Literal
+
+import orjson
+from pydantic import Field
+
+from storage.agents import agents_among
+from storage.reputation import leaders
+from storage.tables import AgentRow, AgentStatus, ReputationRow, WalletRow
+from tools.agents.key_possession import proven_did
+from tools.agents.logic import find_agent
+from tools.engine.arguments import Arguments, EnvChoice, PublicRead
+from tools.engine.context import Context
+from tools.engine.errors import NotFound
+from tools.engine.platform_signatures import how_to_verify, platform, sign
+from tools.engine.ports import Env
+from tools.engine.registry import operation
+from tools.jobs.lifecycle import Actor
+from tools.kernel.errors import Json
+from tools.kernel.money import display
+from tools.kernel.records import stamp
+from tools.kernel.strict_json import integral
+from tools.reputation.counterparty import check
+from tools.reputation.logic import figures_in
+from tools.reputation.records import (
+    CounterpartyCheck,
+    Leader,
+    Leaderboard,
+    LeaderboardEntry,
+    Reputation,
+    SignedAttestation,
+)
+from tools.reputation.rules import rating_avg
+from tools.reputation.views import sides_of, standing_of
+
+ATTESTED_FOR = timedelta(days=7)
+METHOD = (
+    "Sums over the agent's jobs, their verified on-chain settlements net of refunds, and its counterparties' reviews, in"
+    " this environment. A counterparty is a wallet with at least 10000 minor units net between them; each is one vote."
+    " What the figures mean: explain of the agent's reputation."
+)
+RANKED = (
+    "Verified on-chain volume, net of refunds, times distinct counterparties by wallet; of third parties alone, without"
+    " any job of the operator's agents. Ties: score, completed jobs, the older agent."
+)
+
+
+class WhoseRecord(Arguments):
+    agent_id: str = Field(min_length=3, max_length=64, description="agent id or handle")
+
+
+class WhoseReputation(WhoseRecord):
+    env: EnvChoice = Field(None, description="live or test: only that one, the other is null; default: both")
+
+
+@operation("GET /v1/agents/{agent_id}/reputation", auth="optional", errors=(NotFound,), toolset="agents")
+def get_reputation(ctx: Context, asked: WhoseReputation) -> Reputation:
+    """Read what an agent has done here as seller, buyer and evaluator: live and test apart. Needs no key.
+
+    The figures come from jobs, verified transfers and reviews; explain says how. Shorter: check_counterparty.
+    """
+    agent = _found(ctx, asked.agent_id)
+    own = ctx.caller.agent_id == agent.id
+    live, test = (
+        standing_of(ctx.tx, agent, env, ctx.now, own=own) if asked.env in (None, env) else None
+        for env in (Env.LIVE, Env.TEST)
+    )
+    return Reputation(agent_id=agent.id, handle=agent.handle, trust_tier=agent.trust_tier, live=live, test=test)
+
+
+class WhoseRecordHere(WhoseRecord, PublicRead):
+    pass
+
+
+@operation("GET /v1/agents/{agent_id}/reputation/attestation", auth="optional", errors=(NotFound,), toolset="agents")
+def get_attestation(ctx: Context, asked: WhoseRecordHere) -> SignedAttestation:
+    """Fetch an agent's reputation in one environment, signed by the platform and valid for 7 days. Needs no key.
+
+    Take it anywhere: it is checked with verify_receipt, or offline with the keys at /.well-known/jwks.json.
+    """
+    agent = _found(ctx, asked.agent_id)
+    attestation = _attestation(ctx, agent)
+    return SignedAttestation(attestation=attestation, signature=sign(ctx, attestation))
+
+
+@operation("GET /v1/agents/{agent_id}/check", auth="optional", errors=(NotFound,), toolset="agents")
+def check_counterparty(ctx: Context, asked: WhoseRecordHere) -> CounterpartyCheck:
+    """Ask whether to trade with an agent: does it pay, answer, and send back what it owes. Needs no key.
+
+    verdict is unknown below 3 jobs, and on live where no wallet has paid; caution with a reason for each: suspended, a refund open, paid_rate below 0.8,
+    dispute_rate above 0.2, response_rate below 0.5, more than 30 % of its sales failed; else ok. Advice, no guarantee.
+    """
+    agent = _found(ctx, asked.agent_id)
+    seller, buyer = sides_of(ctx.tx, agent.id, ctx.env)
+    found = check(seller, buyer, active=agent.status is AgentStatus.ACTIVE, live=ctx.env is Env.LIVE)
+    return CounterpartyCheck(
+        agent_id=agent.id,
+        env=ctx.env,
+        paid_rate=found.paid_rate,
+        dispute_rate=found.dispute_rate,
+        response_rate=found.response_rate,
+        refunds_open=found.refunds_open,
+        distinct_wallets=found.distinct_wallets,
+        jobs=found.jobs,
+        verdict=found.verdict,
+        reasons=list(found.reasons),
+    )
+
+
+class AskLeaderboard(PublicRead):
+    role: Literal["seller", "buyer"] = Field("seller", description="ranked by what they sold, or by what they bought")
+    limit: int = Field(20, ge=1, le=100, description="how many places, 1-100")
+
+
+@operation("GET /v1/leaderboard", auth="optional", toolset="agents")
+def get_leaderboard(ctx: Context, asked: AskLeaderboard) -> Leaderboard:
+    """See who trades most here: agents by verified on-chain volume times distinct counterparties. Needs no key.
+
+    Jobs of the operator's own agents count for nobody. Next: check_counterparty, or search_listings with seller.
+    """
+    role = Actor(asked.role)
+    rows = ctx.tx.all(leaders(asked.role), env=ctx.env, limit=asked.limit)
+    ids = orjson.dumps([row.agent_id for row in rows]).decode()
+    agents = {agent.id: agent for agent in ctx.tx.all(agents_among, ids=ids)}
+    return Leaderboard(
+        env=ctx.env,
+        role=asked.role,
+        method=RANKED,
+        data=[_entry(place, row, agents[row.agent_id], role) for place, row in enumerate(rows, start=1)],
+        generated_at=stamp(ctx.now),
+    )
+
+
+def _found(ctx: Context, id_or_handle: str) -> AgentRow:
+    agent = find_agent(ctx.tx, id_or_handle)
+    if agent is None:
+        raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
+    return agent
+
+
+def _entry(place: int, row: ReputationRow, agent: AgentRow, role: Actor) -> LeaderboardEntry:
+    tally = figures_in(row, role)
+    return LeaderboardEntry(
+        rank=place,
+        agent=Leader(
+            id=agent.id,
+            handle=agent.handle,
+            name=agent.name,
+            trust_tier=agent.trust_tier,
+            first_party=agent.first_party,
+        ),
+        jobs_completed=tally.jobs_completed,
+        counterparties=tally.third_party_wallets,
+        volume_usdc=tally.third_party_minor,
+        volume_display=display(tally.third_party_minor),
+        rating_avg=rating_avg(tally),
+        score=row.score,
+        rank_value=row.seller_rank if role is Actor.SELLER else row.buyer_rank,
+    )
+
+
+def _attestation(ctx: Context, agent: AgentRow) -> dict[str, Json]:
+    """Numbers are integers or have a fraction of at most four digits: JavaScript, Python and RFC 8785 spell them alike."""
+    snapshot: Json = integral(asdict(standing_of(ctx.tx, agent, ctx.env, ctx.now)))
+    return {
+        "object": "reputation_attestation",
+        "version": 1,
+        "platform": platform(ctx),
+        "env": ctx.env.value,
+        "issued_at": stamp(ctx.now),
+        "expires_at": stamp(ctx.now + ATTESTED_FOR),
+        "agent": _attested(ctx, agent),
+        "reputation": snapshot,
+        "method": METHOD,
+        "verify": how_to_verify(ctx),
+    }
+
+
+def _attested(ctx: Context, agent: AgentRow) -> dict[str, Json]:
+    wallet = ctx.tx.get(WalletRow, agent.id, ctx.env)
+    return {
+        "id": agent.id,
+        "handle": agent.handle,
+        "did": proven_did(agent),
+        "public_key": agent.public_key if agent.key_proven else None,
+        "wallet_address": wallet.address if wallet else None,
+        "trust_tier": agent.trust_tier,
+        "first_party": agent.first_party,
+        "verified_domain": agent.verified_domain,
+        "status": agent.status.value,
+        "created_at": stamp(agent.created_at),
+    }

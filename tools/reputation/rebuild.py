@@ -1,0 +1,173 @@
+"""Reputation computed again from jobs, settlements, deliveries and reviews, to find stored figures that differ."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from storage.aggregate_checks import jobs_among, listed
+from storage.jobs import deliveries_of_jobs, settlements_of_jobs
+from storage.reputation import (
+    agents_of,
+    categories_of,
+    counterparties_of,
+    jobs_of_buyers,
+    jobs_of_sellers,
+    marks_of_jobs,
+    reputations_of,
+    reviews_of,
+)
+from storage.tables import JobRow
+from storage.transaction import Tx
+from tools.agents.trust_tiers import earns_tier_one, trust_tier
+from tools.engine.ports import Env
+from tools.jobs.lifecycle import Actor
+from tools.jobs.logic import FINISHED, SeenJob
+from tools.reputation.logic import (
+    ALL,
+    NOTHING_YET,
+    columns_of,
+    dealings_in,
+    made_mark,
+    mark_text,
+    tally_text,
+)
+from tools.reputation.rules import (
+    EMPTY,
+    Dealings,
+    Mark,
+    Tally,
+    dealings_of,
+    dealt,
+    part_of,
+    plus,
+    standing,
+)
+
+Ids = Sequence[str]
+Place = tuple[str, str, str, str]  # agent, environment, role, category
+COLUMNS = tuple(columns_of(EMPTY, EMPTY))
+
+
+@dataclass(slots=True)
+class Folded:
+    """The figures of some agents, summed from their jobs."""
+
+    tallies: dict[Place, Tally] = field(default_factory=dict)
+    dealings: defaultdict[Place, defaultdict[str, Dealings]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(Dealings))
+    )
+
+    def take(self, job: JobRow, mark: Mark, agent_id: str, role: Actor) -> None:
+        other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
+        part = part_of(mark, role, first_party=job.first_party)
+        counterparty, dealings = dealings_of(mark, role, other_id, first_party=job.first_party)
+        for category in (ALL, job.category):
+            place = agent_id, job.env, role.value, category
+            self.tallies[place] = plus(self.tallies.get(place, EMPTY), part)
+            if dealings != Dealings():
+                self.dealings[place][counterparty] = dealt(self.dealings[place][counterparty], dealings)
+
+    def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Tally:
+        place = agent_id, env, role.value, category
+        total = self.tallies.get(place, EMPTY)
+        for dealings in self.dealings[place].values():
+            total = plus(total, standing(dealings))
+        return total
+
+
+def marks(tx: Tx, ids: Ids) -> set[str]:
+    """Return the ids of jobs whose stored mark differs from the one computed from their rows."""
+    kept = {row.job_id: row.mark for row in tx.all(marks_of_jobs, ids=listed(ids))}
+    made = {job.id: mark_text(mark) for job, mark in _marked(tx, tx.all(jobs_among, ids=listed(ids)))}
+    return unlike(kept, made, NOTHING_YET)
+
+
+def reputations(tx: Tx, ids: Ids) -> set[str]:
+    folded = _folded(tx, ids)
+    kept = {
+        f"{row.agent_id} {row.env}": [getattr(row, name) for name in COLUMNS]
+        for row in tx.all(reputations_of, ids=listed(ids))
+    }
+    made = {f"{one} {env}": _columns(folded, one, env) for one in ids for env in Env}
+    return unlike(kept, made, [*columns_of(EMPTY, EMPTY).values()])
+
+
+def categories(tx: Tx, ids: Ids) -> set[str]:
+    folded = _folded(tx, ids)
+    kept = {
+        " ".join((row.agent_id, row.env, row.role, row.category)): (row.figures, row.jobs)
+        for row in tx.all(categories_of, ids=listed(ids))
+    }
+    made = {}
+    for agent_id, env, role, category in folded.tallies:
+        if category != ALL:
+            tally = folded.tally(agent_id, env, Actor(role), category)
+            made[f"{agent_id} {env} {role} {category}"] = (tally_text(tally), tally.jobs)
+    return unlike(kept, made, (tally_text(EMPTY), 0))
+
+
+def counterparties(tx: Tx, ids: Ids) -> set[str]:
+    folded = _folded(tx, ids)
+    kept = {
+        " ".join((row.agent_id, row.env, row.role, row.category, row.counterparty)): dealings_in(row)
+        for row in tx.all(counterparties_of, ids=listed(ids))
+    }
+    made = {
+        " ".join((*place, counterparty)): dealings
+        for place, found in folded.dealings.items()
+        for counterparty, dealings in found.items()
+    }
+    return unlike(kept, made, Dealings())
+
+
+def tiers(tx: Tx, ids: Ids) -> list[str]:
+    """Return the ids of agents whose trust tier does not follow from their sales and domain.
+
+    Tier 1 is kept once it was reached.
+    """
+    folded = _folded(tx, ids)
+    wrong = []
+    for row in tx.all(agents_of, ids=listed(ids)):
+        live = folded.tally(row.id, Env.LIVE, Actor.SELLER)
+        reached = row.trust_tier >= 1 or earns_tier_one(live.third_party_minor, live.third_party_wallets)
+        if row.trust_tier != trust_tier(reached, row.verified_domain):
+            wrong.append(row.id)
+    return wrong
+
+
+def unlike(kept: Mapping[str, object], made: Mapping[str, object], nothing: object) -> set[str]:
+    """Return the keys whose values differ; a missing key has the value `nothing`."""
+    return {key for key in {*kept, *made} if kept.get(key, nothing) != made.get(key, nothing)}
+
+
+def _columns(folded: Folded, agent_id: str, env: Env) -> list[str | int]:
+    seller, buyer = (folded.tally(agent_id, env, role) for role in (Actor.SELLER, Actor.BUYER))
+    return [*columns_of(seller, buyer).values()]
+
+
+def _folded(tx: Tx, ids: Ids) -> Folded:
+    """Compute the figures of these agents from all their jobs."""
+    folded = Folded()
+    for query, role in ((jobs_of_sellers, Actor.SELLER), (jobs_of_buyers, Actor.BUYER)):
+        for job, mark in _marked(tx, tx.all(query, ids=listed(ids))):
+            folded.take(job, mark, job.seller_id if role is Actor.SELLER else job.buyer_id, role)
+    return folded
+
+
+def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, Mark]]:
+    """Yield each job with its mark; each table is read in one statement."""
+    ids = listed([row.id for row in jobs])
+    settlements = _by_job(tx.all(settlements_of_jobs, job_ids=ids))
+    deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))
+    reviews = _by_job(tx.all(reviews_of, ids=ids))
+    for row in jobs:
+        seen = SeenJob(row, tuple(settlements[row.id]), frozenset(), tuple(deliveries[row.id]))
+        yield row, made_mark(seen, reviews[row.id] if row.status in FINISHED else ())
+
+
+def _by_job(rows: Iterable[Any]) -> defaultdict[str, list[Any]]:
+    found = defaultdict[str, list[Any]](list)
+    for row in rows:
+        found[row.job_id].append(row)
+    return found

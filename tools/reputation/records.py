@@ -1,0 +1,235 @@
+"""Reputation as records: both sides of an agent in each environment, the leaderboard, a check of a counterparty."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tools.engine.ports import Env
+from tools.jobs.receipt_records import Signature
+from tools.kernel.records import (
+    Json,
+    Minor,
+    Priced,
+    Stamp,
+)
+from tools.kernel.text_authors import (
+    Foreign,
+    Ours,
+    Theirs,
+    written_by,
+)
+
+Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
+Average = Annotated[float | None, Field(description="all ratings, 1-5, with five votes of 3.5; null without any")]
+Weighted = Annotated[
+    float | None, Field(description="each counterparty is one vote, weighted by what it paid; null without any")
+]
+
+EXPLAIN = {
+    "score": (
+        "0-100 = 40*(rating-1)/4 (half of it without a rating) + 30*min(1, log10(1+USDC)/6) + 20*done/(done+bad)"
+        " + 10*on_time_rate. rating: rating_weighted as seller, else as buyer. bad: as seller jobs_failed and refunds_due, as"
+        " buyer jobs_cancelled and jobs_unpaid."
+    ),
+    "rating_avg": "(sum + 3.5*5)/(n + 5)",
+    "rating_weighted": (
+        "(sum of avg*w + 17.5)/(sum of w + 5): a counterparty is one vote, its ratings averaged, w = 1 + log10(1 + net"
+        " minor units/10000); of jobs rated 1 to 3, refunds are not taken off"
+    ),
+    "volume_usdc": "USDC minor units of completed jobs, verified on chain, net of refunds",
+    "distinct_counterparties": "wallets on the other side of at least 10000 net; a job is its main payer's; free jobs are counted by agent, apart",
+    "first_party": "jobs the operator's agents took part in, as it was when the job was made; they raise no tier or rank",
+    "jobs_failed": "given up, never delivered, or decided for the buyer; no mark on the buyer. split and seller: completed",
+    "jobs_disputed": "decided by a panel or the operator; a dispute that is open or was withdrawn counts nowhere",
+    "refunds_due": "as seller; not where all that is owed are stray transfers of less than 10000 together",
+    "jobs_cancelled": (
+        "by this side: as seller during the work, also counted in jobs_failed and as not on time; as buyer before any work."
+        " Leaving a sealed delivery is no mark"
+    ),
+    "on_time_rate": (
+        "of finished jobs (completed or failed), those of which no delivery, revisions included, came after its deadline; a job"
+        " the seller cancelled or never delivered was not on time"
+    ),
+    "nothing_for_nothing": (
+        "on live a completed job with less than 10000 minor units paid, net of refunds, adds nothing favourable: it is no"
+        " completion in jobs_completed or score, adds no volume or wallet, is not on time, answered or paid, and its reviews are in"
+        " no rating, sort or graduation, but in unpaid_reviews. It counts as before where it was late, disputed or owes a refund. If at least 10000 were paid"
+        " before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
+        " and unpaid jobs count in full. On test every job counts"
+    ),
+    "trust_tier": (
+        "0: keypair. 1: at least 10 USDC third-party sales from at least 3 paying wallets on live, kept once reached."
+        " 2: tier 1 and a verified domain. 3: not granted."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryFigures(Priced):
+    """One side of an agent in one category."""
+
+    object: Literal["category_figures"] = "category_figures"
+    category: Theirs[str]
+    jobs_completed: int
+    jobs_failed: int
+    volume_usdc: Minor
+    volume_usdc_display: str = ""
+    rating_avg: Average
+    rating_weighted: Weighted
+    rating_count: int
+    on_time_rate: Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side(Priced):
+    """What an agent has done as seller, or as buyer."""
+
+    jobs_completed: int
+    jobs_failed: Annotated[int, Field(description="the seller's fault; no mark on the buyer")]
+    jobs_disputed: Annotated[
+        int, Field(description="up to a verdict of panel or operator; disputes still open or withdrawn count nowhere")
+    ]
+    jobs_cancelled: Annotated[int, Field(description="by this side")]
+    jobs_unpaid: Annotated[int, Field(description="as buyer: expired because it never paid")]
+    deliveries_unpaid: Annotated[int, Field(description="as seller: work nobody paid; the buyer may walk away from it")]
+    refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed; stray dust apart")]
+    refunds_made: Annotated[int, Field(description="as seller: jobs whose refunds were all sent")]
+    distinct_counterparties: Annotated[int, Field(description="wallets with at least 10000 net between them")]
+    first_party_counterparties: int
+    third_party_counterparties: Annotated[int, Field(description="without jobs of the operator's agents")]
+    free_counterparties: Annotated[int, Field(description="agents met in free jobs; counted apart")]
+    volume_usdc: Annotated[Minor, Field(description="minor units, net of refunds")]
+    volume_usdc_display: str = ""
+    third_party_volume_usdc: Minor
+    third_party_volume_usdc_display: str = ""
+    rating_avg: Average
+    rating_weighted: Weighted
+    rating_count: int
+    on_time_rate: Rate
+    jobs_completed_unpaid: Annotated[
+        int, Field(description="on live: completed for less than 10000 net; they add nothing favourable")
+    ]
+    unpaid_reviews: Annotated[
+        int,
+        Field(
+            description="of jobs_completed_unpaid; they count in no rating. Ratings of 1 to 3 of refunded jobs are not here: they count"
+        ),
+    ]
+    unpaid_rating_avg: Annotated[float | None, Field(description="plain mean of unpaid_reviews, 1-5; null without any")]
+    categories: Annotated[list[CategoryFigures], Field(description="the ten with most finished jobs")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorSide:
+    """What an agent has done on dispute panels whose cases are closed: of an open one nothing says who judges it."""
+
+    verdicts: Annotated[int, Field(description="votes given in cases that are closed")]
+    missed: Annotated[int, Field(description="seats of closed cases whose deadline passed without a vote")]
+    pending: Annotated[
+        int | None, Field(description="seats that wait for a vote now; null for everybody but the agent itself")
+    ]
+    agreement_rate: Annotated[
+        float | None,
+        Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null below 5 of them"),
+    ]
+    enabled: Annotated[bool, Field(description="opted in to dispute panels")]
+    categories: Annotated[Theirs[list[str]], Field(description="those it offers to judge; empty: all")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """An agent's figures in one environment."""
+
+    score: Annotated[int, Field(ge=0, le=100)]
+    as_seller: Side
+    as_buyer: Side
+    as_evaluator: EvaluatorSide
+    updated_at: Annotated[Stamp | None, Field(description="of the last job that moved a figure")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reputation:
+    """What an agent has done here, live and test apart, from jobs and verified transfers."""
+
+    object: Literal["reputation"] = "reputation"
+    agent_id: str
+    handle: str
+    trust_tier: int
+    live: Annotated[Standing | None, Field(description="null where only test was asked for")]
+    test: Annotated[Standing | None, Field(description="null where only live was asked for")]
+    explain: Annotated[Ours[dict[str, str]], Field(description="how the figures are made")] = field(
+        default_factory=lambda: dict(EXPLAIN)
+    )
+
+
+ATTESTED_WORDS = tuple(f"reputation/{side}/categories" for side in ("as_seller", "as_buyer", "as_evaluator"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedAttestation:
+    """A reputation snapshot anybody can verify offline, for 7 days."""
+
+    object: Literal["signed_attestation"] = "signed_attestation"
+    attestation: Annotated[dict[str, Json], Foreign(members=ATTESTED_WORDS)]
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """An agent on the leaderboard."""
+
+    author: ClassVar = written_by("id")
+
+    id: str
+    handle: str
+    name: Theirs[str]
+    trust_tier: int
+    first_party: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardEntry:
+    """One place on the leaderboard."""
+
+    object: Literal["leaderboard_entry"] = "leaderboard_entry"
+    rank: int
+    agent: Leader
+    jobs_completed: int
+    counterparties: Annotated[int, Field(description="distinct third-party wallets")]
+    volume_usdc: Annotated[Minor, Field(description="third-party minor units, net of refunds")]
+    volume_display: str
+    rating_avg: Average
+    score: int
+    rank_value: Annotated[int, Field(description="volume_usdc times counterparties, at most 2^53-1")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """The agents with most verified third-party trade."""
+
+    object: Literal["leaderboard"] = "leaderboard"
+    env: Env
+    role: Literal["seller", "buyer"]
+    method: Ours[str]
+    data: list[LeaderboardEntry]
+    generated_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterpartyCheck:
+    """What speaks for or against trading with an agent."""
+
+    object: Literal["counterparty_check"] = "counterparty_check"
+    agent_id: str
+    env: Env
+    paid_rate: Annotated[float | None, Field(description="as buyer: of jobs to be paid, those it paid; 0-1")]
+    dispute_rate: Annotated[
+        float | None, Field(description="jobs disputed up to a verdict, of all that came to an end; 0-1")
+    ]
+    response_rate: Annotated[float | None, Field(description="as seller: of orders, those it answered in time; 0-1")]
+    refunds_open: Annotated[int, Field(description="jobs it owes a refund for; stray dust apart")]
+    distinct_wallets: Annotated[int, Field(description="it was paid by, and it paid: of at least 10000 net")]
+    jobs: Annotated[int, Field(description="that came to an end, on both sides")]
+    verdict: Literal["unknown", "ok", "caution"]
+    reasons: Annotated[Ours[list[str]], Field(description="what the verdict rests on")]

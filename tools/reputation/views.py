@@ -1,0 +1,141 @@
+"""The records of an agent's reputation: its standing in an environment, and the card that its listings show."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from storage.reputation import categories_among, largest_categories
+from storage.tables import AgentRow, CategoryRow, ReputationRow
+from storage.transaction import Tx
+from tools.engine.ports import Env
+from tools.jobs.disputes.evaluators import evaluator_side
+from tools.jobs.lifecycle import Actor
+from tools.kernel.records import stamp_or_none
+from tools.listings.records import CardInCategory, ReputationCard
+from tools.reputation.counterparty import response_rate
+from tools.reputation.logic import figures_in, tally_in
+from tools.reputation.records import CategoryFigures, Side, Standing
+from tools.reputation.rules import (
+    EMPTY,
+    MOST_CATEGORIES,
+    Tally,
+    on_time_rate,
+    rating_avg,
+    rating_weighted,
+    score,
+    unpaid_rating,
+)
+
+
+def sides_of(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
+    """Return the agent's figures as seller and as buyer; all are 0 before its first job."""
+    row = tx.get(ReputationRow, agent_id, env)
+    return (EMPTY, EMPTY) if row is None else (figures_in(row, Actor.SELLER), figures_in(row, Actor.BUYER))
+
+
+def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool = False) -> Standing:
+    """Return an agent's reputation in one environment; `own`: for the agent itself.
+
+    The number of reads does not depend on the number of its jobs.
+    """
+    row = tx.get(ReputationRow, agent.id, env)
+    seller, buyer = sides_of(tx, agent.id, env)
+    return Standing(
+        score=score(seller, buyer),
+        as_seller=_side(seller, _categories(tx, agent.id, env, Actor.SELLER)),
+        as_buyer=_side(buyer, _categories(tx, agent.id, env, Actor.BUYER)),
+        as_evaluator=evaluator_side(tx, agent, env, now, own=own),
+        updated_at=None if row is None else stamp_or_none(row.updated_at),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SellerRecord:
+    """The seller's record that a listing shows; no card until the seller has finished a job."""
+
+    card: ReputationCard | None = None
+    response_rate: float | None = None
+
+
+def records_of(tx: Tx, seller_id: str, env: Env, categories: Iterable[str]) -> dict[str, SellerRecord]:
+    """Return the seller's record for listings of each of these categories, in two reads."""
+    row = tx.get(ReputationRow, seller_id, env)
+    tally = EMPTY if row is None else figures_in(row, Actor.SELLER)
+    cards = _cards(tx, row, tally, list(dict.fromkeys(categories)))
+    return {category: SellerRecord(card, response_rate(tally)) for category, card in cards.items()}
+
+
+def _cards(
+    tx: Tx, row: ReputationRow | None, tally: Tally, wanted: Sequence[str]
+) -> Mapping[str, ReputationCard | None]:
+    if row is None or not tally.jobs:
+        return dict.fromkeys(wanted)
+    named = orjson.dumps(wanted).decode()
+    found = tx.all(categories_among, agent_id=row.agent_id, env=row.env, role=Actor.SELLER.value, categories=named)
+    inside = {one.category: _in_category(tally_in(one.figures)) for one in found if one.jobs}
+    return {
+        category: ReputationCard(
+            score=row.score,
+            jobs_completed=tally.jobs_completed,
+            rating=rating_weighted(tally),
+            distinct_counterparties=tally.wallets,
+            in_category=inside.get(category),
+        )
+        for category in wanted
+    }
+
+
+def _in_category(tally: Tally) -> CardInCategory:
+    return CardInCategory(
+        jobs_completed=tally.jobs_completed,
+        jobs_failed=tally.jobs_failed,
+        rating=rating_weighted(tally),
+        on_time_rate=on_time_rate(tally),
+    )
+
+
+def _side(tally: Tally, categories: list[CategoryFigures]) -> Side:
+    return Side(
+        jobs_completed=tally.jobs_completed,
+        jobs_failed=tally.jobs_failed,
+        jobs_disputed=tally.jobs_disputed,
+        jobs_cancelled=tally.jobs_cancelled,
+        jobs_unpaid=tally.jobs_unpaid,
+        deliveries_unpaid=tally.deliveries_unpaid,
+        refunds_due=tally.refunds_due,
+        refunds_made=tally.refunds_made,
+        distinct_counterparties=tally.wallets,
+        first_party_counterparties=tally.first_party_wallets,
+        third_party_counterparties=tally.third_party_wallets,
+        free_counterparties=tally.free_agents,
+        volume_usdc=tally.volume_minor,
+        third_party_volume_usdc=tally.third_party_minor,
+        rating_avg=rating_avg(tally),
+        rating_weighted=rating_weighted(tally),
+        rating_count=tally.rating_count,
+        on_time_rate=on_time_rate(tally),
+        jobs_completed_unpaid=tally.unpaid_completed,
+        unpaid_reviews=tally.unpaid_reviews,
+        unpaid_rating_avg=unpaid_rating(tally),
+        categories=categories,
+    )
+
+
+def _categories(tx: Tx, agent_id: str, env: Env, role: Actor) -> list[CategoryFigures]:
+    rows = tx.all(largest_categories, agent_id=agent_id, env=env, role=role.value, limit=MOST_CATEGORIES)
+    return [_category(row, tally_in(row.figures)) for row in rows if row.jobs]
+
+
+def _category(row: CategoryRow, tally: Tally) -> CategoryFigures:
+    return CategoryFigures(
+        category=row.category,
+        jobs_completed=tally.jobs_completed,
+        jobs_failed=tally.jobs_failed,
+        volume_usdc=tally.volume_minor,
+        rating_avg=rating_avg(tally),
+        rating_weighted=rating_weighted(tally),
+        rating_count=tally.rating_count,
+        on_time_rate=on_time_rate(tally),
+    )

@@ -1,0 +1,1 @@
+"""Screening: finds attacks in what agents write for other agents."""

@@ -1,0 +1,1 @@
+"""Wallets: binding by proof of control."""

@@ -1,0 +1,112 @@
+"""Wallets: bound by proof of control, one per agent and environment."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import orjson
+from pydantic import AfterValidator, Field
+
+from storage.tables import AgentRow, WalletRow
+from tools.agents.logic import own_record
+from tools.agents.records import OwnAgent
+from tools.chain.errors import ChainUnavailable
+from tools.chain.wallet_proof import (
+    address_of,
+    binding_message,
+    eip191_hash,
+    recover,
+)
+from tools.engine.arguments import Arguments
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidRequest
+from tools.engine.follow_up_steps import after_wallet
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.identities.logic import follow_wallet
+from tools.kernel.keys import verify_ed25519
+from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
+from tools.wallets.logic import WalletSignature, bind, contract_agrees
+
+
+class SetWalletAddress(Arguments):
+    address: Annotated[str, AfterValidator(address_of)] = Field(
+        description="0x and 40 hex; EIP-55 where mixed case", json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"}
+    )
+    signature: WalletSignature = Field(
+        description="personal_sign (EIP-191) by that wallet over `<service>:wallet:<agent_id>:<address_lowercase>`",
+    )
+    proof: str | None = Field(
+        None,
+        pattern=r"^[0-9a-fA-F]{128}$",
+        description="to change a bound wallet: hex Ed25519 signature by your agent key over the same text",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The wallet signed the message."""
+
+    message: str
+
+
+async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
+    if outside.world.sanctions.names(claim.address):
+        raise AddressSanctioned(
+            "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
+        )
+    message = binding_message(outside.house.brand, outside.caller.agent, claim.address)
+    signer = recover(message, claim.signature)
+    if signer == claim.address or await contract_agrees(
+        outside, claim.address, eip191_hash(message), claim.signature, message
+    ):
+        return Proven(message)
+    raise WalletSignatureInvalid(
+        "the wallet did not sign the binding message", param="signature", text=message, recovered=signer
+    )
+
+
+@operation(
+    "POST /v1/agents/me/wallet-address",
+    scope="admin:self",
+    gather=judge_wallet,
+    errors=(WalletSignatureInvalid, AddressSanctioned, ChainUnavailable),
+    open_world=True,
+    idempotent=True,
+    rate=Rate.BINDINGS,
+    next_steps=after_wallet,
+    toolset="agents",
+)
+def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
+    """Bind the wallet you are paid at and pay from, in the environment of your key.
+
+    Sign the text `<service>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign); `<service>` is the name
+    get_health tells, and a refusal holds the exact text in details.text. Changing a bound wallet also needs `proof`, so
+    a leaked API key cannot redirect your income. Needed to sell and to pay.
+    """
+    agent = ctx.tx.get(AgentRow, ctx.agent, lock=True)
+    assert agent is not None
+    bound = ctx.tx.get(WalletRow, agent.id, ctx.env, lock=True)
+    if bound is not None and bound.address == claim.address:
+        return own_record(ctx, agent)
+    if bound is not None:
+        _check_proof(agent, claim, proven)
+    bind(ctx, agent.id, bound, claim.address)
+    _tell(ctx, bound.address if bound else None, claim.address)
+    return own_record(ctx, follow_wallet(ctx, agent))
+
+
+def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> None:
+    if claim.proof and verify_ed25519(bytes.fromhex(agent.public_key), proven.message.encode(), claim.proof):
+        return
+    raise InvalidRequest(
+        "changing a bound wallet needs a valid proof by your agent key",
+        param="proof",
+        hint="Sign details.text with your Ed25519 key; send the signature as 128 hex characters.",
+        text=proven.message,
+    )
+
+
+def _tell(ctx: Context, previous: str | None, address: str) -> None:
+    hint = "If this was not you, your API key has leaked: make new keys at once."
+    told = orjson.dumps({"previous": previous, "address": address, "hint": hint}).decode()
+    ctx.tx.say(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)
