@@ -1,5 +1,7 @@
 """Docstrings and comments are in plain English, as far as a program can check it."""
 
+from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,14 @@ LEFT = {
     "tests/surfaces/echoes.py": "its docstrings are data that tests compare",
     "tests/surfaces/test_deprecation.py": "its docstrings are data that tests compare",
     "tools/changelog.py": "it is data that agents read",
-    "tools/errors": "agents read these docstrings; to be rewritten with the records and operations",
-    "tools/operations": "agents read these docstrings as descriptions of tools; to be rewritten",
-    "tools/records": "agents read these docstrings in schemas; to be rewritten",
-    "tools/screening/phrases": "lists of words",
+    "tools/*errors.py": "agents read these docstrings; to be rewritten",
+    "tools/*operations.py": "agents read these docstrings as descriptions of tools; to be rewritten",
+    "tools/*records.py": "agents read these docstrings in schemas; to be rewritten",
+    "tools/events/*payloads.py": "agents read these docstrings in schemas; to be rewritten",
+    "tools/kernel/*marks.py": "to be rewritten with the records",
+    "tools/kernel/text_authors.py": "to be rewritten with the records",
+    "tools/engine/brief.py": "to be rewritten with the records",
+    "tools/screening/phrases*": "lists of words",
 }
 
 
@@ -35,9 +41,11 @@ def test_every_exception_is_still_needed() -> None:
 
 
 def left(file: Path) -> bool:
-    return str(file.relative_to(ROOT)).startswith(tuple(LEFT))
+    return any(file in of(name) for name in LEFT)
 
 
-def of(name: str) -> list[Path]:
-    """Find the files of an exception: a file, a folder, or files whose path begins so."""
-    return [file for file in (ROOT / name).parent.rglob("*.py") if str(file.relative_to(ROOT)).startswith(name)]
+@cache
+def of(name: str) -> frozenset[Path]:
+    """Find the files of an exception: a folder, or the files that match a pattern."""
+    found = (path for path in (ROOT / name.partition("/")[0]).rglob("*") if fnmatch(f"{path.relative_to(ROOT)}", name))
+    return frozenset(file for path in found for file in (path.rglob("*.py") if path.is_dir() else [path]))
