@@ -16,21 +16,11 @@ from server.adapters.clock import SystemClock
 from storage.listing_search import Indexed, index_listings
 from storage.migrate import upgrade
 from storage.open import open_database
-from storage.tables import (
-    AgentRow,
-    DocumentRow,
-    FanoutRow,
-    KeyRow,
-    ListingRow,
-    SettlementKind,
-    SettlementRow,
-    SettlementStatus,
-    WalletRow,
-)
+from storage.tables import AgentRow, DocumentRow, FanoutRow, KeyRow, ListingRow, SettlementRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env, SettlementKind, SettlementStatus
 from storage.webhooks import newest_of_all
 from tools.agents.logic import index_waiting
-from tools.engine.ports import Env
 from tools.engine.stored_documents import document
 from tools.kernel.ids import new_id
 from tools.kernel.keys import api_key, key_hash, key_prefix

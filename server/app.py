@@ -42,17 +42,13 @@ from server.webhook_sender import Sender
 from server.workers import Workers
 from storage.open import open_store
 from storage.store import Store
+from storage.vocabulary import Env
 from tools.catalogue import CATALOGUE
 from tools.engine.config import House
 from tools.engine.context import Approach, Surface
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
-from tools.engine.ports import (
-    Chain,
-    Env,
-    Facilitator,
-    World,
-)
+from tools.engine.ports import Chain, Facilitator, World
 
 if TYPE_CHECKING:
     from server.traces import Tracing

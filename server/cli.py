@@ -190,7 +190,7 @@ def export(
     """
     from server.adapters.clock import SystemClock
     from server.export import MANIFEST, export_agent, export_market
-    from tools.engine.ports import Env
+    from storage.vocabulary import Env
 
     if env not in [one.value for one in Env]:
         fail(f"--env {env}: live or test")

@@ -16,16 +16,10 @@ from storage.open import open_store
 from storage.snapshot_store import open_moment
 from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
+from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown, block_time_in
 from tools.engine.config import House
-from tools.engine.ports import (
-    Chain,
-    Clock,
-    Env,
-    SettleLost,
-    SettleNotSent,
-    World,
-)
+from tools.engine.ports import Chain, Clock, SettleLost, SettleNotSent, World
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
 from tools.operator.aggregate_checks import recompute

@@ -32,7 +32,8 @@ from storage.table_dump import (
     shown,
     taken,
 )
-from storage.tables import AgentRow, AgentStatus, HouseRow, JobDeliveryRow, JobRow, JobTextRow
+from storage.tables import AgentRow, HouseRow, JobDeliveryRow, JobRow, JobTextRow
+from storage.vocabulary import AgentStatus, Env
 from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gathered
 from tools.agents.logic import any_agent
@@ -43,7 +44,6 @@ from tools.engine.context import (
     Surface,
 )
 from tools.engine.dispatch import Market
-from tools.engine.ports import Env
 from tools.engine.scopes import EVERYTHING
 from tools.jobs.logic import see_all
 from tools.jobs.sealing import marks_of

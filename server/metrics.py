@@ -17,6 +17,7 @@ from rest.headers import of_answer
 from server.adapters.observed import WatchedChain
 from server.probes import Found
 from storage.store import Store
+from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.authentication import need_operator
 from tools.engine.config import House
@@ -25,12 +26,7 @@ from tools.engine.dispatch import Given, Market
 from tools.engine.errors import RateLimited
 from tools.engine.idempotency import Answer
 from tools.engine.oauth import challenge
-from tools.engine.ports import (
-    Chain,
-    Clock,
-    Env,
-    World,
-)
+from tools.engine.ports import Chain, Clock, World
 from tools.engine.registry import Operation
 from tools.events.webhooks.rules import Attempted
 from tools.kernel.errors import MarketError

@@ -12,9 +12,9 @@ from server.probes import Found
 from storage.requests import forget_mark
 from storage.tables import HouseRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.dispatch import Market
 from tools.engine.errors import TooBusy
-from tools.engine.ports import Env
 from tools.kernel.records import stamp
 
 KEPT_SECONDS = 1.0  # checks are repeated at most this often

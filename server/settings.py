@@ -15,6 +15,7 @@ from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from storage.vocabulary import Env
 from tools.agents.impersonation import COMMON_BRAND
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import (
@@ -23,7 +24,6 @@ from tools.engine.config import (
     Network,
     Windows,
 )
-from tools.engine.ports import Env
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

@@ -24,11 +24,12 @@ from server.adapters.observed import WatchedChain
 from server.metrics import MeasuredMarket, Metrics
 from storage.store import Store
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.config import House
 from tools.engine.context import Approach
 from tools.engine.dispatch import Given, Market
 from tools.engine.idempotency import Answer
-from tools.engine.ports import Env, World
+from tools.engine.ports import World
 from tools.engine.registry import Operation
 
 T = TypeVar("T")

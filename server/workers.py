@@ -17,6 +17,7 @@ from storage.listing_search_tokens import TOKENS_VERSION
 from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
 from storage.transaction import StorageError, Tx
+from storage.vocabulary import Env
 from tools.account.deletion import (
     START,
     Place,
@@ -37,7 +38,7 @@ from tools.engine.context import (
 )
 from tools.engine.dispatch import Market
 from tools.engine.last_seen import write_touches
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 from tools.engine.search_log import write_searches
 from tools.events.schedules.logic import fire_due_schedules
 from tools.jobs.disputes.panel_actions import held, judge_due_cases

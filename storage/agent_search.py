@@ -11,9 +11,10 @@ from storage.listing_search_tokens import Conjunction, filter_token
 from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
 from storage.recency_index import FoundNewest, NewestIndex
-from storage.tables.agents import AgentRow, AgentStatus
+from storage.tables.agents import AgentRow
 from storage.tables.search_indexes import AgentSearchRow, UnindexedRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus
 
 FTS = "search_agents"  # SQLite's table
 AGENTS = NewestIndex(AgentSearchRow, "agent_id", FTS)

@@ -14,9 +14,10 @@ from storage.listing_search_tokens import (
     up_to,
 )
 from storage.recency_index import FoundNewest, NewestIndex
-from storage.tables.bounties import BountyRow, BountyStatus
+from storage.tables.bounties import BountyRow
 from storage.tables.search_indexes import BountySearchRow
 from storage.transaction import Tx
+from storage.vocabulary import BountyStatus
 
 FTS = "search_bounties"  # SQLite's table
 BOUNTIES = NewestIndex(BountySearchRow, "bounty_id", FTS)

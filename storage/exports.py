@@ -6,13 +6,8 @@ from sqlalchemy import Select, bindparam, literal, or_, select
 
 from storage.json_in import among
 from storage.query import Query
-from storage.tables import (
-    ProposalRow,
-    ProposalStatus,
-    ReportRow,
-    ReviewRow,
-    ThreadRow,
-)
+from storage.tables import ProposalRow, ReportRow, ReviewRow, ThreadRow
+from storage.vocabulary import ProposalStatus
 
 
 def _newest(row: Any, *mine: Any) -> Select[Any]:

@@ -44,9 +44,10 @@ from storage.listing_search_tokens import (
 )
 from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
-from storage.tables.listings import ListingRow, ListingStatus
+from storage.tables.listings import ListingRow
 from storage.tables.search_indexes import ListingSearchRow as S
 from storage.transaction import Tx
+from storage.vocabulary import ListingStatus
 
 LAST_KEY = (1 << 63) - 1
 NEAR_ROWS = 1_000  # if too few of them match, at most about 2 % of all rows do, and sorting those is quick

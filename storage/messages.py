@@ -8,8 +8,9 @@ from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select
 from storage.json_in import among
 from storage.query import Query
 from storage.rows import as_row
-from storage.tables import JobEventRow, MessageRow, ThreadKind, ThreadRow
+from storage.tables import JobEventRow, MessageRow, ThreadRow
 from storage.transaction import Tx
+from storage.vocabulary import ThreadKind
 
 _NONE: ColumnElement[int] = literal_column(
     "0"

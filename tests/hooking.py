@@ -8,9 +8,10 @@ from typing import Any
 from server.adapters.web import GuardedWeb
 from server.webhook_sender import Sender
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.market import Agent, CountingDice, TestMarket
 from tests.receiver import Receiver
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 
 
 @dataclass

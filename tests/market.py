@@ -13,6 +13,7 @@ from server.adapters.checks import CheckPool
 from server.adapters.signer import SeedSigner
 from server.workers import Workers
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.steps import check_steps
 from tools.catalogue import CATALOGUE
 from tools.engine.config import (
@@ -24,14 +25,7 @@ from tools.engine.config import (
 from tools.engine.context import Approach, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Answer
-from tools.engine.ports import (
-    Chain,
-    Env,
-    Fetched,
-    Reply,
-    Screening,
-    World,
-)
+from tools.engine.ports import Chain, Fetched, Reply, Screening, World
 
 
 def only_faults(_: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

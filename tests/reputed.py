@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from storage.store import Store
-from storage.tables import JobRow, ReviewRow, SettlementKind, SettlementRow
-from storage.tables.payments import SettlementStatus
+from storage.tables import JobRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import SettlementKind, SettlementStatus
 from tests.storage.orders import NOW, job
 from tools.jobs.logic import see
 from tools.operator.aggregate_checks import recompute

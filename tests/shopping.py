@@ -13,6 +13,7 @@ from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
 from server.adapters.observed import WatchedChain
+from storage.vocabulary import Env
 from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.market import Agent
@@ -20,12 +21,7 @@ from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import PRICE, Trade
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.idempotency import Answer
-from tools.engine.ports import (
-    Env,
-    Settled,
-    SettleLost,
-    SettleNotSent,
-)
+from tools.engine.ports import Settled, SettleLost, SettleNotSent
 from tools.purchases.quotes import header
 
 INPUT = {"text": "guten Tag"}

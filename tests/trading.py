@@ -8,10 +8,10 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from nacl.signing import SigningKey
 
-from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import SettlementRow
+from storage.vocabulary import Env, SettlementKind, SettlementStatus
 from tests.chain.evm import Evm
 from tests.market import Agent, TestMarket
-from tools.engine.ports import Env
 
 PRICE = 250_000
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "maxLength": 100}}}

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from storage.vocabulary import Env
 from tools import error_catalogue as catalogue
 from tools.chain.wallet_proof import binding_message
 from tools.engine.config import House, Network
-from tools.engine.ports import Env
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 from tools.kernel.keys import rotation_message

@@ -20,6 +20,7 @@ from protocol.docs.skill import (
     span,
 )
 from protocol.mcp.server_json import server_json
+from storage.vocabulary import Env
 from tools.engine.config import House
 from tools.engine.dispatch import COMMON
 from tools.engine.errors import (
@@ -32,7 +33,6 @@ from tools.engine.errors import (
     RouteNotFound,
     UnsupportedMediaType,
 )
-from tools.engine.ports import Env
 from tools.engine.rate_limits import ALLOWANCES, Allowance, Rate
 from tools.engine.registry import Operation
 from tools.jobs.payments.errors import PaymentRequired

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.toolsets import FIND
 from protocol.mcp.wording import Wording
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 
 SKILL_URI, LLMS_URI = "doc://skill.md", "doc://llms.txt"
 MARKDOWN = "text/markdown"

@@ -1,91 +1,43 @@
 """All tables: importing this package declares them."""
 
-from storage.tables.agents import (
-    AgentRow,
-    AgentStatus,
-    DepartureRow,
-    FormerKeyRow,
-    HandleRow,
-    KeyRow,
-    KeyStatus,
-    WalletRow,
-)
+from storage.tables.agents import AgentRow, DepartureRow, FormerKeyRow, HandleRow, KeyRow, WalletRow
 from storage.tables.alerts import BountyAlertRow, BountyMatchRow
-from storage.tables.bounties import BountyRow, BountyStatus, ProposalRow, ProposalStatus
-from storage.tables.disputes import (
-    DisputeRow,
-    DisputeStatus,
-    DrawRow,
-    EvaluatorRow,
-    HeldWalletRow,
-    SeatRow,
-    SeatStatus,
-)
-from storage.tables.domains import (
-    DomainRow,
-    DomainStatus,
-    HeldDomainRow,
-    IdentityRow,
-)
+from storage.tables.bounties import BountyRow, ProposalRow
+from storage.tables.disputes import DisputeRow, DrawRow, EvaluatorRow, HeldWalletRow, SeatRow
+from storage.tables.domains import DomainRow, HeldDomainRow, IdentityRow
 from storage.tables.events import EventRow
 from storage.tables.faucet import FaucetClaimRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
-from storage.tables.listings import DocumentRow, ListingRow, ListingStatus, PayerRow, PromiseRow, ResultRow
+from storage.tables.listings import DocumentRow, ListingRow, PayerRow, PromiseRow, ResultRow
 from storage.tables.memory import MemoryRow
-from storage.tables.payments import SettlementKind, SettlementRow, SettlementStatus
-from storage.tables.purchases import PurchaseRow, PurchaseStatus, X402AccountRow
+from storage.tables.payments import SettlementRow
+from storage.tables.purchases import PurchaseRow, X402AccountRow
 from storage.tables.quotas import JobTextRow, RoomRow
 from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
-from storage.tables.requests import (
-    AnswerRow,
-    BodyRow,
-    HouseRow,
-    RetiredKeyRow,
-    SignatureUseRow,
-    WindowRow,
-)
-from storage.tables.schedules import ScheduleRow, ScheduleStatus
-from storage.tables.search_indexes import (
-    AgentSearchRow,
-    BountySearchRow,
-    ListingSearchRow,
-    UnindexedRow,
-)
+from storage.tables.requests import AnswerRow, BodyRow, HouseRow, RetiredKeyRow, SignatureUseRow, WindowRow
+from storage.tables.schedules import ScheduleRow
+from storage.tables.search_indexes import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
 from storage.tables.search_log import SearchedRow
 from storage.tables.support import ReportRow
-from storage.tables.threads import MailboxRow, MessageRow, ThreadKind, ThreadRow
-from storage.tables.webhooks import (
-    DeliveryRow,
-    DeliveryStatus,
-    FanoutRow,
-    HostRow,
-    PushForm,
-    WebhookRow,
-    WebhookSource,
-    WebhookStatus,
-)
+from storage.tables.threads import MailboxRow, MessageRow, ThreadRow
+from storage.tables.webhooks import DeliveryRow, FanoutRow, HostRow, WebhookRow
 
 __all__ = [
     "AgentRow",
     "AgentSearchRow",
-    "AgentStatus",
     "AnswerRow",
     "BodyRow",
     "BountyAlertRow",
     "BountyMatchRow",
     "BountyRow",
     "BountySearchRow",
-    "BountyStatus",
     "CategoryRow",
     "CounterpartyRow",
     "DeliveryRow",
-    "DeliveryStatus",
     "DepartureRow",
     "DisputeRow",
-    "DisputeStatus",
     "DocumentRow",
     "DomainRow",
-    "DomainStatus",
     "DrawRow",
     "EvaluatorRow",
     "EventRow",
@@ -103,10 +55,8 @@ __all__ = [
     "JobRow",
     "JobTextRow",
     "KeyRow",
-    "KeyStatus",
     "ListingRow",
     "ListingSearchRow",
-    "ListingStatus",
     "MailboxRow",
     "MarkRow",
     "MemoryRow",
@@ -115,10 +65,7 @@ __all__ = [
     "PayerRow",
     "PromiseRow",
     "ProposalRow",
-    "ProposalStatus",
     "PurchaseRow",
-    "PurchaseStatus",
-    "PushForm",
     "ReportRow",
     "ReputationRow",
     "ResultRow",
@@ -126,22 +73,15 @@ __all__ = [
     "ReviewRow",
     "RoomRow",
     "ScheduleRow",
-    "ScheduleStatus",
     "SearchedRow",
     "SeatRow",
-    "SeatStatus",
-    "SettlementKind",
     "SettlementRow",
-    "SettlementStatus",
     "SignatureUseRow",
-    "ThreadKind",
     "ThreadRow",
     "UnindexedRow",
     "UnmarkedRow",
     "WalletRow",
     "WebhookRow",
-    "WebhookSource",
-    "WebhookStatus",
     "WindowRow",
     "X402AccountRow",
 ]

@@ -1,24 +1,12 @@
 """Tables of agents, their handles, keys and wallets, and of agents that left."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class AgentStatus(StrEnum):
-    ACTIVE = "active"
-    SUSPENDED = "suspended"
-    DELETED = "deleted"
-    UNCLAIMED = "unclaimed"  # created by an x402 payment; without keys until its wallet is proven
-
-
-class KeyStatus(StrEnum):
-    ACTIVE = "active"
-    REVOKED = "revoked"
+from storage.vocabulary import AgentStatus, KeyStatus
 
 
 class AgentRow(Row, name="agents"):

@@ -1,27 +1,12 @@
 """Tables of bounties (a need and a budget) and of sellers' proposals."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class BountyStatus(StrEnum):
-    OPEN = "open"
-    AWARDED = "awarded"
-    CLOSED = "closed"
-    EXPIRED = "expired"
-
-
-class ProposalStatus(StrEnum):
-    PENDING = "pending"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
-
+from storage.vocabulary import BountyStatus, ProposalStatus
 
 BOUNTY_INDEXES = [
     Index(None, "buyer_id", "env", "id"),

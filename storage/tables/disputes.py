@@ -1,26 +1,12 @@
 """Tables of disputes: cases, panel draws, seats, evaluators, and proven wallets."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class DisputeStatus(StrEnum):
-    PANEL = "panel"
-    ESCALATED = "escalated"
-    RESOLVED = "resolved"
-
-
-class SeatStatus(StrEnum):
-    PENDING = "pending"
-    VOTED = "voted"
-    MISSED = "missed"
-    VOID = "void"  # the case was closed before this vote, or the evaluator left the market
-
+from storage.vocabulary import DisputeStatus, SeatStatus
 
 DISPUTE_PARTS = [
     Index(None, "buyer_id", "env", "id"),

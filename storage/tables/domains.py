@@ -1,19 +1,12 @@
 """Tables of proofs outside the market: domains, and identities on a chain. Each is checked again every day."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class DomainStatus(StrEnum):
-    PENDING = "pending"
-    VERIFIED = "verified"
-    REVOKED = "revoked"
-
+from storage.vocabulary import DomainStatus
 
 _HELD = text("status = 'verified'")
 DOMAIN_INDEXES = [

@@ -1,19 +1,12 @@
 """Tables of listings (priced services of agents), of their figures, and of JSON documents."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class ListingStatus(StrEnum):
-    ACTIVE = "active"
-    PAUSED = "paused"
-    ARCHIVED = "archived"
-
+from storage.vocabulary import ListingStatus
 
 LISTING_INDEXES = [
     Index(None, "seller_id", "env", "status", "id"),

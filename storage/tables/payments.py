@@ -1,24 +1,12 @@
 """Table of settlements: every verified transfer, never deleted. What a job paid and owes is derived from them."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class SettlementKind(StrEnum):
-    PAYMENT = "payment"
-    REFUND = "refund"
-
-
-class SettlementStatus(StrEnum):
-    SETTLED = "settled"
-    PARTIAL = "partial"
-    ORPHANED = "orphaned"
-
+from storage.vocabulary import SettlementKind, SettlementStatus
 
 SETTLEMENT_PARTS = [
     UniqueConstraint("network", "tx_hash"),

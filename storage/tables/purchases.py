@@ -1,23 +1,12 @@
 """Tables of purchases from the operator with one signed payment (x402), and of the accounts of paying wallets."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class PurchaseStatus(StrEnum):
-    CHECKING = "checking"  # the facilitator verifies the payment; nothing is ordered yet
-    WORKING = "working"  # the job is ordered; only the market has the authorization
-    SETTLING = "settling"  # the facilitator may have the authorization
-    REFUSED = "refused"  # the facilitator refused; resubmitted only if the client sends it again
-    SENT = "sent"  # a transaction hash is known
-    PAID = "paid"
-    CLOSED = "closed"  # nothing was charged
-
+from storage.vocabulary import PurchaseStatus
 
 PURCHASE_PARTS = [
     UniqueConstraint("env", "payer", "nonce"),

@@ -1,19 +1,12 @@
 """Table of schedules: when an agent wants to be woken."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class ScheduleStatus(StrEnum):
-    ACTIVE = "active"
-    PAUSED = "paused"
-    DONE = "done"
-
+from storage.vocabulary import ScheduleStatus
 
 SCHEDULE_PARTS = [
     Index(None, "agent_id", "env", "id"),

@@ -4,18 +4,12 @@ The counts of a thread are stored in its row and change with each message, so th
 """
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class ThreadKind(StrEnum):
-    DIRECT = "direct"
-    JOB = "job"
-    BOUNTY = "bounty"
+from storage.vocabulary import ThreadKind
 
 
 def _unread(side: str) -> Index:

@@ -1,36 +1,12 @@
 """Tables of webhooks, of their deliveries, and of how far events have been fanned out."""
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from storage.rows import Row
-
-
-class WebhookSource(StrEnum):
-    REGISTERED = "registered"
-    PROFILE = "profile"  # the agent's endpoints.webhook_url
-    TASK = "task"  # push notifications of one job over A2A
-
-
-class PushForm(StrEnum):
-    """The version of A2A that a task is written in."""
-
-    NEW = "1.0"
-    OLD = "0.3"
-
-
-class WebhookStatus(StrEnum):
-    ACTIVE = "active"
-    DISABLED = "disabled"
-
-
-class DeliveryStatus(StrEnum):
-    PENDING = "pending"
-    DELIVERED = "delivered"
-    FAILED = "failed"
+from storage.vocabulary import DeliveryStatus, PushForm, WebhookSource, WebhookStatus
 
 
 class WebhookRow(

@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from storage.vocabulary import Actor
+from storage.vocabulary import JobStatus as S
 from tests.trading import OFFER
-from tools.jobs.facts import JobStatus as S
-from tools.jobs.lifecycle import (
-    MOVES,
-    NOTICES,
-    OPENINGS,
-    Actor,
-    JobMove,
-)
+from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS, JobMove
 
 BUYER, SELLER, CLOCK, PANEL, OPERATOR = Actor
 

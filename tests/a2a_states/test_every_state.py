@@ -12,14 +12,13 @@ from protocol.a2a.task_view import FINAL, STATES
 from server.workers import context_of
 from storage.tables import JobRow
 from storage.transaction import Tx
+from storage.vocabulary import Env, JobStatus
 from tests.a2a_states.journeys import JOURNEYS, ROWS, first_seen
 from tests.a2a_states.walking import A2A, REST, Walk
 from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
-from tools.engine.ports import Env
 from tools.jobs.facts import FINAL as ENDED
-from tools.jobs.facts import JobStatus
 from tools.jobs.logic import see
 from tools.purchases.logic import call_off
 

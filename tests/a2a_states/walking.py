@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from protocol.a2a.task_view import FINAL, STATES
+from storage.vocabulary import Actor
 from tests.a2a_states.follower import ENDED, Follower
 from tests.a2a_states.journeys import BUYER, CLOCK, OPERATOR, PANEL, ROWS, SELLER, Journey, Key, Step, listed
 from tests.bidding import award, bounty, propose
@@ -16,7 +17,6 @@ from tests.market import OPERATOR_SECRET, Agent
 from tests.surfaces.a2a_app import HTTP_1, RPC_03, RPC_1, A2a
 from tests.tasking import Desk, data_in, task_in
 from tests.trading import Trade
-from tools.jobs.lifecycle import Actor
 
 REST, A2A = "REST", "A2A"
 GONE, FIXED = -32004, -32002  # UnsupportedOperation, TaskNotCancelable

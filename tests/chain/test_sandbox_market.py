@@ -14,13 +14,13 @@ from server.adapters.clock import SystemClock
 from server.adapters.faucet import RpcFaucet
 from server.sandbox.process import Sandbox, start_sandbox
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.chain.test_sandbox_facilitator import balance, post, rpc
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket
 from tests.operations.test_contract_gasless import name_facilitator
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, binding
-from tools.engine.ports import Env
 
 
 @asynccontextmanager

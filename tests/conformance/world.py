@@ -10,17 +10,13 @@ from server.adapters.chain import JsonRpcChain
 from server.adapters.clock import SystemClock
 from server.webhook_sender import Sender
 from storage.open import open_store
+from storage.vocabulary import Env
 from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.market import PEPPER, Agent, TestMarket
 from tests.proving import Registry, Zone
 from tests.trading import PRICE, Trade, binding
-from tools.engine.ports import (
-    Chain,
-    Env,
-    Fetched,
-    Reply,
-)
+from tools.engine.ports import Chain, Fetched, Reply
 
 LIMITS = {
     "active_listings": 100_000,

@@ -32,8 +32,9 @@ from server.middleware import Edge, hosts_of
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from storage.open import open_store
+from storage.vocabulary import Env
 from tests.market import TestMarket
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 
 Told = Callable[[str], None]
 KILL = b"kill\n"

@@ -4,17 +4,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from storage.vocabulary import Actor, BountyStatus, ProposalStatus
 from tests.bidding import bounty, propose
 from tests.market import Agent
 from tests.operations.races import Move
 from tests.trading import Trade
-from tools.bounties.rules import (
-    BOUNTY_MOVES,
-    PROPOSAL_MOVES,
-    BountyState,
-    ProposalState,
-)
-from tools.jobs.lifecycle import Actor
+from tools.bounties.rules import BOUNTY_MOVES, PROPOSAL_MOVES
 
 CHOSEN, OTHER, LATE = "chosen", "other", "late"  # sellers: the first two have proposed, the third has not
 OPERATIONS = {
@@ -43,11 +38,11 @@ Outcome = tuple[
 
 def in_the_tables() -> set[str]:
     """Return the operations that parties can call on an open bounty with a pending proposal."""
-    bounties = {move.action for move in BOUNTY_MOVES if move.source is BountyState.OPEN and move.actor is Actor.BUYER}
+    bounties = {move.action for move in BOUNTY_MOVES if move.source is BountyStatus.OPEN and move.actor is Actor.BUYER}
     proposals = {
         move.action
         for move in PROPOSAL_MOVES
-        if move.source in (None, ProposalState.PENDING) and move.actor is not Actor.CLOCK
+        if move.source in (None, ProposalStatus.PENDING) and move.actor is not Actor.CLOCK
     }
     return {OPERATIONS[action] for action in bounties | proposals}
 

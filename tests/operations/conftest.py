@@ -10,12 +10,13 @@ import pytest
 
 from server.adapters.chain import JsonRpcChain
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.chain.evm import Evm
 from tests.hooking import Scene, opened
 from tests.market import TestMarket
 from tests.receiver import Receiver
 from tests.trading import Trade
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 
 
 @pytest.fixture

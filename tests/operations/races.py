@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from storage.vocabulary import Actor, JobStatus
 from tests.market import Agent
 from tests.trading import Trade
-from tools.jobs.facts import JobStatus
-from tools.jobs.lifecycle import MOVES, Actor, JobMove
+from tools.jobs.lifecycle import MOVES, JobMove
 
 FREE = {"price": 0}
 QUOTE = {"pricing_model": "quote", "price": None}

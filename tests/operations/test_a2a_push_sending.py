@@ -10,7 +10,8 @@ import pytest
 from eth_account import Account
 
 from server.webhook_sender import Sender
-from storage.tables import AgentRow, AgentStatus, WebhookRow
+from storage.tables import AgentRow, WebhookRow
+from storage.vocabulary import AgentStatus
 from tests.databases import Opening
 from tests.hooking import Scene, opened, scene_of
 from tests.market import Agent

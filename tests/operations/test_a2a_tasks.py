@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from protocol.a2a.task_view import STATES
+from storage.vocabulary import JobStatus
 from tests.surfaces.a2a_app import FORMS, HTTP_1, RPC_1, RPC_FORMS
 from tests.tasking import compact, data_in, desk_of, task_in
 from tests.trading import PRICE, Trade
-from tools.jobs.facts import JobStatus
 
 KEYS = {name: f"x402.payment.{name}" for name in ("status", "required", "receipts")}
 

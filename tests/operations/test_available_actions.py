@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
+from storage.vocabulary import JobStatus
 from tests.judging import Court, evaluator
 from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.jobs.facts import JobStatus
 
 Job = dict[str, Any]
 Reach = Callable[[Trade, Agent, Agent], Awaitable[Job]]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from storage.vocabulary import Env
 from tests.market import TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import as_deployed
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Env
 from tools.kernel.records import stamp
 
 swept = pytest.mark.parametrize("sweep", [False, True], ids=["by reading", "by sweeping"])

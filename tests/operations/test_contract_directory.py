@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, ReportRow
+from storage.tables import AgentRow, ReportRow
+from storage.vocabulary import AgentStatus
 from tests.market import START, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import stored

@@ -13,7 +13,8 @@ from a2a.utils.signing import create_signature_verifier
 from google.protobuf.json_format import ParseDict
 from joserfc.jwk import OKPKey
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
+from storage.vocabulary import AgentStatus
 from tests.market import BASE_URL, Agent, TestMarket
 from tests.proving import DOMAIN, Outside
 from tests.requirements import covers

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from storage.tables import AgentRow, DomainRow
+from storage.vocabulary import Env
 from tests.market import Agent, TestMarket, bare
 from tests.operations.test_races import PLACE, together
 from tests.proving import DAY, DOMAIN, Outside
@@ -14,7 +15,6 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
 from tools.engine.config import Limits
-from tools.engine.ports import Env
 from tools.kernel.records import stamp
 
 

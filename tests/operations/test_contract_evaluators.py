@@ -12,14 +12,14 @@ import pytest
 from nacl.signing import SigningKey
 
 from server.verify_draws import examine_record, findings
-from storage.tables import AgentRow, DisputeRow, DrawRow, JobRow, SeatRow, SeatStatus
+from storage.tables import AgentRow, DisputeRow, DrawRow, JobRow, SeatRow
 from storage.transaction import Tx
+from storage.vocabulary import Env, SeatStatus
 from tests.judging import Court, evaluator
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade, binding
-from tools.engine.ports import Env
 from tools.jobs.disputes.draw_rules import (
     Made,
     drawn,

@@ -9,11 +9,11 @@ import httpx
 import orjson
 import pytest
 
+from storage.vocabulary import Env
 from tests.market import Agent
 from tests.requirements import covers
 from tests.surfaces.wires import served
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Env
 from tools.events.records import Event, written
 from tools.kernel.ids import event_id, is_id
 from tools.kernel.records import encode, spliced, stamp

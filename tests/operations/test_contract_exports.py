@@ -23,6 +23,7 @@ from server.verify import verify
 from storage.rows import metadata
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
+from storage.vocabulary import Env
 from tests.exporting import PATH, exported, full, opened
 from tests.market import START, Agent, TestMarket
 from tests.trading import Trade
@@ -31,7 +32,6 @@ from tools.account import export_writer as machine
 from tools.account.export_sections import SECTIONS
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Approach, Surface
-from tools.engine.ports import Env
 from tools.kernel.records import stamp
 
 OP = CATALOGUE["export_me"]

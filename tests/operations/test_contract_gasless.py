@@ -8,11 +8,11 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 from x402.schemas import PaymentRequired
 
+from storage.vocabulary import Env
 from tests.chain import flows
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Env
 
 FACILITATOR = "https://facilitator.example"
 

@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from storage.postgres import PostgresStore
-from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus
+from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, KeyStatus
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket, bare
 from tests.requirements import covers, named

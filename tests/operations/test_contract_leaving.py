@@ -10,16 +10,9 @@ from sqlalchemy import bindparam, select
 from server.workers import Workers
 from storage.query import Query
 from storage.store import Store
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    DepartureRow,
-    JobEventRow,
-    JobRow,
-    ListingRow,
-    ListingStatus,
-)
+from storage.tables import AgentRow, DepartureRow, JobEventRow, JobRow, ListingRow
 from storage.transaction import StorageError, Tx
+from storage.vocabulary import AgentStatus, ListingStatus
 from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row

@@ -10,6 +10,7 @@ from nacl.signing import SigningKey
 
 from server.adapters.chain import JsonRpcChain
 from storage.tables import IdentityRow
+from storage.vocabulary import Env
 from tests.chain.faults import FaultyNode, result
 from tests.market import Agent, TestMarket
 from tests.operations.refusals import chain_down
@@ -17,7 +18,6 @@ from tests.proving import DAY, Outside, Registry, own_file, world_with
 from tests.requirements import covers
 from tests.trading import Trade, binding
 from tools.chain.erc8004 import OWNER_OF, TOKEN_URI
-from tools.engine.ports import Env
 from tools.kernel.records import stamp
 
 REGISTRY = "eip155:84532:0x8004A818BFB912233c491871b3d84c89A494BD9e"

@@ -9,13 +9,13 @@ import pytest
 from eth_account.messages import encode_defunct
 
 from server.adapters.chain import JsonRpcChain
+from storage.vocabulary import Env
 from tests.chain import flows
 from tests.chain.flows import Wallet
 from tests.market import Agent, TestMarket
 from tests.requirements import covers, named
 from tests.requirements.probes import forget_wallet
 from tests.trading import PRICE, Trade, binding
-from tools.engine.ports import Env
 from tools.kernel.ids import is_id
 from tools.kernel.records import stamp
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from server.workers import context_of
-from storage.tables import AgentRow, AgentStatus, JobRow
+from storage.tables import AgentRow, JobRow
+from storage.vocabulary import AgentStatus
 from tests.bidding import BUDGET, HELD, NEED, award, awarded, bounty, propose, told
 from tests.market import Agent, bare
 from tests.operations.refusals import change_row, forget_wallet, limited, live_agent

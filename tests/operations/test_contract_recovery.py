@@ -9,7 +9,8 @@ import pytest
 from eth_account import Account
 from nacl.signing import SigningKey
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
+from storage.vocabulary import AgentStatus
 from tests.market import PEPPER, Agent, TestMarket
 from tests.operations.test_contract_keys import keys_of, opens
 from tests.requirements import covers

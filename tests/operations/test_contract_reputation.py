@@ -11,7 +11,8 @@ from joserfc.jwk import OKPKey
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from storage.tables import AgentRow, EvaluatorRow, SeatStatus
+from storage.tables import AgentRow, EvaluatorRow
+from storage.vocabulary import SeatStatus
 from tests.judging import Court, evaluator
 from tests.market import START, Agent, TestMarket
 from tests.operations.test_evaluators import sit

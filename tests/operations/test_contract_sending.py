@@ -7,7 +7,8 @@ from typing import Any
 
 from server.webhook_sender import Sender
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, WebhookRow
+from storage.tables import AgentRow, WebhookRow
+from storage.vocabulary import AgentStatus
 from tests.databases import Opening
 from tests.hooking import Scene, opened, scene_of
 from tests.market import Agent

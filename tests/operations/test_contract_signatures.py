@@ -13,7 +13,8 @@ from sqlalchemy import select
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, KeyRow, SignatureUseRow
+from storage.tables import AgentRow, KeyRow, SignatureUseRow
+from storage.vocabulary import AgentStatus
 from tests.conftest import Opening
 from tests.market import BASE_URL, START, Agent, TestMarket
 from tests.requirements import covers

@@ -17,11 +17,11 @@ from x402.mechanisms.evm import EthAccountSigner
 from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.schemas import PaymentRequired
 
+from storage.vocabulary import Env
 from tests.requirements import covers
 from tests.shopping import INPUT, WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.ports import Env
 from tools.kernel.json_schema import Checker
 from tools.purchases.quotes import header
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from storage.vocabulary import JobStatus
 from tests.judging import Court, evaluator
 from tests.market import OPERATOR_SECRET
 from tests.operations.test_races import PLACE, together
 from tests.trading import Trade
 from tools.engine.idempotency import Answer
-from tools.jobs.facts import JobStatus
 from tools.jobs.lifecycle import MOVES
 
 pytestmark = pytest.mark.both_databases

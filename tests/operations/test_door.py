@@ -10,8 +10,9 @@ from sqlalchemy import bindparam, select
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, AnswerRow, KeyRow, KeyStatus
+from storage.tables import AgentRow, AnswerRow, KeyRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, KeyStatus
 from tests.market import TestMarket
 from tests.requirements import covers
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
+from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
+from storage.vocabulary import DisputeStatus, Env, SeatStatus
 from tests.market import TestMarket
-from tools.engine.ports import Env
 from tools.jobs.disputes.evaluators import evaluator_record
 from tools.jobs.disputes.records import EvaluatorRecord
 

@@ -10,13 +10,14 @@ import pytest
 from server.adapters.faucet import MAX_ANSWER_BYTES, RpcFaucet
 from server.settings import BadSettings, house_of, read_settings
 from storage.tables import FaucetClaimRow
+from storage.vocabulary import Env
 from tests.funding import open_faucet
 from tests.market import Agent
 from tests.operations.refusals import limited
 from tests.operations.test_facilitator import answers, facilitator
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.engine.ports import Env, FaucetLost, FaucetRefused
+from tools.engine.ports import FaucetLost, FaucetRefused
 
 HASH = "0x" + "ab" * 32
 

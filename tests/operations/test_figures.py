@@ -13,9 +13,9 @@ from sqlalchemy import bindparam, delete, select, text, update
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementKind, SettlementRow
-from storage.tables.payments import SettlementStatus
+from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import SettlementKind, SettlementStatus
 from tests.market import TestMarket
 from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding

@@ -15,6 +15,7 @@ from storage.disputes import seats_of_dispute
 from storage.migrate import upgrade
 from storage.tables import AgentRow, DrawRow, HeldDomainRow, HeldWalletRow, JobRow, SeatRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tests.judging import Court, evaluator
 from tests.market import Agent
 from tests.proving import Outside
@@ -23,7 +24,6 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.storage.earlier import at_revision
 from tests.trading import Trade
-from tools.engine.ports import Env
 from tools.jobs.disputes.draw_rules import (
     hash_of,
     in_order,

@@ -11,13 +11,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from protocol.docs.skill import every_error
 from server.metrics import Metrics, measured_chains, outcome_of
+from storage.vocabulary import Env
 from tests.market import OPERATOR_SECRET, TestClock
 from tests.receiver import Receiver
 from tests.serving import serving
 from tools.catalogue import CATALOGUE
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.context import Surface
-from tools.engine.ports import Env
 from tools.events.webhooks.rules import Attempted
 
 ADMIN = {"X-Admin-Token": OPERATOR_SECRET}

@@ -10,11 +10,11 @@ import pytest
 from server.adapters.chain import JsonRpcChain
 from server.doctor import clock_drift, drifted
 from storage.tables import JobRow
+from storage.vocabulary import Env
 from tests.bidding import award, bounty, propose
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.ports import Env
 
 BEGAN = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

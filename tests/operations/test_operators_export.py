@@ -20,12 +20,12 @@ from storage.store import Store
 from storage.table_dump import KEPT_BACK, LEFT_OUT, PAGE
 from storage.tables import AgentRow, MemoryRow
 from storage.transaction import Tx, Unavailable
+from storage.vocabulary import Env
 from tests.databases import PostgresDatabase, close
 from tests.exporting import exported, full
 from tests.market import START, TestMarket
 from tests.trading import Trade
 from tools.engine.dispatch import Market
-from tools.engine.ports import Env
 from tools.kernel.canonical_json import canonical
 
 LOOKS_SECRET = re.compile(r"secret|seed|hash|token|header|auth|signature|nonce|private|password|pepper|cipher|body")

@@ -15,10 +15,10 @@ from server.healthcheck import ask
 from server.readiness import Readiness
 from storage.store import Store
 from storage.transaction import Tx, Unavailable
+from storage.vocabulary import Env
 from tests.market import TestMarket
 from tests.processes.trouble import connected_with
 from tests.serving import serving
-from tools.engine.ports import Env
 
 pytestmark = pytest.mark.both_databases
 

@@ -21,6 +21,7 @@ from storage.query import Query
 from storage.rows import Row, metadata
 from storage.store import Store
 from storage.tables import JobRow, JobTextRow, OpenRefundRow, SettlementRow, WalletRow
+from storage.vocabulary import Env
 from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
 from tests.databases import close
@@ -30,7 +31,7 @@ from tests.operations.test_facilitator import answers, facilitator
 from tests.requirements import covers
 from tests.shopping import opened_shop
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 from tools.operator.aggregate_checks import (
     AGGREGATES,
     PROOFS,

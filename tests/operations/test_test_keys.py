@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from protocol.reserved_arguments import KEY_ADVICE
-from storage.tables import AgentRow, DomainRow, JobRow, KeyRow, KeyStatus, ListingRow, WalletRow
+from storage.tables import AgentRow, DomainRow, JobRow, KeyRow, ListingRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import KeyStatus
 from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.requirements import covers

@@ -9,6 +9,7 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from storage.tables import X402AccountRow
+from storage.vocabulary import Env
 from tests.chain import flows
 from tests.market import BASE_URL
 from tests.operations.test_x402_strangers import bought_by
@@ -18,7 +19,6 @@ from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade, binding
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Approach, Surface
-from tools.engine.ports import Env
 from tools.purchases.quotes import header
 
 KEY = "ab" * 31 + "cd"

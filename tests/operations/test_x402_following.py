@@ -7,11 +7,12 @@ from typing import Any
 
 import orjson
 
+from storage.vocabulary import Env
 from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.shopping import Relay, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Env, Settled, SettleNotSent
+from tools.engine.ports import Settled, SettleNotSent
 from tools.purchases.logic import LEASE
 
 

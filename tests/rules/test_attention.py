@@ -4,19 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.vocabulary import Actor, ClosedAs, JobStatus, Timing
 from tools.jobs.attention import (
     NOBODY,
     Attention,
     announced_at,
     attention,
 )
-from tools.jobs.facts import (
-    ClosedAs,
-    JobFacts,
-    JobStatus,
-    Timing,
-)
-from tools.jobs.lifecycle import Actor, waiting_on
+from tools.jobs.facts import JobFacts
+from tools.jobs.lifecycle import waiting_on
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 S = JobStatus

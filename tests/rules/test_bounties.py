@@ -4,51 +4,48 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.tables import BountyStatus, ProposalStatus
+from storage.vocabulary import Actor, BountyStatus, ProposalStatus
 from tools.bounties import rules as bounties
 from tools.bounties.rules import (
     BOUNTY_MOVES,
     PROPOSAL_MOVES,
     BountyFacts,
-    BountyState,
-    ProposalState,
     bounty_move,
     due_move,
     proposal_move,
     state_now,
 )
 from tools.events.types import KINDS
-from tools.jobs.lifecycle import Actor
 
 END = datetime(2026, 11, 22, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
-BUYERS = {(BountyState.OPEN, "award"): BountyState.AWARDED, (BountyState.OPEN, "close"): BountyState.CLOSED}
+BUYERS = {(BountyStatus.OPEN, "award"): BountyStatus.AWARDED, (BountyStatus.OPEN, "close"): BountyStatus.CLOSED}
 
 
 def test_rows_and_rules_know_the_same_states() -> None:
-    assert [one.value for one in BountyStatus] == [one.value for one in BountyState]
-    assert [one.value for one in ProposalStatus] == [one.value for one in ProposalState]
+    assert [one.value for one in BountyStatus] == [one.value for one in BountyStatus]
+    assert [one.value for one in ProposalStatus] == [one.value for one in ProposalStatus]
 
 
 def test_an_open_bounty_expires_at_its_instant_and_no_other_ever_does() -> None:
-    for state in BountyState:
+    for state in BountyStatus:
         before, after = (state_now(BountyFacts(state, END), END - MOMENT), state_now(BountyFacts(state, END), END))
-        assert (before, after) == (state, BountyState.EXPIRED if state is BountyState.OPEN else state)
-    move = due_move(BountyFacts(BountyState.OPEN, END), END)
+        assert (before, after) == (state, BountyStatus.EXPIRED if state is BountyStatus.OPEN else state)
+    move = due_move(BountyFacts(BountyStatus.OPEN, END), END)
     assert move is not None
     assert (move.action, move.event) == ("expire", "bounty.expired")
 
 
-@pytest.mark.parametrize("state", BountyState)
+@pytest.mark.parametrize("state", BountyStatus)
 @pytest.mark.parametrize("action", ["award", "close", "expire", "post"])
-def test_a_buyer_ends_only_an_open_bounty_and_only_before_its_time(state: BountyState, action: str) -> None:
+def test_a_buyer_ends_only_an_open_bounty_and_only_before_its_time(state: BountyStatus, action: str) -> None:
     move = bounty_move(BountyFacts(state, END), action, END - MOMENT)
     assert (move and move.target) == BUYERS.get((state, action))
     assert bounty_move(BountyFacts(state, END), action, END) is None
 
 
-@pytest.mark.parametrize("state", [None, *ProposalState])
-def test_a_proposal_changes_only_while_it_is_pending(state: ProposalState | None) -> None:
+@pytest.mark.parametrize("state", [None, *ProposalStatus])
+def test_a_proposal_changes_only_while_it_is_pending(state: ProposalStatus | None) -> None:
     found = {
         (action, actor)
         for action in ("propose", "withdraw", "award", "close", "expire")
@@ -58,10 +55,10 @@ def test_a_proposal_changes_only_while_it_is_pending(state: ProposalState | None
     made, pending = {("propose", Actor.SELLER)}, {
         ("withdraw", Actor.SELLER), ("award", Actor.BUYER), ("close", Actor.BUYER), ("expire", Actor.CLOCK),
     }  # fmt: skip
-    assert found == {None: made, ProposalState.PENDING: made | pending}.get(state, set())
-    chosen = proposal_move(ProposalState.PENDING, "award", Actor.BUYER)
+    assert found == {None: made, ProposalStatus.PENDING: made | pending}.get(state, set())
+    chosen = proposal_move(ProposalStatus.PENDING, "award", Actor.BUYER)
     assert chosen is not None
-    assert chosen.target is ProposalState.ACCEPTED
+    assert chosen.target is ProposalStatus.ACCEPTED
 
 
 def test_every_event_of_the_tables_is_a_kind_that_can_be_asked_for() -> None:

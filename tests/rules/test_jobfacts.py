@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from storage.vocabulary import ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tests.requirements import covers
 from tools.jobs import lifecycle
 from tools.jobs.facts import (
@@ -14,12 +15,7 @@ from tools.jobs.facts import (
     FINAL,
     KEPT_UNPAID,
     PAYMENT_GRACE,
-    ClosedAs,
     JobFacts,
-    JobStatus,
-    Outcome,
-    PricingModel,
-    Timing,
     forgets,
     how_it_ended,
     kept_minor,

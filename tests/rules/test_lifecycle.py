@@ -8,25 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.vocabulary import Actor, ClosedAs, JobStatus, ListingStatus, Outcome, PricingModel, Timing
 from tests.requirements import covers
 from tools.jobs import lifecycle
-from tools.jobs.facts import (
-    FINAL,
-    ClosedAs,
-    JobFacts,
-    JobStatus,
-    Outcome,
-    PricingModel,
-    Timing,
-)
-from tools.jobs.lifecycle import (
-    MOVES,
-    Actor,
-    ListingStatus,
-    Sweep,
-    Waiter,
-    Waiting,
-)
+from tools.jobs.facts import FINAL, JobFacts
+from tools.jobs.lifecycle import MOVES, Sweep, Waiter, Waiting
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)

@@ -5,21 +5,11 @@ from itertools import product
 
 import pytest
 
+from storage.vocabulary import Actor, JobStatus, PricingModel, Timing
 from tests.rules.test_lifecycle import AGO, BUYER, CASES, NOW, SELLER, SOON, TICK
 from tools.jobs import lifecycle
-from tools.jobs.facts import (
-    JobFacts,
-    JobStatus,
-    PricingModel,
-    Timing,
-)
-from tools.jobs.lifecycle import (
-    OPENINGS,
-    Actor,
-    Move,
-    Waiter,
-    Waiting,
-)
+from tools.jobs.facts import JobFacts
+from tools.jobs.lifecycle import OPENINGS, Move, Waiter, Waiting
 
 OPERATOR, PANEL, CLOCK = Actor.OPERATOR, Actor.PANEL, Actor.CLOCK
 CALLED_OFF = {

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.vocabulary import Outcome
 from tests.requirements import covers
 from tools.jobs.disputes.panel_rules import (
     Decision,
@@ -18,7 +19,6 @@ from tools.jobs.disputes.panel_rules import (
     not_drawn,
     tally,
 )
-from tools.jobs.facts import Outcome
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LATER, TICK = NOW + timedelta(hours=1), timedelta(microseconds=1)

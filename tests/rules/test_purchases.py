@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from tools.jobs.facts import ClosedAs, JobFacts, JobStatus
+from storage.vocabulary import ClosedAs, JobStatus, PurchaseStatus
+from tools.jobs.facts import JobFacts
 from tools.purchases.rules import (
     UNDER_WAY,
     End,
     Next,
-    Stage,
     Standing,
     end_of,
     ends_at,
@@ -40,7 +40,7 @@ WORKING = JobFacts(status=JobStatus.IN_PROGRESS, price_minor=10_000)
 DELIVERED = replace(WORKING, status=JobStatus.DELIVERED, delivered=True)
 FAILED = replace(WORKING, status=JobStatus.CANCELLED, closed_as=ClosedAs.SELLER_FAILED)
 PAID = replace(DELIVERED, paid_at=BEGAN, paid_minor=10_000)
-ONE = Standing(Stage.WORKING, WORKING, BEGAN, UNIX + 300, held=False)
+ONE = Standing(PurchaseStatus.WORKING, WORKING, BEGAN, UNIX + 300, held=False)
 
 
 def test_the_moment_is_the_one_its_seconds_name() -> None:
@@ -78,23 +78,23 @@ def test_a_short_authorization_ends_the_wait_for_the_work() -> None:
 @pytest.mark.parametrize(
     ("stage", "job", "held", "seconds", "wanted"),
     [
-        (Stage.WORKING, WORKING, False, 0, Next.WAIT),
-        (Stage.WORKING, WORKING, True, 0, Next.WAIT),
-        (Stage.WORKING, DELIVERED, False, 0, Next.SETTLE),
-        (Stage.WORKING, WORKING, False, 90, Next.CLOSE),
-        (Stage.WORKING, FAILED, False, 0, Next.CLOSE),
-        (Stage.WORKING, DELIVERED, False, 290, Next.CLOSE),
-        (Stage.SETTLING, DELIVERED, True, 0, Next.WAIT),
-        (Stage.SETTLING, DELIVERED, False, 0, Next.FOLLOW),
-        (Stage.REFUSED, DELIVERED, False, 0, Next.FOLLOW),
-        (Stage.SENT, DELIVERED, False, 900, Next.FOLLOW),
-        (Stage.SENT, DELIVERED, True, 900, Next.WAIT),
-        (Stage.PAID, PAID, False, 0, Next.TELL),
-        (Stage.CLOSED, FAILED, True, 0, Next.TELL),
+        (PurchaseStatus.WORKING, WORKING, False, 0, Next.WAIT),
+        (PurchaseStatus.WORKING, WORKING, True, 0, Next.WAIT),
+        (PurchaseStatus.WORKING, DELIVERED, False, 0, Next.SETTLE),
+        (PurchaseStatus.WORKING, WORKING, False, 90, Next.CLOSE),
+        (PurchaseStatus.WORKING, FAILED, False, 0, Next.CLOSE),
+        (PurchaseStatus.WORKING, DELIVERED, False, 290, Next.CLOSE),
+        (PurchaseStatus.SETTLING, DELIVERED, True, 0, Next.WAIT),
+        (PurchaseStatus.SETTLING, DELIVERED, False, 0, Next.FOLLOW),
+        (PurchaseStatus.REFUSED, DELIVERED, False, 0, Next.FOLLOW),
+        (PurchaseStatus.SENT, DELIVERED, False, 900, Next.FOLLOW),
+        (PurchaseStatus.SENT, DELIVERED, True, 900, Next.WAIT),
+        (PurchaseStatus.PAID, PAID, False, 0, Next.TELL),
+        (PurchaseStatus.CLOSED, FAILED, True, 0, Next.TELL),
     ],
 )
 def test_what_is_to_be_done_with_a_purchase_now(
-    stage: Stage, job: JobFacts, held: bool, seconds: float, wanted: Next
+    stage: PurchaseStatus, job: JobFacts, held: bool, seconds: float, wanted: Next
 ) -> None:
     assert next_of(Standing(stage, job, BEGAN, UNIX + 300, held), after(seconds)) is wanted
 
@@ -177,7 +177,7 @@ def test_an_order_nobody_accepted_ends_a_minute_after_its_client_was_there_last(
     one: Standing, seconds: float, end: End | None
 ) -> None:
     assert end_of(one, after(seconds)) is end
-    assert Standing(Stage.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None
+    assert Standing(PurchaseStatus.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None
 
 
 def test_it_is_looked_at_again_when_its_client_counts_as_gone() -> None:
@@ -189,6 +189,6 @@ def test_it_is_looked_at_again_when_its_client_counts_as_gone() -> None:
 def test_a_call_is_noted_every_fifteen_seconds_while_it_matters() -> None:
     assert [is_to_be_noted(LEFT, after(seconds)) for seconds in (14.999999, 15, 16)] == [False, True, True]
     assert is_to_be_noted(replace(LEFT, asked_at=None), BEGAN) is True
-    for other in (replace(LEFT, job=WORKING, asked_at=None), replace(LEFT, stage=Stage.SENT, asked_at=None)):
+    for other in (replace(LEFT, job=WORKING, asked_at=None), replace(LEFT, stage=PurchaseStatus.SENT, asked_at=None)):
         assert (needs_its_client(other), is_to_be_noted(other, after(99))) == (False, False)
     assert needs_its_client(LEFT) is True

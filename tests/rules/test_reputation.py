@@ -9,15 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.vocabulary import Actor, ClosedAs, JobStatus, Outcome
 from tests.requirements import covers
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
-from tools.jobs.facts import (
-    ClosedAs,
-    JobFacts,
-    JobStatus,
-    Outcome,
-)
-from tools.jobs.lifecycle import Actor
+from tools.jobs.facts import JobFacts
 from tools.reputation.counterparty import check
 from tools.reputation.rules import (
     DUST_MINOR,

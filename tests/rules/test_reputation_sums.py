@@ -6,8 +6,8 @@ from math import log10
 
 import pytest
 
-from tools.jobs.facts import ClosedAs, JobFacts, JobStatus
-from tools.jobs.lifecycle import Actor
+from storage.vocabulary import Actor, ClosedAs, JobStatus
+from tools.jobs.facts import JobFacts
 from tools.reputation.counterparty import (
     ENOUGH_JOBS,
     LEAST_ANSWERED,

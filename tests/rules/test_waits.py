@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.jobs.facts import JobStatus
+from storage.vocabulary import JobStatus
 from tools.jobs.lifecycle import WAITS, Wait
 from tools.jobs.waiting_texts import otherwise, pay_first, waits_for
 

@@ -32,7 +32,7 @@ from server.webhook_sender import Sender
 from storage.query import Query
 from storage.sqlite import SQLiteStore
 from storage.store import Store
-from storage.tables import ThreadKind
+from storage.vocabulary import ThreadKind
 from tests.bidding import NEED, bounty, propose
 from tests.conftest import Opening
 from tests.market import Agent, TestMarket

@@ -14,8 +14,9 @@ from storage.listing_search import (
 )
 from storage.listing_search_tokens import ListingSearch, Sort
 from storage.store import Store
-from storage.tables import ListingRow, ListingStatus
+from storage.tables import ListingRow
 from storage.transaction import Tx
+from storage.vocabulary import ListingStatus
 from tools.kernel.search_terms import index_terms, query_terms
 
 BORN = datetime(2026, 11, 21, tzinfo=UTC)

@@ -20,8 +20,9 @@ from storage.agent_search import (
 from storage.migrate import upgrade
 from storage.open import open_database, serve
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus
 from tests.conftest import Opening
 from tests.databases import PostgresServer, close
 from tests.storage.pages import every_page, expected

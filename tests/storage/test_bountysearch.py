@@ -14,8 +14,9 @@ from storage.bounty_search import (
     find_bounties,
 )
 from storage.store import Store
-from storage.tables import BountyRow, BountyStatus
+from storage.tables import BountyRow
 from storage.transaction import Tx
+from storage.vocabulary import BountyStatus
 from tests.conftest import Opening
 from tests.storage.pages import every_page, expected
 from tools.bounties.logic import index

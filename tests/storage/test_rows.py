@@ -9,8 +9,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from storage.query import Query
 from storage.rows import Moment, as_row
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, HouseRow, JobRow, KeyRow, ThreadRow
+from storage.tables import AgentRow, HouseRow, JobRow, KeyRow, ThreadRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus
 from tests.storage.orders import NOW, job
 
 

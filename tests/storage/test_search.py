@@ -32,9 +32,9 @@ from storage.listing_search_tokens import (
     up_to,
 )
 from storage.store import Store
-from storage.tables import ListingStatus
 from storage.tables.search_indexes import ListingSearchRow
 from storage.transaction import Tx
+from storage.vocabulary import ListingStatus
 from tests.conftest import Opening
 from tests.storage.searching import (
     changed,

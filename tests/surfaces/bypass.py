@@ -9,8 +9,9 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from server.webhook_sender import Sender
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus
 from tests.bidding import NEED
 from tests.market import Agent, TestMarket
 from tests.trading import OFFER, binding

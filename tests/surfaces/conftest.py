@@ -17,6 +17,7 @@ from nacl.signing import SigningKey
 import tools.catalogue  # noqa: F401 - fills it
 from server.http_identity import approach_reader
 from server.middleware import Edge
+from storage.vocabulary import Env
 from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
 from tools.engine.config import (
@@ -26,7 +27,7 @@ from tools.engine.config import (
     Windows,
 )
 from tools.engine.dispatch import Market
-from tools.engine.ports import Env, Screening, World
+from tools.engine.ports import Screening, World
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOST = "market.example"

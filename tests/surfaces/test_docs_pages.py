@@ -20,6 +20,7 @@ from protocol.docs.skill import every_error
 from server.content_negotiation import MOST_RANGES, prefers_html
 from server.pages import Page, Pages
 from storage.store import Store
+from storage.vocabulary import JobStatus
 from tests.market import TestMarket
 from tests.naming import HOUSE, METHODS, OPENAPI, OPERATIONS
 from tests.surfaces.conftest import NOON
@@ -27,7 +28,6 @@ from tests.surfaces.reading import Heard, read_html, words
 from tests.surfaces.wires import served
 from tools.changelog import CHANGELOG
 from tools.events.payloads import PAYLOADS
-from tools.jobs.facts import JobStatus
 from tools.jobs.lifecycle import MOVES, OPENINGS
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8"

@@ -17,6 +17,7 @@ import pytest
 from server.adapters.chain import JsonRpcChain
 from storage.open import open_database, serve
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.chain.evm import Evm
 from tests.conftest import Opening
 from tests.databases import SQLiteTemplate, close
@@ -28,7 +29,7 @@ from tests.surfaces.scripts import BUYER, SELLER, Script
 from tests.surfaces.wires import WIRES, served, wire
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Surface
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 pytestmark = pytest.mark.xdist_group("parity")

@@ -13,6 +13,7 @@ from server.adapters.chain import JsonRpcChain
 from server.rechecks import Looks
 from server.webhook_sender import Sender
 from storage.open import open_database, serve
+from storage.vocabulary import Env
 from tests.chain.evm import pack
 from tests.databases import close
 from tests.funding import TestFaucet, open_faucet
@@ -25,7 +26,7 @@ from tests.walk.watch import Watch
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Approach, Surface
 from tools.engine.idempotency import Answer
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 from tools.engine.registry import Operation
 
 GAS = 100_000  # enough for a transfer

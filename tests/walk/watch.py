@@ -13,32 +13,14 @@ from sqlalchemy import bindparam, select
 from storage.jobs import audit_of
 from storage.query import Query
 from storage.store import Store
-from storage.tables import (
-    BountyRow,
-    BountyStatus,
-    DisputeRow,
-    EventRow,
-    JobEventRow,
-    JobRow,
-    ProposalRow,
-    SeatRow,
-    SeatStatus,
-    SettlementKind,
-    SettlementRow,
-    SettlementStatus,
-)
+from storage.tables import BountyRow, DisputeRow, EventRow, JobEventRow, JobRow, ProposalRow, SeatRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, BountyStatus, JobStatus, SeatStatus, SettlementKind, SettlementStatus
 from tests.walk.ground import Receivers, Sent
 from tools.engine.idempotency import Answer
 from tools.events import payloads as eventdata
 from tools.events.webhooks import records as webhooks
-from tools.jobs.facts import JobStatus
-from tools.jobs.lifecycle import (
-    MOVES,
-    NOTICES,
-    OPENINGS,
-    Actor,
-)
+from tools.jobs.lifecycle import MOVES, NOTICES, OPENINGS
 from tools.operator.aggregate_checks import recompute
 
 SECRET = re.compile(rb"secret-work-\d+")

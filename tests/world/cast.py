@@ -14,6 +14,7 @@ from nacl.signing import SigningKey
 
 from server.adapters.chain import JsonRpcChain
 from storage.store import Store
+from storage.vocabulary import Env
 from tests.chain.evm import Evm, address_of
 from tests.market import Agent, TestMarket
 from tests.proving import Outside
@@ -23,7 +24,7 @@ from tests.walk.ground import Receivers, Sent
 from tests.walk.watch import Watch
 from tools.catalogue import CATALOGUE
 from tools.engine.idempotency import Answer
-from tools.engine.ports import Chain, Env
+from tools.engine.ports import Chain
 
 Json = dict[str, Any]
 RICH_MINOR = 10**12

@@ -3,7 +3,8 @@
 from itertools import zip_longest
 
 from storage.disputes import draws_of_dispute, seats_of_dispute
-from storage.tables import DrawRow, SeatRow, SeatStatus
+from storage.tables import DrawRow, SeatRow
+from storage.vocabulary import SeatStatus
 from tests.market import Agent
 from tests.world.cast import JUDGES, World
 from tests.world.deals import Deal

@@ -14,25 +14,18 @@ import structlog
 from storage.account_deletion import forget_departure, jobs_at, listings_at
 from storage.bounties import bounties_at, proposals_at
 from storage.domains import domains_of, forget_domains, forget_identity
-from storage.tables import AgentRow, AgentStatus, BountyRow, DepartureRow, JobRow, ListingStatus, ProposalRow
+from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ProposalRow
+from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus
 from tools.agents.logic import change_agent
 from tools.agents.trust_tier_updates import set_tier
 from tools.bounties.logic import end, facts_of, withdraw
 from tools.bounties.logic import run_clock as run_bounty_clock
-from tools.bounties.rules import ProposalState, bounty_move, proposal_move
+from tools.bounties.rules import bounty_move, proposal_move
 from tools.credentials.logic import revoke_all
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.disputes.anonymisation import kept_domains
-from tools.jobs.facts import JobStatus
-from tools.jobs.lifecycle import (
-    FILLS_CAPACITY,
-    LISTING_MOVES,
-    Actor,
-    ListingMove,
-    allowed,
-)
+from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
 from tools.jobs.logic import advance, run_clock, see
 from tools.listings.logic import index
 
@@ -177,7 +170,7 @@ def _proposals(env: Env) -> Part:
             held = ctx.tx.get(ProposalRow, row.id, lock=True)
             assert bounty is not None
             assert held is not None
-            if proposal_move(ProposalState(held.status), "withdraw", Actor.SELLER) is not None:
+            if proposal_move(held.status, "withdraw", Actor.SELLER) is not None:
                 withdraw(replace(ctx, env=env), bounty, held)
         return Batch(len(rows), rows[-1].id if len(rows) == limit else None)
 

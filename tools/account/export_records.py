@@ -5,11 +5,11 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import Field
 
+from storage.vocabulary import Env
 from tools.agents.records import OwnAgent
 from tools.bounties.records import Bounty, Proposal
 from tools.credentials.records import ApiKey
 from tools.domains.records import Domain
-from tools.engine.ports import Env
 from tools.events.records import Event
 from tools.events.schedules.records import Schedule
 from tools.events.webhooks.records import Webhook, WebhookDelivery

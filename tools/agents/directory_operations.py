@@ -12,6 +12,7 @@ from storage.agents import agents_among
 from storage.recency_index import FoundNewest
 from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.logic import agent_record
 from tools.agents.profiles import Label
 from tools.agents.records import AgentPage
@@ -20,7 +21,6 @@ from tools.engine.arguments import EnvChoice, Listed, SeenWithin
 from tools.engine.context import Outside
 from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of, seen_since
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.kernel.records import Json
 from tools.kernel.search_terms import query_terms

@@ -5,7 +5,8 @@ from functools import partial
 from pydantic import Field
 
 from storage.listings import listings_of_seller
-from storage.tables import AgentRow, ListingStatus
+from storage.tables import AgentRow
+from storage.vocabulary import Env, ListingStatus
 from tools.agents.document_records import (
     AgentCard,
     ClientMetadata,
@@ -24,7 +25,6 @@ from tools.engine.arguments import Arguments, EnvChoice, NoArguments
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
 from tools.engine.platform_signatures import signer_in_force
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.jobs.receipt_records import KeySet, PublicKey
 from tools.kernel.keys import did_of, jwk_of

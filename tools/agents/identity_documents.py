@@ -5,7 +5,8 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from storage.tables import AgentRow, AgentStatus, ListingRow
+from storage.tables import AgentRow, ListingRow
+from storage.vocabulary import AgentStatus, Env, PricingModel
 from tools.agents.agent_cards import Card, card_of, signed
 from tools.agents.document_records import (
     AgentCard,
@@ -18,9 +19,8 @@ from tools.agents.document_records import (
 )
 from tools.agents.key_possession import proven_did
 from tools.engine.config import House
-from tools.engine.ports import Env, Signer
+from tools.engine.ports import Signer
 from tools.engine.registry import CATALOGUE
-from tools.jobs.facts import PricingModel
 from tools.kernel.keys import did_of
 from tools.kernel.money import price_display
 from tools.kernel.records import Json

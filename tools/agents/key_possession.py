@@ -3,11 +3,11 @@
 import orjson
 
 from storage.agents import agent_by_public_key
-from storage.tables import AgentRow, AgentStatus, FormerKeyRow
+from storage.tables import AgentRow, FormerKeyRow
+from storage.vocabulary import AgentStatus, Env
 from tools.agents.errors import PublicKeyInUse
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
-from tools.engine.ports import Env
 from tools.kernel.keys import (
     did_of,
     public_key_of,

@@ -2,9 +2,9 @@
 
 from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.context import Caller
 from tools.engine.errors import Forbidden
-from tools.engine.ports import Env
 
 LIVE_KEY = "live_key"
 HINT = (

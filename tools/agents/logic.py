@@ -5,8 +5,9 @@ import orjson
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
 from storage.agents import agent_by_handle
 from storage.domains import proven_domains_of
-from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus, RoomRow, WalletRow
+from storage.tables import AgentRow, KeyRow, RoomRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, KeyStatus
 from tools.agents.records import Agent, OwnAgent, Storage
 from tools.engine.context import Context
 from tools.engine.errors import Unauthenticated

@@ -6,6 +6,7 @@ import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow
+from storage.vocabulary import Env
 from tools.account.deletion import leave
 from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
 from tools.agents.handles import change_handle, check_name, first_handle
@@ -55,7 +56,6 @@ from tools.engine.next_steps import (
     steps,
     wallet_step,
 )
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.events.webhooks.outgoing_urls import callable_endpoints

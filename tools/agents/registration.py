@@ -3,14 +3,14 @@
 import orjson
 from nacl.signing import SigningKey
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
+from storage.vocabulary import AgentStatus, Env
 from tools.agents.handles import hold
 from tools.agents.logic import index
 from tools.agents.profiles import Profile, merged
 from tools.agents.records import KeyPairs, MadeKeyPair
 from tools.credentials.logic import issue_key
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.kernel.keys import did_of
 from tools.kernel.records import Step
 

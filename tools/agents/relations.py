@@ -9,6 +9,7 @@ import orjson
 from storage.relations import domains_of_agents, operators_wallets, payers_of_agents, referrals_of, wallets_of_agents
 from storage.tables import JobRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.relation_rules import (
     Traces,
     are_linked,
@@ -17,7 +18,6 @@ from tools.agents.relation_rules import (
     registrable,
     share_payers,
 )
-from tools.engine.ports import Env
 
 BATCH = 25  # a draw usually needs a few agents, but it may have to skip thousands
 

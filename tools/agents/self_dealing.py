@@ -2,9 +2,9 @@
 
 from storage.identifier_history import wallets_both_held
 from storage.tables import AgentRow
+from storage.vocabulary import Env
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
-from tools.engine.ports import Env
 from tools.jobs.errors import FirstPartySelfDealing
 
 

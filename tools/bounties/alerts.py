@@ -6,8 +6,9 @@ import orjson
 
 from storage.alerts import active_among_alerted, alerted_agents, bounties_before, matched, next_match
 from storage.jobs import has_paid
-from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow, BountyStatus
+from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx
+from storage.vocabulary import BountyStatus
 from tools.bounties.alert_rules import MOST_TOLD_OF, matched_terms, may_be_told
 from tools.engine.context import Context
 from tools.events.payloads import BountyMatch

@@ -1,16 +1,12 @@
 """The job created when a bounty's owner accepts a proposal: its terms, its first deadline and its events."""
 
-from storage.tables import BountyRow, JobRow, ProposalRow, ThreadKind
+from storage.tables import BountyRow, JobRow, ProposalRow
+from storage.vocabulary import JobStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock
 from tools.engine.context import Context
 from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
-from tools.jobs.facts import (
-    JobFacts,
-    JobStatus,
-    PricingModel,
-    Timing,
-)
+from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
 from tools.jobs.logic import (
     SeenJob,

@@ -6,16 +6,8 @@ from typing import Annotated
 import orjson
 from pydantic import Field
 
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    BountyRow,
-    BountyStatus,
-    JobRow,
-    ProposalRow,
-    ProposalStatus,
-    WalletRow,
-)
+from storage.tables import AgentRow, BountyRow, JobRow, ProposalRow, WalletRow
+from storage.vocabulary import Actor, AgentStatus, BountyStatus, ProposalStatus
 from tools.agents.self_dealing import check_pair
 from tools.bounties.award import begin_job
 from tools.bounties.errors import (
@@ -33,7 +25,7 @@ from tools.bounties.logic import (
     own_bounty,
 )
 from tools.bounties.records import BountyAwarded, Timing
-from tools.bounties.rules import ProposalState, bounty_move, proposal_move
+from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.context import Context, Outside
 from tools.engine.errors import NotFound
@@ -42,7 +34,6 @@ from tools.engine.next_steps import step
 from tools.engine.registry import operation
 from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
-from tools.jobs.lifecycle import Actor
 from tools.jobs.logic import see
 from tools.jobs.open_job_limits import take_job
 from tools.jobs.views import job_record
@@ -108,7 +99,7 @@ def award_bounty(ctx: Context, asked: AwardBounty, newest: NewestBlock) -> Bount
     move = bounty_move(facts_of(bounty), "award", ctx.now)
     if move is None:
         raise over(bounty)
-    chosen = proposal_move(ProposalState(proposal.status), "award", Actor.BUYER)
+    chosen = proposal_move(proposal.status, "award", Actor.BUYER)
     if chosen is None:
         raise ProposalNotPending(f"this proposal was {proposal.status}", status=proposal.status.value)
     _hold_to_offer(asked, proposal)

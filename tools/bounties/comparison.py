@@ -8,9 +8,9 @@ import orjson
 from storage.bounties import examples_of_sellers, sellers_of_schema
 from storage.reputation import reputations_of
 from storage.transaction import Tx
+from storage.vocabulary import Actor
 from tools.bounties.records import Comparison
 from tools.engine.stored_documents import text_of
-from tools.jobs.lifecycle import Actor
 from tools.kernel.json_schema import compiled, is_heavy
 from tools.reputation.logic import figures_in
 from tools.reputation.rules import EMPTY, Tally, on_time_rate

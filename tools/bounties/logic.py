@@ -14,8 +14,9 @@ from pydantic import Field
 from storage.agents import agents_among
 from storage.bounties import documents_among, due_bounties, reject_pending
 from storage.bounty_search import index_bounty
-from storage.tables import AgentRow, BountyRow, BountyStatus, ProposalRow, ProposalStatus
+from storage.tables import AgentRow, BountyRow, ProposalRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, BountyStatus, Env, ProposalStatus
 from tools.bounties.errors import BountyClosed
 from tools.bounties.records import (
     Bounty,
@@ -24,22 +25,12 @@ from tools.bounties.records import (
     Proposal,
     Trader,
 )
-from tools.bounties.rules import (
-    BountyFacts,
-    BountyMove,
-    BountyState,
-    ProposalState,
-    due_move,
-    proposal_move,
-    state_now,
-)
+from tools.bounties.rules import BountyFacts, BountyMove, due_move, proposal_move, state_now
 from tools.engine.arguments import Arguments
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
-from tools.engine.ports import Env
 from tools.events.payloads import BountyExpired, ProposalRejected
-from tools.jobs.lifecycle import Actor
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced, stamp
 from tools.kernel.search_terms import index_terms
@@ -89,7 +80,7 @@ def over(row: BountyRow) -> BountyClosed:
 
 
 def facts_of(row: BountyRow) -> BountyFacts:
-    return BountyFacts(BountyState(row.status), row.expires_at)
+    return BountyFacts(row.status, row.expires_at)
 
 
 def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
@@ -125,7 +116,7 @@ def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None =
 
 def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
     """Withdraw a pending proposal; the bounty's row must be locked."""
-    move = proposal_move(ProposalState(proposal.status), "withdraw", Actor.SELLER)
+    move = proposal_move(proposal.status, "withdraw", Actor.SELLER)
     assert move is not None
     after = ctx.tx.change(proposal, status=ProposalStatus(move.target.value), updated_at=ctx.now)
     ctx.tx.change(bounty, proposal_count=bounty.proposal_count - 1)
@@ -170,7 +161,7 @@ def proposal_fields(
 
     A pending proposal is shown as rejected if its bounty has ended.
     """
-    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyState.OPEN
+    ended = row.status is ProposalStatus.PENDING and state_now(facts_of(bounty), now) is not BountyStatus.OPEN
     return {
         "id": row.id,
         "bounty_id": row.bounty_id,
@@ -208,7 +199,7 @@ def _record(row: BountyRow, buyer: Trader, texts: dict[str, str], now: datetime)
         awarded_job_id=row.awarded_job_id,
         buyer=buyer,
         content_warnings=orjson.loads(row.content_warnings),
-        how_to_propose=_how_to_propose(row) if state is BountyState.OPEN else None,
+        how_to_propose=_how_to_propose(row) if state is BountyStatus.OPEN else None,
         first_party=row.first_party,
         env=Env(row.env),
         created_at=stamp(row.created_at),

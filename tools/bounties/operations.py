@@ -11,6 +11,7 @@ from storage.bounty_search import BountySearch, find_bounties
 from storage.recency_index import FoundNewest
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
+from storage.vocabulary import BountyStatus
 from tools.bounties.alerts import announce
 from tools.bounties.errors import BountyLimit, BountyNotOpen
 from tools.bounties.logic import (
@@ -24,7 +25,7 @@ from tools.bounties.logic import (
     own_bounty,
 )
 from tools.bounties.records import Bounty, BountyPage
-from tools.bounties.rules import BountyState, bounty_move, state_now
+from tools.bounties.rules import bounty_move, state_now
 from tools.engine.arguments import (
     Arguments,
     EnvChoice,
@@ -255,7 +256,7 @@ def list_my_bounties(ctx: Context, asked: ListMyBounties) -> BountyPage:
 def close_bounty(ctx: Context, ref: BountyNamed) -> Bounty:
     """Close an open bounty of yours without an award: pending proposals are rejected and their sellers told."""
     row = own_bounty(ctx, ref.bounty_id)
-    if state_now(facts_of(row), ctx.now) is BountyState.CLOSED:
+    if state_now(facts_of(row), ctx.now) is BountyStatus.CLOSED:
         return bounty_record(ctx, row)
     move = bounty_move(facts_of(row), "close", ctx.now)
     if move is None:
@@ -297,5 +298,5 @@ def _search(tx: Tx, outside: Outside, asked: SearchBounties, place: Json) -> tup
     )
     ids = orjson.dumps([hit.id for hit in found.hits]).decode()
     rows = {row.id: row for row in tx.all(bounties_among, ids=ids)} if found.hits else {}
-    open_now = [row for hit in found.hits if state_now(facts_of(row := rows[hit.id]), outside.now) is BountyState.OPEN]
+    open_now = [row for hit in found.hits if state_now(facts_of(row := rows[hit.id]), outside.now) is BountyStatus.OPEN]
     return found, bounty_records(tx, open_now, outside.now, brief=True)

@@ -4,17 +4,9 @@ import orjson
 from pydantic import Field
 
 from storage.bounties import own_proposal, proposal_of, proposals_by_price
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    BountyRow,
-    BountyStatus,
-    ProposalRow,
-    ProposalStatus,
-    ThreadKind,
-    WalletRow,
-)
+from storage.tables import AgentRow, BountyRow, ProposalRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
 from tools.agents.self_dealing import check_pair
 from tools.bounties.comparison import comparisons
 from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
@@ -31,23 +23,16 @@ from tools.bounties.logic import (
     withdraw,
 )
 from tools.bounties.records import Proposal, ProposalMade, ProposalPage
-from tools.bounties.rules import (
-    BountyState,
-    ProposalState,
-    proposal_move,
-    state_now,
-)
+from tools.bounties.rules import proposal_move, state_now
 from tools.engine.arguments import Listed
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.follow_up_steps import after_withdrawal
 from tools.engine.next_steps import step, steps
 from tools.engine.paging import cursor_to, filled, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
-from tools.jobs.lifecycle import Actor
 from tools.kernel.ids import Prefix
 from tools.kernel.money import display
 from tools.kernel.records import Json, Step
@@ -182,7 +167,7 @@ def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:
     assert row is not None  # no proposal is ever deleted
     if row.status is ProposalStatus.WITHDRAWN:
         return proposal_record(ctx, row, bounty)
-    if proposal_move(ProposalState(row.status), "withdraw", Actor.SELLER) is None:
+    if proposal_move(row.status, "withdraw", Actor.SELLER) is None:
         raise ProposalFinal(f"your proposal was {row.status}", status=row.status.value)
     return proposal_record(ctx, withdraw(ctx, bounty, row), bounty)
 
@@ -231,7 +216,7 @@ def _first_proposal(ctx: Context, bounty: BountyRow, said: dict[str, Json]) -> P
 
 
 def _again(ctx: Context, known: ProposalRow, said: dict[str, Json]) -> ProposalRow:
-    if proposal_move(ProposalState(known.status), "propose", Actor.SELLER) is None:
+    if proposal_move(known.status, "propose", Actor.SELLER) is None:
         raise ProposalFinal(f"your proposal was {known.status}", status=known.status.value)
     return ctx.tx.change(known, **said)
 
@@ -242,7 +227,7 @@ def _compared(
     """A page of the proposals the caller may see, one row beyond the page, and whether the caller may still award one."""
     me = outside.caller.agent
     bounty = find_bounty(tx, asked.bounty_id, outside.env)
-    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyState.OPEN
+    open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyStatus.OPEN
     if bounty.buyer_id == me:
         price, after = place
         rows = tx.all(proposals_by_price, bounty_id=bounty.id, price=price, after=after, limit=asked.limit + 1)

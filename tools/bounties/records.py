@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 from tools.jobs.records import Job
 from tools.kernel.brief_marks import Bulky
 from tools.kernel.records import (

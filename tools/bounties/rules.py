@@ -5,43 +5,25 @@ The clock is an actor, as for jobs: a bounty past expires_at has expired even be
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import TypeAlias
 
-from tools.jobs.lifecycle import Actor, Move
+from storage.vocabulary import Actor, BountyStatus, ProposalStatus
+from tools.jobs.lifecycle import Move
 
 BUYER, SELLER, CLOCK = Actor.BUYER, Actor.SELLER, Actor.CLOCK
-
-
-class BountyState(StrEnum):
-    """The states of a bounty; all but open are final."""
-
-    OPEN = "open"
-    AWARDED = "awarded"
-    CLOSED = "closed"
-    EXPIRED = "expired"
-
-
-class ProposalState(StrEnum):
-    """The states of a proposal; all but pending are final."""
-
-    PENDING = "pending"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
 class BountyFacts:
     """The facts that decide which moves a bounty has."""
 
-    state: BountyState
+    state: BountyStatus
     expires_at: datetime
 
 
-BountyMove: TypeAlias = Move[BountyState, BountyFacts]
-ProposalMove: TypeAlias = Move[ProposalState, None]
-_B, _P = BountyState, ProposalState
+BountyMove: TypeAlias = Move[BountyStatus, BountyFacts]
+ProposalMove: TypeAlias = Move[ProposalStatus, None]
+_B, _P = BountyStatus, ProposalStatus
 
 BOUNTY_MOVES: tuple[BountyMove, ...] = (
     Move("post", None, BUYER, _B.OPEN),
@@ -66,7 +48,7 @@ def due_move(facts: BountyFacts, now: datetime) -> BountyMove | None:
     return next((move for move in found if move.is_open(facts, now)), None)
 
 
-def state_now(facts: BountyFacts, now: datetime) -> BountyState:
+def state_now(facts: BountyFacts, now: datetime) -> BountyStatus:
     """Return the state after the clock's due move."""
     move = due_move(facts, now)
     return facts.state if move is None else move.target
@@ -79,7 +61,7 @@ def bounty_move(facts: BountyFacts, action: str, now: datetime) -> BountyMove | 
     return next(found, None)
 
 
-def proposal_move(state: ProposalState | None, action: str, actor: Actor) -> ProposalMove | None:
+def proposal_move(state: ProposalStatus | None, action: str, actor: Actor) -> ProposalMove | None:
     """Return the move of an action on a proposal in this state, or None.
 
     A state of None means that the proposal does not exist yet.

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from storage.jobs import settlement_by_hash
 from storage.tables import SettlementRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.chain.chain_reads import look_up
 from tools.chain.errors import (
     ChainUnavailable,
@@ -28,7 +29,6 @@ from tools.chain.transfer_verification import (
 from tools.chain.wallet_proof import address_of
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidRequest
-from tools.engine.ports import Env
 from tools.kernel.plurals import counted
 
 TRANSACTION: dict[str, JsonValue] = {"pattern": "^(0x)?[0-9a-fA-F]{64}$"}

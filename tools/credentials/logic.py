@@ -8,9 +8,9 @@ import orjson
 from storage.keys import active_hashes, forget_useless, revoke_keys, usable_keys
 from storage.tables import KeyRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.credentials.errors import KeyLimit
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.engine.scopes import EVERYTHING
 from tools.kernel.keys import (
     KEY_ENTROPY_BYTES,

@@ -9,7 +9,8 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from storage.keys import keys_of, test_keys_of
-from storage.tables import KeyRow, KeyStatus
+from storage.tables import KeyRow
+from storage.vocabulary import Env, KeyStatus
 from tools.agents.live_guard import holds_test_key, need_live_key
 from tools.agents.logic import acting_agent
 from tools.credentials.errors import KeyLimit, LastKey
@@ -25,7 +26,6 @@ from tools.engine.context import Context
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
 from tools.engine.follow_up_steps import after_key
 from tools.engine.paging import cursor_to, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.engine.scopes import Scope, beyond
 from tools.kernel.records import stamp, stamp_or_none

@@ -4,6 +4,7 @@ import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, FormerKeyRow
+from storage.vocabulary import Env
 from tools.agents.errors import PublicKeyInUse
 from tools.agents.key_possession import claim_key
 from tools.agents.logic import acting_agent, agent_record, change_agent
@@ -20,7 +21,6 @@ from tools.engine.arguments import Arguments
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
 from tools.engine.next_steps import step, steps
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.keys import did_of, rotation_message, verify_ed25519

@@ -21,6 +21,7 @@ from storage.discovery import (
 )
 from storage.tables import AgentRow, BountyRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.bounties.logic import bounty_records
 from tools.bounties.records import Bounty
 from tools.discovery.demand_rules import (
@@ -43,7 +44,6 @@ from tools.discovery.records import (
 )
 from tools.engine.arguments import NoArguments, PublicRead
 from tools.engine.context import Outside
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display

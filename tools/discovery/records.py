@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
-from tools.engine.ports import Env
 from tools.kernel.records import (
     Json,
     Minor,

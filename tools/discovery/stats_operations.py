@@ -23,6 +23,7 @@ from storage.discovery import (
     volumes,
 )
 from storage.transaction import Tx
+from storage.vocabulary import Env, JobStatus
 from tools.discovery.records import (
     FeedItem,
     FeedPage,
@@ -33,9 +34,7 @@ from tools.engine.arguments import EnvChoice, Listed, PublicRead
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
-from tools.jobs.facts import JobStatus
 from tools.jobs.lifecycle import FILLS_CAPACITY
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 import orjson
 
 from storage.domains import due_domains, holder_to_change, proven_domains_of
-from storage.tables import AgentRow, DomainRow, DomainStatus, HeldDomainRow
+from storage.tables import AgentRow, DomainRow, HeldDomainRow
 from storage.transaction import Tx
+from storage.vocabulary import DomainStatus, Env
 from tools.agents.logic import change_agent
 from tools.agents.trust_tier_updates import set_tier
 from tools.domains.records import DnsProof, FileProof, Instructions
@@ -21,13 +22,7 @@ from tools.domains.rules import (
 )
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.engine.ports import (
-    Dns,
-    Env,
-    Unanswered,
-    Web,
-    World,
-)
+from tools.engine.ports import Dns, Unanswered, Web, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
 from tools.events.webhooks.outgoing_urls import own_places
 from tools.events.webhooks.ssrf_guard import BadTarget, Unreached, judge_target

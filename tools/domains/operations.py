@@ -10,8 +10,9 @@ from storage.domains import (
     forget_domain,
     holder_of,
 )
-from storage.tables import AgentRow, DomainRow, DomainStatus
+from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
+from storage.vocabulary import DomainStatus
 from tools.agents.key_possession import proven_did
 from tools.agents.live_guard import keep_live
 from tools.agents.logic import acting_agent

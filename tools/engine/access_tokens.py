@@ -7,14 +7,15 @@ from functools import partial
 import orjson
 
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, KeyRow, KeyStatus
+from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env, KeyStatus
 from tools.engine.caches import HolderFacts, KeyFacts, Shelf
 from tools.engine.config import House
 from tools.engine.context import Approach, Caller
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import TOKEN_PATH
-from tools.engine.ports import Clock, Env
+from tools.engine.ports import Clock
 from tools.engine.scopes import beyond
 from tools.engine.token_claims import (
     PREFIX,

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from storage.vocabulary import Env
 from tools.engine.errors import InvalidRequest
-from tools.engine.ports import Env
 from tools.kernel.amount_hints import PRICES, as_integer, in_minor_units
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -8,8 +8,9 @@ from hmac import compare_digest
 
 from storage.agents import key_by_hash
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus
 from tools.engine.access_tokens import Tokens, facts_of, is_token
 from tools.engine.caches import KeyFacts, Shelf
 from tools.engine.config import House

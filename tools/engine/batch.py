@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 import structlog
 
+from storage.vocabulary import Env
 from tools.engine.context import Context
-from tools.engine.ports import Env
 
 BATCH = 50
 Place = tuple[datetime, str]  # the due time and the id of a batch's last row

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from storage.cache import Cache
 from storage.store import Store
-from tools.engine.ports import Clock, Env
+from storage.vocabulary import Env
+from tools.engine.ports import Clock
 
 MOST_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 

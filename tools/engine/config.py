@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from storage.vocabulary import Env
 from tools.agents.impersonation import COMMON_BRAND
-from tools.engine.ports import Env
 
 PRODUCT = "Emporion"
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from storage.store import Store
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.config import House, Network, Windows
-from tools.engine.ports import Env, World
+from tools.engine.ports import World
 from tools.kernel.http_signatures import HttpRequest
 from tools.kernel.ids import new_id
 

@@ -14,6 +14,7 @@ import structlog
 
 from storage.store import Store
 from storage.transaction import StorageError, Tx
+from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, read_arguments
 from tools.engine.authentication import (
     NO_KEY,
@@ -56,7 +57,7 @@ from tools.engine.last_seen import Touches
 from tools.engine.log_sampling import Notes
 from tools.engine.long_polling import wait
 from tools.engine.notifier import Doorbell
-from tools.engine.ports import Env, World
+from tools.engine.ports import World
 from tools.engine.preconditions import name_others
 from tools.engine.rate_limit_counting import Counting
 from tools.engine.rate_limits import (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 
 
 @dataclass(slots=True)

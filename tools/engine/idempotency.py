@@ -21,10 +21,11 @@ from storage.transaction import (
     TooSlow,
     Tx,
 )
+from storage.vocabulary import Env
 from tools.engine.arguments import Arguments
 from tools.engine.context import Caller
 from tools.engine.errors import IdempotencyKeyReused, InvalidIdempotencyKey, TooBusy
-from tools.engine.ports import Dice, Env
+from tools.engine.ports import Dice
 from tools.engine.rate_limits import Quota
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError

@@ -6,8 +6,8 @@ from storage.agents import begin_live, touch_agent, touch_key
 from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.context import Caller
-from tools.engine.ports import Env
 
 REST = timedelta(seconds=60)
 MOST_REMEMBERED = 100_000

@@ -3,17 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Protocol
 
+from storage.vocabulary import Env
 from tools.kernel.json_schema import Violation
-
-
-class Env(StrEnum):
-    """The environment a key belongs to: live trades real USDC, test trades the faucet's."""
-
-    LIVE = "live"
-    TEST = "test"
 
 
 class Clock(Protocol):

@@ -9,12 +9,13 @@ from functools import partial
 
 from storage.agents import agent_by_handle, agent_by_public_key
 from storage.store import Store
-from storage.tables import AgentRow, AgentStatus, SignatureUseRow
+from storage.tables import AgentRow, SignatureUseRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env
 from tools.engine.config import House
 from tools.engine.context import Approach, Caller, Proof
 from tools.engine.errors import InvalidRequest, Unauthenticated
-from tools.engine.ports import Clock, Env
+from tools.engine.ports import Clock
 from tools.engine.scopes import EVERYTHING
 from tools.kernel.errors import Json
 from tools.kernel.http_signatures import (

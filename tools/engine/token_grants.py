@@ -5,8 +5,9 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
 from storage.transaction import StorageError, Tx
+from storage.vocabulary import AgentStatus, Env
 from tools.engine.authentication import key_facts
 from tools.engine.client_assertions import (
     LONGEST_ID,
@@ -25,7 +26,6 @@ from tools.engine.oauth import (
     check_resources,
     granted,
 )
-from tools.engine.ports import Env
 from tools.engine.rate_limits import (
     ALLOWANCES,
     Quota,

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from storage.events import event_at, events_after, events_of_kinds, newest_event, oldest_event
 from storage.transaction import StorageError, Tx
+from storage.vocabulary import Env
 from storage.webhooks import fanned_out
 from tools.engine.arguments import Arguments, Listed, Waiting
 from tools.engine.authentication import still_opens
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidRequest
 from tools.engine.notifier import Ear
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.events.event_ids import EventId, number_of
 from tools.events.records import (

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 from tools.kernel.ids import event_id
 from tools.kernel.records import Json, Stamp, stamp_of
 from tools.kernel.text_authors import Payload

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 from storage.tables import FaucetClaimRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.engine.config import House
 from tools.engine.context import Outside
 from tools.engine.errors import NotImplementedHere
-from tools.engine.ports import Env, World
+from tools.engine.ports import World
 from tools.engine.rate_limits import (
     ALLOWANCES,
     Allowance,

@@ -10,6 +10,7 @@ import structlog
 from storage.domains import due_identities, forget_identity, identity_of_token
 from storage.tables import AgentRow, IdentityRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.logic import change_agent
 from tools.chain.erc8004 import (
     OWNER_OF,
@@ -25,7 +26,7 @@ from tools.chain.erc8004 import (
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.engine.ports import Chain, Env, World
+from tools.engine.ports import Chain, World
 from tools.events.identity_payloads import Erc8004Linked
 from tools.kernel.records import Json, stamp
 

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from storage.tables import IdentityRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.live_guard import keep_live
 from tools.agents.logic import acting_agent, own_record
 from tools.agents.records import OwnAgent
@@ -20,7 +21,6 @@ from tools.chain.transfer_verification import ChainDown
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.errors import NotFound
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.errors import Erc8004LiveLinkExists, Erc8004UriMismatch

@@ -1,9 +1,9 @@
 """The effects of an agreement between buyer and seller: work begins, or payment falls due first."""
 
 from storage.tables import WalletRow
+from storage.vocabulary import JobStatus
 from tools.engine.context import Context
 from tools.jobs.errors import SellerHasNoWalletAddress
-from tools.jobs.facts import JobStatus
 from tools.jobs.lifecycle import JobMove
 from tools.jobs.logic import SeenJob, advance, in_seconds
 from tools.wallets.errors import WalletAddressRequired

@@ -3,13 +3,9 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from tools.jobs.facts import (
-    DELIVERY_GRACE,
-    JobFacts,
-    JobStatus,
-    overdue_untold,
-)
-from tools.jobs.lifecycle import Actor, Waiter, waiting_on
+from storage.vocabulary import Actor, JobStatus
+from tools.jobs.facts import DELIVERY_GRACE, JobFacts, overdue_untold
+from tools.jobs.lifecycle import Waiter, waiting_on
 
 LEAD_SHARE = 10  # a deadline is announced when a tenth of its window is left,
 LEAST_LEAD, MOST_LEAD = timedelta(seconds=60), timedelta(hours=1)  # but at least 60 seconds and at most an hour ahead

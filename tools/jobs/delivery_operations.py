@@ -9,6 +9,7 @@ from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import (
     MOST_PREVIEW,
@@ -29,7 +30,7 @@ from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.disputes.panel_actions import mine_settled
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
-from tools.jobs.lifecycle import Actor, allowed, already
+from tools.jobs.lifecycle import allowed, already
 from tools.jobs.logic import (
     FINISHED,
     JobRef,

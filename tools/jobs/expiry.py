@@ -5,8 +5,8 @@ from dataclasses import replace
 import structlog
 
 from storage.jobs import due_jobs
+from storage.vocabulary import Env
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.jobs.lifecycle import JobMove, sweep
 from tools.jobs.logic import run_clock, see
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
+from storage.vocabulary import ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tools.kernel.money import DUST_MINOR
 
 PAYMENT_GRACE = timedelta(hours=1)
@@ -13,23 +14,6 @@ PAYMENT_GRACE = timedelta(hours=1)
 
 DELIVERY_GRACE = timedelta(hours=1)
 """From deliver_by plus this on, the clock cancels an unpaid job, and the buyer of a paid job may leave."""
-
-
-class JobStatus(StrEnum):
-    """The states of a job, as the contract spells them."""
-
-    QUOTE_REQUESTED = "quote_requested"
-    QUOTED = "quoted"
-    OPEN = "open"
-    AWAITING_PAYMENT = "awaiting_payment"
-    IN_PROGRESS = "in_progress"
-    DELIVERED = "delivered"
-    COMPLETED = "completed"
-    DECLINED = "declined"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"
-    DISPUTED = "disputed"
-    RESOLVED = "resolved"
 
 
 KEPT_UNPAID = timedelta(days=30)
@@ -43,21 +27,6 @@ class Forgets(StrEnum):
     OUTPUTS = "outputs"
 
 
-class Timing(StrEnum):
-    """The time of payment: after the sealed delivery, or before the work starts."""
-
-    ON_DELIVERY = "on_delivery"
-    UPFRONT = "upfront"
-
-
-class PricingModel(StrEnum):
-    """The listing's pricing model at the time of the order."""
-
-    FIXED = "fixed"
-    PER_UNIT = "per_unit"
-    QUOTE = "quote"
-
-
 class PaymentStatus(StrEnum):
     """payment.status of the contract; due means the buyer can pay now."""
 
@@ -65,32 +34,6 @@ class PaymentStatus(StrEnum):
     NOT_DUE = "not_due"
     DUE = "due"
     PAID = "paid"
-
-
-class Outcome(StrEnum):
-    """The verdict of a dispute."""
-
-    BUYER = "buyer"
-    SELLER = "seller"
-    SPLIT = "split"
-
-
-class ClosedAs(StrEnum):
-    """Why a job ended: set by a move into a final state, cleared when a late payment revives it."""
-
-    ACCEPT_TIMEOUT = "accept_timeout"  # the order was not accepted, or no quote was agreed, in time
-    PAYMENT_TIMEOUT = "payment_timeout"  # the buyer never paid: counts in jobs_unpaid
-    DELIVERY_TIMEOUT = "delivery_timeout"  # the unpaid work was not delivered: the seller's failure
-    REVIEW_TIMEOUT = "review_timeout"  # the buyer did not answer within the review window: completed
-    SELLER_DECLINED = "seller_declined"
-    SELLER_FAILED = "seller_failed"  # the seller gave up work it had begun
-    BUYER_WITHDREW = "buyer_withdrew"  # before any work
-    BUYER_WALKED_AWAY = "buyer_walked_away"  # from a sealed delivery: does not count against the buyer
-    BUYER_LEFT_AFTER_DEADLINE = "buyer_left_after_deadline"  # the seller's failure
-    BUYER_ACCEPTED = "buyer_accepted"
-    DISPUTE_WITHDRAWN = "dispute_withdrawn"
-    VERDICT = "verdict"
-    CALLED_OFF = "called_off"  # by the market, for a purchase that failed: counts against neither side
 
 
 SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from storage.vocabulary import Actor
 from tools.engine.arguments import MOST_WAITED
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
 from tools.engine.registry import operation, unlisted
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import Actor, clocked, waiting_on
+from tools.jobs.lifecycle import clocked, waiting_on
 from tools.jobs.logic import (
     JobRef,
     SeenJob,

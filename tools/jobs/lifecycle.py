@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from storage.vocabulary import Actor, ClosedAs, ListingStatus
+from storage.vocabulary import JobStatus as S
 from tools.jobs.facts import (
     DELIVERY_GRACE,
     PAYMENT_GRACE,
-    ClosedAs,
     Guard,
     JobFacts,
     escalated,
@@ -38,18 +39,6 @@ from tools.jobs.facts import (
     was_accepted,
     with_panel,
 )
-from tools.jobs.facts import JobStatus as S
-
-
-class Actor(StrEnum):
-    """The party that makes a move; the owner of a listing acts as its seller."""
-
-    BUYER = "buyer"
-    SELLER = "seller"
-    CLOCK = "clock"
-    PANEL = "panel"
-    OPERATOR = "operator"
-
 
 State = TypeVar("State", bound=StrEnum)
 Facts = TypeVar("Facts")
@@ -330,14 +319,6 @@ def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
 
 
 # Listings: the same kind of table, without facts.
-
-
-class ListingStatus(StrEnum):
-    """The states of a listing; an archived one cannot be ordered or edited, but its jobs go on."""
-
-    ACTIVE = "active"
-    PAUSED = "paused"
-    ARCHIVED = "archived"
 
 
 ListingMove: TypeAlias = Move[ListingStatus, None]

@@ -15,25 +15,25 @@ from storage.jobs import (
     settlements_of_job,
     settlements_of_jobs,
 )
-from storage.tables import (
-    DisputeRow,
-    DisputeStatus,
-    JobDeliveryRow,
-    JobEventRow,
-    JobRow,
-    OpenRefundRow,
-    ReviewRow,
-    SettlementKind,
-    SettlementRow,
-    SettlementStatus,
-)
+from storage.tables import DisputeRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import (
+    Actor,
+    ClosedAs,
+    DisputeStatus,
+    Env,
+    JobStatus,
+    Outcome,
+    PricingModel,
+    SettlementKind,
+    SettlementStatus,
+    Timing,
+)
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
 from tools.engine.next_steps import wait_step
-from tools.engine.ports import Env
 from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.attention import Attention, attention
@@ -43,27 +43,14 @@ from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import (
     FINAL,
     KEPT_UNPAID,
-    ClosedAs,
     JobFacts,
-    JobStatus,
-    Outcome,
     PaymentStatus,
-    PricingModel,
-    Timing,
     forgets,
     how_it_ended,
     payment_status,
     refund_expected,
 )
-from tools.jobs.lifecycle import (
-    Actor,
-    JobMove,
-    Waiter,
-    allowed,
-    available_actions,
-    due,
-    waiting_on,
-)
+from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
 from tools.jobs.waiting_texts import pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none

@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 from pydantic import Field
 
-from storage.tables import AgentRow, AgentStatus, JobRow, ListingRow, ListingStatus, ThreadKind, WalletRow
+from storage.tables import AgentRow, JobRow, ListingRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
 from tools.agents.self_dealing import check_pair
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
@@ -28,7 +29,6 @@ from tools.engine.errors import (
     PayloadTooLarge,
     SchemaTooExpensive,
 )
-from tools.engine.ports import Env
 from tools.engine.stored_documents import Document, text_of
 from tools.jobs.errors import (
     FirstPartySelfDealing,
@@ -36,12 +36,7 @@ from tools.jobs.errors import (
     ListingUnavailable,
     SellerBusy,
 )
-from tools.jobs.facts import (
-    JobFacts,
-    JobStatus,
-    PricingModel,
-    Timing,
-)
+from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
 from tools.jobs.logic import (
     SeenJob,

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from storage.jobs import count_of_tasks, tasks_of
 from storage.tables import JobRow
+from storage.vocabulary import JobStatus
 from tools.engine.arguments import Listed, Waiting
 from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import unlisted
-from tools.jobs.facts import JobStatus
 from tools.jobs.logic import JobRef, see_all
 from tools.jobs.task_records import Task, TaskPage
 from tools.jobs.task_view import newest_of, task_of, task_record

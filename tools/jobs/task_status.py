@@ -3,7 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-from tools.jobs.facts import FINAL, ClosedAs, JobFacts
+from storage.vocabulary import ClosedAs
+from tools.jobs.facts import FINAL, JobFacts
 from tools.jobs.lifecycle import Waiter, clocked, waiting_on
 
 CANCELLED_BY_BUYER = frozenset(

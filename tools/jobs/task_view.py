@@ -2,7 +2,8 @@
 
 from storage.events import newest_event
 from storage.messages import messages_of
-from storage.tables import SettlementKind, ThreadRow
+from storage.tables import ThreadRow
+from storage.vocabulary import SettlementKind
 from tools.engine.context import Context
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked

@@ -6,28 +6,16 @@ from typing import Any, Literal
 import orjson
 
 from storage.jobs import handles_of
-from storage.tables import JobDeliveryRow, JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import JobDeliveryRow, JobRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.views import party_steps
-from tools.jobs.facts import (
-    FINAL,
-    JobFacts,
-    JobStatus,
-    payment_status,
-    refund_expected,
-)
-from tools.jobs.lifecycle import (
-    Actor,
-    Waiter,
-    available_actions,
-    clocked,
-    due,
-    waiting_on,
-)
+from tools.jobs.facts import FINAL, JobFacts, payment_status, refund_expected
+from tools.jobs.lifecycle import Waiter, available_actions, clocked, due, waiting_on
 from tools.jobs.logic import (
     SeenJob,
     clock_changes,

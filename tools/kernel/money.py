@@ -1,17 +1,9 @@
 """Money: amounts are integers in USDC minor units (1 000 000 = 1 USDC)."""
 
-from enum import StrEnum
+from storage.vocabulary import PricingModel
 
 MINOR_PER_USDC = 1_000_000
 DUST_MINOR = 10_000  # less than this, net of refunds, counts neither for nor against an agent
-
-
-class PricingModel(StrEnum):
-    """The pricing models of a listing."""
-
-    FIXED = "fixed"
-    PER_UNIT = "per_unit"
-    QUOTE = "quote"
 
 
 def display(amount_minor: int) -> str:

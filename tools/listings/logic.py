@@ -9,12 +9,11 @@ from pydantic import StringConstraints
 
 from storage.listing_search import give_up_stale, index_listing, stale_listings
 from storage.listing_search_tokens import TOKENS_VERSION
-from storage.tables import AgentRow, ListingRow, ListingStatus
+from storage.tables import AgentRow, ListingRow
 from storage.transaction import Tx
+from storage.vocabulary import Env, ListingStatus, PricingModel, Timing
 from tools.engine.caches import Shown
-from tools.engine.ports import Env
 from tools.engine.stored_documents import text_of
-from tools.jobs.facts import PricingModel, Timing
 from tools.kernel.money import price_display
 from tools.kernel.records import (
     Json,

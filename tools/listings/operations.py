@@ -8,7 +8,8 @@ import orjson
 from pydantic import Field
 
 from storage.listings import active_listings_of, kept_listings_of, listings_of_seller
-from storage.tables import AgentRow, ListingRow, ListingStatus, WalletRow
+from storage.tables import AgentRow, ListingRow, WalletRow
+from storage.vocabulary import Env, ListingStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import Context
 from tools.engine.document_validation import GatherAgain
@@ -21,7 +22,6 @@ from tools.engine.errors import (
 )
 from tools.engine.follow_up_steps import after_listing
 from tools.engine.paging import cursor_to, filled, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.engine.stored_documents import keep_document
 from tools.kernel.records import Json

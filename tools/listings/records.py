@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import orjson
 from pydantic import Field
 
-from tools.engine.ports import Env
-from tools.jobs.facts import PricingModel, Timing
+from storage.vocabulary import Env, PricingModel, Timing
 from tools.kernel.brief_marks import Bulky
 from tools.kernel.records import (
     Json,

@@ -8,6 +8,7 @@ from pydantic import Field
 from storage.listing_search import Found, Hit, find
 from storage.listing_search_tokens import ListingSearch, Sort
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Listed, PublicRead, SeenWithin
 from tools.engine.caches import Shown
@@ -20,7 +21,6 @@ from tools.engine.paging import (
     place_of,
     seen_since,
 )
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms

@@ -17,8 +17,7 @@ from storage.listing_stats import (
 from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
 from storage.transaction import Tx
-from tools.engine.ports import Env
-from tools.jobs.lifecycle import Actor
+from storage.vocabulary import Actor, Env
 from tools.listings.logic import index
 from tools.listings.records import ListingStats
 from tools.listings.stats_rules import (

@@ -8,7 +8,8 @@ import orjson
 from storage.listings import forget_promises, promise_at, unfinished_job_of
 from storage.tables import JobRow, ListingRow, PromiseRow
 from storage.transaction import Tx
-from tools.jobs.facts import FINAL, JobStatus
+from storage.vocabulary import JobStatus
+from tools.jobs.facts import FINAL
 
 UNFINISHED = orjson.dumps([status.value for status in JobStatus if status not in FINAL]).decode()
 

@@ -9,11 +9,11 @@ from math import ceil
 import orjson
 
 from storage.messages import stepped_since
-from storage.tables import JobRow, MailboxRow, MessageRow, ThreadKind, ThreadRow
+from storage.tables import JobRow, MailboxRow, MessageRow, ThreadRow
 from storage.transaction import Tx
+from storage.vocabulary import JobStatus, ThreadKind
 from tools.engine.context import Context
 from tools.events.payloads import MessageReceived
-from tools.jobs.facts import JobStatus
 from tools.kernel.ids import Prefix
 from tools.messages.errors import AwaitingReply
 from tools.messages.rules import MOST_UNANSWERED, Run

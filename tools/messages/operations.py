@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from storage.messages import message_numbered, messages_of, page_of_threads, thread_of_pair
-from storage.tables import AgentRow, AgentStatus, MessageRow, ThreadKind, ThreadRow
+from storage.tables import AgentRow, MessageRow, ThreadRow
+from storage.vocabulary import AgentStatus, ThreadKind
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import Context, Outside

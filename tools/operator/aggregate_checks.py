@@ -34,9 +34,10 @@ from storage.jobs import deliveries_of_jobs, settlements_of_jobs
 from storage.query import Query
 from storage.quotas import COUNTED, rooms_of
 from storage.store import Store
-from storage.tables import JobDeliveryRow, JobRow, SettlementKind, ThreadRow
+from storage.tables import JobDeliveryRow, JobRow, ThreadRow
 from storage.transaction import Tx
 from storage.unproven import accounts_unproven, payers_unproven, wallets_unproven
+from storage.vocabulary import SettlementKind
 from tools.chain.transfer_verification import is_too_old
 from tools.jobs.disputes.draws import faults_of_draws
 from tools.jobs.facts import refund_expected

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
+from storage.vocabulary import AgentStatus
 from tools.account.deletion import leave, shut
 from tools.agents.logic import agent_fields, any_agent, change_agent
 from tools.agents.records import AnyStatusAgent

@@ -17,13 +17,13 @@ from storage.overview import (
     orphans,
     refunds_open,
 )
-from storage.tables import AgentStatus, DisputeRow, JobRow, ReportRow, SettlementRow
+from storage.tables import DisputeRow, JobRow, ReportRow, SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env
 from tools.discovery.sanctions_state import sanctions_state
 from tools.engine.arguments import Arguments
 from tools.engine.context import Outside
 from tools.engine.errors import NotFound
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import evidence_of
 from tools.jobs.disputes.seats import panel_of

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from storage.vocabulary import Env
 from tools.discovery.market_records import SanctionsState
-from tools.engine.ports import Env
 from tools.jobs.payments.records import Settlement
 from tools.kernel.records import (
     Json,

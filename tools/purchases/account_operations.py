@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from storage.tables import AgentRow, AgentStatus, X402AccountRow
+from storage.tables import AgentRow, X402AccountRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env
 from tools.agents.errors import PublicKeyInUse
 from tools.agents.logic import agent_record
 from tools.agents.profiles import PublicKey
@@ -24,7 +25,6 @@ from tools.engine.arguments import Arguments
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.next_steps import step, steps
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.engine.request_signatures import spend

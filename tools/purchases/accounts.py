@@ -6,8 +6,9 @@ sites can ask for it too.
 
 from storage.identifier_history import wallets_ever_held
 from storage.purchases import owners_of_wallet, unclaimed_account
-from storage.tables import AgentRow, AgentStatus, FormerKeyRow, ListingRow, X402AccountRow
+from storage.tables import AgentRow, FormerKeyRow, ListingRow, X402AccountRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env
 from tools.agents.handles import first_handle
 from tools.agents.key_possession import claim_key
 from tools.agents.logic import change_agent
@@ -18,7 +19,6 @@ from tools.chain.wallet_proof import claim_message
 from tools.engine.config import House
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
-from tools.engine.ports import Env
 from tools.engine.registry import CATALOGUE
 from tools.kernel.keys import did_of
 from tools.purchases.errors import BuyerNotActive

@@ -7,17 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from storage.purchases import purchase_of
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    JobRow,
-    ListingRow,
-    ListingStatus,
-    PurchaseRow,
-    PurchaseStatus,
-    WalletRow,
-)
+from storage.tables import AgentRow, JobRow, ListingRow, PurchaseRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus, PurchaseStatus
 from tools.chain.transfer_proof import known_settlement
 from tools.chain.transfer_verification import Verdict
 from tools.chain.wallet_proof import address_of
@@ -25,10 +17,8 @@ from tools.chain.x402_payload import Authorization
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.document_validation import GatherAgain
 from tools.engine.errors import NotFound
-from tools.engine.ports import Env
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
-from tools.jobs.facts import JobStatus
-from tools.jobs.lifecycle import Actor, allowed
+from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
     SeenJob,
     advance,
@@ -50,7 +40,6 @@ from tools.purchases.errors import (
 from tools.purchases.rules import (
     UNDER_WAY,
     End,
-    Stage,
     Standing,
     end_of,
     ends_at,
@@ -80,7 +69,7 @@ class SeenPurchase:
     job: SeenJob
 
     def standing(self, now: datetime) -> Standing:
-        row, stage = self.row, Stage(self.row.status.value)
+        row, stage = self.row, self.row.status
         held = row.held_until is not None and row.held_until > now
         return Standing(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
 
@@ -144,7 +133,7 @@ def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: Pu
     if seen.row.price != row.amount:
         raise GatherAgain  # the price was changed in between
     refuse_overfull(ctx)
-    standing = Standing(Stage.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
+    standing = Standing(PurchaseStatus.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
     return tx.change(
         row,
         status=PurchaseStatus.WORKING,
@@ -173,7 +162,7 @@ def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
-    if standing.stage is not Stage.WORKING or end_of(standing, now) is not None:
+    if standing.stage is not PurchaseStatus.WORKING or end_of(standing, now) is not None:
         return None
     _outlast(acting_for(place, tx, seen.row.agent_id), seen)
     return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
@@ -191,7 +180,7 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
 def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
-    if row is not None and Stage(row.status.value) in UNDER_WAY:
+    if row is not None and row.status in UNDER_WAY:
         tx.change(row, **_leased(place.world.clock.now()))
 
 

@@ -7,12 +7,12 @@ import orjson
 
 from storage.tables import AgentRow, ListingRow, WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Asked, Payment
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
-from tools.engine.ports import Env
 from tools.engine.stored_documents import text_of
 from tools.jobs.payments.gasless import token_of
 from tools.jobs.place_order import (

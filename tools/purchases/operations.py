@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import Field
 
 from storage.purchases import sold_at_once
-from storage.tables import PurchaseRow, PurchaseStatus
+from storage.tables import PurchaseRow
+from storage.vocabulary import Env, PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
@@ -27,7 +28,6 @@ from tools.engine.context import (
 )
 from tools.engine.document_validation import GatherAgain
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import SellerHasNoWalletAddress

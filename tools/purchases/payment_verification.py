@@ -5,7 +5,8 @@ import asyncio
 import orjson
 import structlog
 
-from storage.tables import PurchaseRow, PurchaseStatus
+from storage.tables import PurchaseRow
+from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable
 from tools.engine.context import Outside
 from tools.engine.ports import SettleLost, SettleNotSent

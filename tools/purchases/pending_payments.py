@@ -6,8 +6,9 @@ from typing import Any
 import orjson
 
 from storage.purchases import any_purchase_of, any_settlement_of, forget_buyer, forget_purchase, refused_of
-from storage.tables import PurchaseRow, PurchaseStatus, X402AccountRow
+from storage.tables import PurchaseRow, X402AccountRow
 from storage.transaction import Tx
+from storage.vocabulary import PurchaseStatus
 from tools.chain.x402_payments import Payment
 from tools.engine.context import Outside
 from tools.purchases.errors import X402AuthorizationInUse

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from storage.vocabulary import JobStatus, PurchaseStatus
 from tools.chain.x402_payments import LEAST_TO_SETTLE
-from tools.jobs.facts import FINAL, JobFacts, JobStatus
+from tools.jobs.facts import FINAL, JobFacts
 
 PATIENCE = timedelta(seconds=90)  # from the order to the delivery
 GONE = timedelta(seconds=60)  # without a call with the same payment, while the order is not accepted
@@ -16,19 +17,7 @@ LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # betwee
 PAUSES = 8  # a pause is an eighth of the purchase's age
 
 
-class Stage(StrEnum):
-    """The stages of a purchase."""
-
-    CHECKING = "checking"
-    WORKING = "working"
-    SETTLING = "settling"
-    REFUSED = "refused"
-    SENT = "sent"
-    PAID = "paid"
-    CLOSED = "closed"
-
-
-UNDER_WAY = frozenset({Stage.SETTLING, Stage.REFUSED, Stage.SENT})
+UNDER_WAY = frozenset({PurchaseStatus.SETTLING, PurchaseStatus.REFUSED, PurchaseStatus.SENT})
 
 
 class Next(StrEnum):
@@ -56,7 +45,7 @@ class End(StrEnum):
 class Standing:
     """The current state of a purchase."""
 
-    stage: Stage
+    stage: PurchaseStatus
     job: JobFacts
     created_at: datetime
     valid_before: int  # Unix seconds
@@ -66,7 +55,7 @@ class Standing:
 
 def next_of(one: Standing, now: datetime) -> Next:
     """Return the next step of a purchase at `now`."""
-    if one.stage in (Stage.PAID, Stage.CLOSED):
+    if one.stage in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return Next.TELL
     if one.stage in UNDER_WAY:
         return Next.WAIT if one.held else Next.FOLLOW
@@ -104,7 +93,7 @@ def gone_at(one: Standing) -> datetime:
 
 def needs_its_client(one: Standing) -> bool:
     """Check whether a purchase ends soon if its client disconnects: its order is not accepted."""
-    return one.stage is Stage.WORKING and one.job.status is JobStatus.OPEN
+    return one.stage is PurchaseStatus.WORKING and one.job.status is JobStatus.OPEN
 
 
 def is_to_be_noted(one: Standing, now: datetime) -> bool:

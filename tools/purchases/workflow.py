@@ -13,8 +13,9 @@ from typing import Any
 import orjson
 import structlog
 
-from storage.tables import PurchaseRow, PurchaseStatus
+from storage.tables import PurchaseRow
 from storage.transaction import StorageError
+from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.transfer_proof import ask, no_chain
 from tools.chain.transfer_verification import (

@@ -9,22 +9,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from storage.jobs import reviews_of_job
-from storage.tables import (
-    AgentRow,
-    CategoryRow,
-    CounterpartyRow,
-    JobRow,
-    MarkRow,
-    ReputationRow,
-    ReviewRow,
-    SettlementKind,
-    SettlementStatus,
-)
+from storage.tables import AgentRow, CategoryRow, CounterpartyRow, JobRow, MarkRow, ReputationRow, ReviewRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, Env, SettlementKind, SettlementStatus
 from tools.agents.trust_tier_updates import set_tier
 from tools.agents.trust_tiers import earns_tier_one
-from tools.engine.ports import Env
-from tools.jobs.lifecycle import Actor
 from tools.listings.stats_rules import wallet_of_most
 from tools.reputation.rules import (
     EMPTY,

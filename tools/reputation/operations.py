@@ -9,16 +9,15 @@ from pydantic import Field
 
 from storage.agents import agents_among
 from storage.reputation import leaders
-from storage.tables import AgentRow, AgentStatus, ReputationRow, WalletRow
+from storage.tables import AgentRow, ReputationRow, WalletRow
+from storage.vocabulary import Actor, AgentStatus, Env
 from tools.agents.key_possession import proven_did
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
 from tools.engine.platform_signatures import how_to_verify, platform, sign
-from tools.engine.ports import Env
 from tools.engine.registry import operation
-from tools.jobs.lifecycle import Actor
 from tools.kernel.errors import Json
 from tools.kernel.money import display
 from tools.kernel.records import stamp

@@ -19,9 +19,8 @@ from storage.reputation import (
 )
 from storage.tables import JobRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, Env
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
-from tools.engine.ports import Env
-from tools.jobs.lifecycle import Actor
 from tools.jobs.logic import FINISHED, SeenJob
 from tools.reputation.logic import (
     ALL,

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 from tools.jobs.receipt_records import Signature
 from tools.kernel.records import (
     Json,

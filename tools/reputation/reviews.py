@@ -3,7 +3,7 @@
 import orjson
 
 from storage.tables import ReviewRow
-from tools.jobs.lifecycle import Actor
+from storage.vocabulary import Actor
 from tools.jobs.records import Party, Review
 from tools.kernel.records import stamp
 

@@ -8,16 +8,8 @@ names, and the public docs on how they are computed.
 from dataclasses import astuple, dataclass, fields
 from math import log10
 
-from tools.jobs.facts import (
-    FINAL,
-    SELLER_FAILURES,
-    ClosedAs,
-    JobFacts,
-    JobStatus,
-    Outcome,
-    refund_held_against,
-)
-from tools.jobs.lifecycle import Actor
+from storage.vocabulary import Actor, ClosedAs, JobStatus, Outcome
+from tools.jobs.facts import FINAL, SELLER_FAILURES, JobFacts, refund_held_against
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.strict_json import MAX_INTEGER
 

@@ -9,9 +9,8 @@ import orjson
 from storage.reputation import categories_among, largest_categories
 from storage.tables import AgentRow, CategoryRow, ReputationRow
 from storage.transaction import Tx
-from tools.engine.ports import Env
+from storage.vocabulary import Actor, Env
 from tools.jobs.disputes.evaluators import evaluator_side
-from tools.jobs.lifecycle import Actor
 from tools.kernel.records import stamp_or_none
 from tools.listings.records import CardInCategory, ReputationCard
 from tools.reputation.counterparty import response_rate

@@ -13,9 +13,9 @@ from server.adapters.chain import JsonRpcChain
 from storage.query import Query
 from storage.tables import WalletRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tests.market import Agent
 from tests.trading import Trade, binding
-from tools.engine.ports import Env
 
 NOUNS = (
     "agents", "keys", "recovery", "profiles", "listings", "jobs", "bounties", "moves", "payments", "refunds", "webhooks", "threads", "memory", "schedules", "proofs", "disputes", "discovery", "admin", "purchases", "faucet", "room",

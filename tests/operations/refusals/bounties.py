@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from storage.tables import AgentRow, AgentStatus
+from storage.tables import AgentRow
+from storage.vocabulary import AgentStatus
 from tests.bidding import NEED, award, bounty, propose
 from tests.market import Agent
 from tests.operations.refusals import EVIL, Scenario, change_row, forget_wallet, limited, live_agent, produces

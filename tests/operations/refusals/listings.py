@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from storage.tables import ListingRow, ListingStatus
+from storage.tables import ListingRow
+from storage.vocabulary import ListingStatus
 from tests.operations.refusals import (
     EVIL,
     change_row,

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from storage.tables import AgentRow
+from storage.vocabulary import Env
 from tests.operations.refusals import (
     chain_down,
     change_row,
@@ -20,7 +21,6 @@ from tests.operations.refusals import (
 from tests.operations.refusals.listings import COSTLY, LONG
 from tests.shopping import Shop, opened_shop
 from tests.trading import OFFER, PRICE, Trade
-from tools.engine.ports import Env
 
 Scene = Callable[[Shop], Awaitable[Any]]
 

@@ -7,11 +7,11 @@ from eth_account.messages import encode_defunct
 
 from storage.tables import ListingRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tests.surfaces.scripts import BUYER, Script
 from tools.chain.wallet_proof import claim_message
 from tools.engine.arguments import Arguments
 from tools.engine.context import Approach, Caller, Surface
-from tools.engine.ports import Env
 from tools.purchases.accounts import buyer_of
 from tools.purchases.logic import acting_for
 

@@ -3,7 +3,8 @@
 import orjson
 
 from storage.schedules import due_schedules
-from storage.tables import AgentRow, AgentStatus, RoomRow, ScheduleRow, ScheduleStatus
+from storage.tables import AgentRow, RoomRow, ScheduleRow
+from storage.vocabulary import AgentStatus, ScheduleStatus
 from tools.engine.batch import BATCH, Place, each_alone
 from tools.engine.context import Context
 from tools.events.payloads import ScheduleFired, SchedulePaused

@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from storage.schedules import active_schedules, forget_schedule, schedules_of
-from storage.tables import AgentRow, ScheduleRow, ScheduleStatus
+from storage.tables import AgentRow, ScheduleRow
+from storage.vocabulary import Env, ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import json_text
@@ -20,7 +21,6 @@ from tools.engine.errors import (
 )
 from tools.engine.follow_up_steps import after_schedule
 from tools.engine.paging import cursor_to, filled, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
 from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePage

@@ -12,22 +12,12 @@ from datetime import datetime, timedelta
 import orjson
 import structlog
 
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    DeliveryRow,
-    DeliveryStatus,
-    EventRow,
-    HostRow,
-    PushForm,
-    WebhookRow,
-    WebhookSource,
-    WebhookStatus,
-)
+from storage.tables import AgentRow, DeliveryRow, EventRow, HostRow, WebhookRow
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.engine.ports import Env, World
+from tools.engine.ports import World
 from tools.engine.rate_limits import (
     Allowance,
     Rate,

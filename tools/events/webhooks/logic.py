@@ -12,17 +12,9 @@ import orjson
 import structlog
 from nacl.secret import SecretBox
 
-from storage.tables import (
-    AgentStatus,
-    DeliveryRow,
-    DeliveryStatus,
-    EventRow,
-    FanoutRow,
-    WebhookRow,
-    WebhookSource,
-    WebhookStatus,
-)
+from storage.tables import DeliveryRow, EventRow, FanoutRow, WebhookRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, DeliveryStatus, Env, WebhookSource, WebhookStatus
 from storage.webhooks import (
     end_webhook,
     end_webhooks,
@@ -38,7 +30,6 @@ from storage.webhooks import (
 )
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.events.types import expand
 from tools.events.webhooks.records import WebhookDelivery
 from tools.kernel.ids import Prefix, event_id

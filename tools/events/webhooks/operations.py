@@ -7,7 +7,8 @@ import orjson
 from pydantic import AfterValidator, Field, JsonValue
 
 from storage.events import newest_event
-from storage.tables import AgentRow, DeliveryRow, DeliveryStatus, WebhookRow, WebhookSource, WebhookStatus
+from storage.tables import AgentRow, DeliveryRow, WebhookRow
+from storage.vocabulary import DeliveryStatus, WebhookSource, WebhookStatus
 from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of, webhooks_of
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.authentication import need_scope

@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from storage.tables import WebhookRow, WebhookSource, WebhookStatus
+from storage.tables import WebhookRow
+from storage.vocabulary import Env, WebhookSource, WebhookStatus
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.events.webhooks.logic import OPERATOR, revived
 
 TYPES = ("dispute.escalated",)

@@ -6,7 +6,8 @@ import orjson
 from pydantic import Field
 
 from storage.events import newest_event
-from storage.tables import AgentRow, PushForm, WebhookRow, WebhookSource, WebhookStatus
+from storage.tables import AgentRow, WebhookRow
+from storage.vocabulary import PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import end_webhook, pushes_of_job
 from tools.engine.context import Context
 from tools.engine.errors import NotFound

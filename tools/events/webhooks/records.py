@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tools.engine.ports import Env
+from storage.vocabulary import Env
 from tools.events.records import Event
 from tools.kernel.records import SHOWN_ONCE, Stamp, Step
 from tools.kernel.text_authors import Ours

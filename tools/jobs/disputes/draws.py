@@ -8,9 +8,9 @@ import orjson
 from storage.disputes import draws_of_dispute
 from storage.tables import DisputeRow, DrawRow, JobRow, SeatRow
 from storage.transaction import Tx
+from storage.vocabulary import Env
 from tools.agents.relations import Relations, RelationsInCase
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.jobs.disputes.draw_rules import (
     VERSION,
     Made,

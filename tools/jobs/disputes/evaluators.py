@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 
 from storage.disputes import evaluators_counted, may_sit, record_of_seats
-from storage.tables import AgentRow, AgentStatus, EvaluatorRow, SeatStatus
+from storage.tables import AgentRow, EvaluatorRow
 from storage.transaction import Tx
+from storage.vocabulary import AgentStatus, Env, SeatStatus
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.jobs.disputes.records import Eligibility, Evaluator, EvaluatorRecord
 from tools.kernel.money import DUST_MINOR
 from tools.reputation.records import EvaluatorSide

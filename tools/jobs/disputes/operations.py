@@ -10,13 +10,13 @@ import orjson
 from pydantic import Field, model_validator
 
 from storage.disputes import disputes_of
-from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
+from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
+from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
-from tools.engine.ports import Env
 from tools.engine.registry import operation
 from tools.jobs.disputes.case_file import Evidence, case_file, evidence_of
 from tools.jobs.disputes.errors import (
@@ -40,7 +40,6 @@ from tools.jobs.disputes.records import (
 from tools.jobs.disputes.seats import Panel, panel_of, panels_of
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
 from tools.jobs.errors import InvalidTransition
-from tools.jobs.facts import Outcome
 from tools.jobs.logic import SeenJob, refusal
 from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp

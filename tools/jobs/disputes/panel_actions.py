@@ -13,18 +13,9 @@ import orjson
 import structlog
 
 from storage.disputes import due_cases
-from storage.tables import (
-    AgentRow,
-    AgentStatus,
-    DisputeRow,
-    DisputeStatus,
-    JobRow,
-    SeatRow,
-    SeatStatus,
-    ThreadRow,
-)
+from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
+from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import Context
-from tools.engine.ports import Env
 from tools.events.payloads import (
     DisputeAssigned,
     DisputeDecided,
@@ -46,8 +37,7 @@ from tools.jobs.disputes.panel_rules import (
 )
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
-from tools.jobs.facts import Outcome
-from tools.jobs.lifecycle import Actor, allowed
+from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
     SeenJob,
     advance,

@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from storage.vocabulary import Outcome
 from tools.jobs.disputes.draw_rules import PANEL_SEATS
-from tools.jobs.facts import Outcome
 
 
 class Escalation(StrEnum):

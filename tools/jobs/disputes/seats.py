@@ -7,9 +7,9 @@ from datetime import datetime
 import orjson
 
 from storage.disputes import dispute_of_job, disputes_of_jobs, seats_of_dispute, seats_of_disputes
-from storage.tables import DisputeRow, DisputeStatus, SeatRow, SeatStatus
+from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
-from tools.engine.ports import Env
+from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
 from tools.jobs.disputes.evidence_rules import votes_count_from
 from tools.jobs.disputes.panel_rules import (
     Decision,
@@ -19,7 +19,6 @@ from tools.jobs.disputes.panel_rules import (
     Step,
     next_step,
 )
-from tools.jobs.facts import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import orjson
 from storage.aggregate_checks import jobs_among
 from storage.disputes import draws_of_disputes
 from storage.jobs import settlements_of_jobs
-from storage.tables import DisputeRow, DisputeStatus, DrawRow, SeatRow, SeatStatus
+from storage.tables import DisputeRow, DrawRow, SeatRow
 from storage.transaction import Tx
+from storage.vocabulary import DisputeStatus, SeatStatus
 from tools.engine.context import Context, Outside
 from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of

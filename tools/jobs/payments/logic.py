@@ -3,11 +3,12 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import SettlementRow
+from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
 from tools.chain.errors import PaymentInvalid
 from tools.chain.transfer_verification import Verdict
 from tools.engine.context import Context
-from tools.jobs.facts import JobStatus, refund_expected
+from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
 from tools.jobs.logic import (
     SeenJob,

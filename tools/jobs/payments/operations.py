@@ -8,8 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from storage.identifier_history import wallets_ever_held
-from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, Env, SettlementKind, SettlementStatus
 from tools.chain.errors import (
     ChainUnavailable,
     PaymentInvalid,
@@ -29,12 +30,11 @@ from tools.chain.transfer_proof import (
 from tools.chain.transfer_verification import Verdict
 from tools.engine.context import Context, Outside
 from tools.engine.errors import NotFound
-from tools.engine.ports import Env
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import FINAL, PaymentStatus, payment_status
-from tools.jobs.lifecycle import Actor, clocked
+from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import (
     JobRef,
     SeenJob,

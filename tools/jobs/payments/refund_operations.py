@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from storage.jobs import settlements_of_agent
-from storage.tables import SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import SettlementRow
 from storage.transaction import Tx
+from storage.vocabulary import Actor, SettlementKind, SettlementStatus
 from tools.chain.errors import (
     ChainUnavailable,
     PaymentInvalid,
@@ -34,7 +35,7 @@ from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import mine_settled
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import refund_expected, refund_left, was_paid
-from tools.jobs.lifecycle import Actor, clocked
+from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import (
     JobRef,
     SeenJob,

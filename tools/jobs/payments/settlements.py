@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Literal
 
-from storage.tables import JobRow, SettlementKind, SettlementRow, SettlementStatus
+from storage.tables import JobRow, SettlementRow
+from storage.vocabulary import SettlementKind, SettlementStatus
 from tools.chain.transfer_verification import Verdict
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import Network

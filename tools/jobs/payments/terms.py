@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from storage.tables import JobRow, SettlementStatus, WalletRow
+from storage.tables import JobRow, WalletRow
+from storage.vocabulary import SettlementStatus
 from tools.chain.transfer_verification import Began, Terms
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import Context, Outside
