@@ -6,9 +6,7 @@ from typing import Any
 
 import orjson
 
-from protocol.reserved_arguments import LIMIT, MOST_LISTED
-from protocol.schema_compaction import compact
-from tools.engine.brief import (
+from protocol.brief import (
     BRIEF,
     DETAIL,
     Cuts,
@@ -16,9 +14,11 @@ from tools.engine.brief import (
     may_lack,
     without,
 )
+from protocol.reserved_arguments import LIMIT, MOST_LISTED
+from protocol.schema_compaction import compact
+from protocol.untrusted_text import kind_of
 from tools.engine.json_schemas import Schema, output_schema
 from tools.engine.registry import Operation
-from tools.engine.untrusted_text import kind_of
 from tools.kernel.errors import Json
 
 DETAIL_SHOWN: Schema = {"const": BRIEF, "description": "something was left out: ask with detail full for all of it"}

@@ -6,7 +6,7 @@ no other way. The two keys are not validated, fingerprinted, stored or echoed wi
 
 from dataclasses import dataclass
 
-from tools.engine.brief import (
+from protocol.brief import (
     BRIEF,
     DETAIL,
     FULL,

@@ -17,8 +17,7 @@ from hashlib import blake2b
 
 import orjson
 
-from tools.engine.registry import Operation
-from tools.engine.untrusted_text import (
+from protocol.untrusted_text import (
     Place,
     Places,
     changed,
@@ -26,6 +25,7 @@ from tools.engine.untrusted_text import (
     kind_of,
     place_at,
 )
+from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.quoting import parts_of
 from tools.kernel.text_authors import beside

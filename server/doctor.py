@@ -20,10 +20,10 @@ from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown, block_time_in
 from tools.engine.config import House
 from tools.engine.ports import Chain, Clock, SettleLost, SettleNotSent, World
+from tools.jobs.recount_queue import count_waiting
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
 from tools.operator.aggregate_checks import recompute
-from tools.reputation.recount_queue import count_waiting
 
 MOST_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds

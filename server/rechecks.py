@@ -14,8 +14,8 @@ from storage.transaction import StorageError
 from tools.domains import logic as domains
 from tools.engine.context import Context
 from tools.engine.dispatch import Market
-from tools.events.webhooks.ssrf_guard import NotTried
 from tools.identities import logic as identities
+from tools.kernel.ssrf_guard import NotTried
 
 T = TypeVar("T")
 Due = TypeVar("Due")

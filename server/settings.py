@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from storage.vocabulary import Env
-from tools.agents.impersonation import COMMON_BRAND
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import (
     House,
@@ -24,6 +23,7 @@ from tools.engine.config import (
     Network,
     Windows,
 )
+from tools.kernel.reserved_words import COMMON_BRAND
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 LIVE_USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"

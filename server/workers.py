@@ -44,12 +44,12 @@ from tools.events.schedules.logic import fire_due_schedules
 from tools.jobs.disputes.panel_actions import held, judge_due_cases
 from tools.jobs.expiry import expire_due_jobs
 from tools.jobs.lifecycle import CLOCK_MOVES, JobMove
+from tools.jobs.recount_queue import count_waiting
 from tools.jobs.reminders import tell_due_notices
 from tools.kernel.records import EPOCH
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
 from tools.purchases.workflow import look_after
-from tools.reputation.recount_queue import count_waiting
 
 log = structlog.get_logger("emporion.workers")
 Batches = Callable[[Context, Due], tuple[int, Due | None]]

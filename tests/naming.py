@@ -24,9 +24,9 @@ from rest.routes import Table
 from server.app import make_pages
 from storage.vocabulary import Env
 from tests.surfaces.conftest import FixedClock, house
-from tools.agents.live_guard import LIVE_KEY
 from tools.catalogue import CATALOGUE
 from tools.chain.x402_payload import payment_required, requirements
+from tools.credentials.live_guard import LIVE_KEY
 from tools.engine.config import Limits
 from tools.engine.oauth import SERVER_PATH, TOKEN_PATH
 from tools.engine.registry import Operation

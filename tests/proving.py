@@ -12,7 +12,7 @@ from server.sandbox.genesis import IDENTITIES
 from tests.chain.evm import Evm, pack
 from tests.market import BASE_URL, Agent, TestMarket
 from tools.engine.ports import Fetched, Reply, Unanswered
-from tools.events.webhooks.ssrf_guard import Unreached
+from tools.kernel.ssrf_guard import Unreached
 
 DOMAIN = "agent.example.com"
 DAY = 86_400

@@ -13,7 +13,7 @@ CONTENTS = (
     "agents.operations",
     "account.export_operations",
     "credentials.operations",
-    "credentials.recovery_operations",
+    "agents.recovery_operations",
     "agents.directory_operations",
     "reputation.operations",
     "reputation.review_operations",

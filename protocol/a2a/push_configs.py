@@ -12,9 +12,9 @@ from protocol.a2a.sdk_bodies import Call
 from protocol.a2a.tasks import Tasks
 from tools.engine.arguments import read_arguments
 from tools.engine.errors import InvalidRequest, NotFound
+from tools.engine.outgoing_urls import callable_url
 from tools.engine.registry import Operation
-from tools.events.webhooks.outgoing_urls import callable_url
-from tools.events.webhooks.push_operations import (
+from tools.jobs.push_operations import (
     end_push,
     read_push,
     read_pushes,

@@ -14,13 +14,13 @@ from typing import Any
 import orjson
 from starlette.types import Message, Scope, Send
 
+from protocol.brief import DETAIL, FULL
 from protocol.reserved_arguments import (
     API_KEY,
     IDEMPOTENCY_KEY,
     RESERVED,
     take,
 )
-from tools.engine.brief import DETAIL, FULL
 from tools.engine.context import Approach
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError

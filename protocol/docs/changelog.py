@@ -2,7 +2,7 @@
 
 import inspect
 
-from tools.changelog import CHANGELOG
+from tools.discovery.changelog import CHANGELOG
 from tools.discovery.market_records import Changelog
 
 

@@ -13,6 +13,7 @@ import mcp_types as t
 import orjson
 from mcp.shared.exceptions import MCPError
 
+from protocol.brief import DETAIL
 from protocol.job_texts import what_is_due, where_it_stands
 from protocol.mcp.http import HIRE
 from protocol.mcp.tasks import (
@@ -25,7 +26,6 @@ from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import API_KEY, Reserved, take
-from tools.engine.brief import DETAIL
 from tools.engine.context import Approach
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Answer

@@ -8,6 +8,7 @@ from typing import Any
 import mcp_types as t
 from mcp.shared.exceptions import MCPError
 
+from protocol.brief import DETAIL
 from protocol.brief_view import briefly, schema_of
 from protocol.mcp.tool_results import Said, Telling
 from protocol.mcp.toolsets import (
@@ -29,7 +30,6 @@ from protocol.reserved_arguments import (
 )
 from protocol.untrusted_markers import Fences
 from tools.discovery.tool_search import nearest
-from tools.engine.brief import DETAIL
 from tools.engine.context import Approach, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson

@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from server.adapters.web import GuardedWeb
-from tools.events.webhooks.ssrf_guard import BadTarget, Unreached, judge_target
+from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
 
 MOST_PAGE_BYTES = 2 << 20  # also after decompression
 MOST_HOPS = 5

@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from tools.engine.ports import Fetched, Reply
-from tools.events.webhooks.ssrf_guard import (
+from tools.kernel.ssrf_guard import (
     BadTarget,
     NotTried,
     Unreached,

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from server.adapters.http_fetch import Browser, Page
-from tools.events.webhooks.ssrf_guard import NotTried, Unreached
+from tools.kernel.ssrf_guard import NotTried, Unreached
 
 WALL_SECONDS = 20.0  # the process ends itself after ten seconds of its own time; this is for when it cannot
 MOST_FOUND_BYTES = 16 << 20

@@ -20,6 +20,7 @@ from tests.market import TestMarket
 from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding
 from tools.jobs.logic import see
+from tools.jobs.recount_queue import count_waiting
 from tools.listings.stats import (
     drifted_listings,
     has_drifted,
@@ -35,7 +36,6 @@ from tools.listings.stats_rules import (
     wallet_moves,
     wallet_of_most,
 )
-from tools.reputation.recount_queue import count_waiting
 from tools.reputation.rules import FINISHED
 
 pytestmark = pytest.mark.both_databases

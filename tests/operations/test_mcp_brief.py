@@ -6,11 +6,11 @@ import httpx
 import pytest
 from mcp.client import Client
 
+from protocol.brief import MOST_BYTES, MOST_BYTES_LISTED
 from protocol.reserved_arguments import MOST_LISTED
 from tests.operations.test_mcp_resources import read, reader
 from tests.surfaces.wires import served
 from tests.trading import ENGLISH, OFFER, Trade
-from tools.engine.brief import MOST_BYTES, MOST_BYTES_LISTED
 
 WIDE = {"type": "object", "properties": {"text": {"type": "string"}, "english": {"type": "string"}}}
 AROUND = len('{"english":""}')

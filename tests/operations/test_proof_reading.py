@@ -21,7 +21,7 @@ from tests.proving import DOMAIN, world_with
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.domains.logic import look_for_proof
 from tools.engine.ports import Fetched, Unanswered
-from tools.events.webhooks.ssrf_guard import NotTried, Unreached
+from tools.kernel.ssrf_guard import NotTried, Unreached
 
 MINE = b"service=agt_1"
 NAME = f"_service.{DOMAIN}"

@@ -8,7 +8,7 @@ from storage.tables import AgentRow, HandleRow
 from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.requirements import covers
-from tools.agents.impersonation import reserved_word
+from tools.kernel.reserved_words import reserved_word
 
 TAKEN = ("official-help", "the_operator", "0perator", "emporion", "emporion-desk", "staff", "moderator1")
 

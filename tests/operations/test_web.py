@@ -28,7 +28,7 @@ from server.adapters.web import (
 )
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.engine.ports import Reply
-from tools.events.webhooks.ssrf_guard import NotTried, Unreached
+from tools.kernel.ssrf_guard import NotTried, Unreached
 
 PUBLIC = "93.184.216.34"
 NAMED = "https://hook.example/in"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tools.domains.rules import (
+from tools.kernel.domain_names import (
     RESERVED,
     BadDomain,
     claim_text,
@@ -17,7 +17,7 @@ from tools.domains.rules import (
     in_file,
     in_records,
 )
-from tools.events.webhooks.ssrf_guard import address_in
+from tools.kernel.ssrf_guard import address_in
 
 SSRF = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text())
 MINE = "service=agt_1"

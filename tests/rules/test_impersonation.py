@@ -3,7 +3,7 @@
 import pytest
 
 from tests.requirements import covers
-from tools.agents.impersonation import reserved_word
+from tools.kernel.reserved_words import reserved_word
 
 
 @covers("second.names.words", "second.names.look_alikes")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.events.webhooks.ssrf_guard import (
+from tools.kernel.ssrf_guard import (
     BadTarget,
     Target,
     judge_target,

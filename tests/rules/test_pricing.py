@@ -2,12 +2,8 @@
 
 import pytest
 
-from tools.listings.pricing import (
-    MOST_PRICE,
-    UnitRule,
-    pricing_faults,
-    units_of,
-)
+from tools.kernel.money import MOST_PRICE
+from tools.listings.pricing import UnitRule, pricing_faults, units_of
 
 BY_LETTERS, BY_ITEMS = UnitRule("text", "characters", 10), UnitRule("documents", "items", 3)
 

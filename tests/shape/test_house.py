@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from storage.tables import JobRow
-from tools.changelog import CHANGELOG
+from tools.discovery.changelog import CHANGELOG
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
@@ -59,7 +59,7 @@ def test_m8_m9_no_column_holds_what_is_paid_or_owed() -> None:
 
 
 def test_o3_the_version_is_written_once_and_told_in_the_changelog() -> None:
-    told = {"pyproject.toml", "tools/changelog.py", "CHANGELOG.md"}
+    told = {"pyproject.toml", "tools/discovery/changelog.py", "CHANGELOG.md"}
     places = [
         *MODULES,
         *(ROOT / name for name in TOP_LEVEL if (ROOT / name).suffix in (".toml", ".md", "")),

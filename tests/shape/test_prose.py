@@ -16,14 +16,14 @@ LEFT = {
     "storage/migrations": "a revision that has run is not edited",
     "tests/surfaces/echoes.py": "its docstrings are data that tests compare",
     "tests/surfaces/test_deprecation.py": "its docstrings are data that tests compare",
-    "tools/changelog.py": "it is data that agents read",
+    "tools/discovery/changelog.py": "it is data that agents read",
     "tools/*errors.py": "agents read these docstrings; to be rewritten",
     "tools/*operations.py": "agents read these docstrings as descriptions of tools; to be rewritten",
     "tools/*records.py": "agents read these docstrings in schemas; to be rewritten",
     "tools/events/*payloads.py": "agents read these docstrings in schemas; to be rewritten",
     "tools/kernel/*marks.py": "to be rewritten with the records",
     "tools/kernel/text_authors.py": "to be rewritten with the records",
-    "tools/engine/brief.py": "to be rewritten with the records",
+    "protocol/brief.py": "to be rewritten with the records",
     "tools/screening/phrases*": "lists of words",
 }
 

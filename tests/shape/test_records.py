@@ -5,9 +5,9 @@ from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tools.catalogue  # noqa: F401 - fills it
+from protocol.untrusted_text import held_in, marks_of
 from tests.requirements import covers
 from tools.engine.registry import CATALOGUE
-from tools.engine.untrusted_text import held_in, marks_of
 from tools.events.payloads import PAYLOADS
 from tools.events.records import Frame
 from tools.kernel.records import (

@@ -11,7 +11,6 @@ from tests.requirements import covers
 from tools.agents.profiles import MOST_METADATA
 from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS
 from tools.catalogue import CATALOGUE
-from tools.domains.rules import MOST_DOMAINS
 from tools.engine.config import Limits
 from tools.engine.document_validation import MOST_DOCUMENT, MOST_PREVIEW
 from tools.engine.json_schemas import input_schema
@@ -19,6 +18,7 @@ from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import Operation
 from tools.events.schedules.operations import MOST_ACTIVE, MOST_PAYLOAD
 from tools.events.webhooks.rules import MOST_FAILURES
+from tools.kernel.domain_names import MOST_DOMAINS
 from tools.kernel.money import DUST_MINOR
 from tools.memory.operations import MOST_KEYS, MOST_VALUE
 from tools.messages.operations import MOST_DATA

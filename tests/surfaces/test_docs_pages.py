@@ -26,7 +26,7 @@ from tests.naming import HOUSE, METHODS, OPENAPI, OPERATIONS
 from tests.surfaces.conftest import NOON
 from tests.surfaces.reading import Heard, read_html, words
 from tests.surfaces.wires import served
-from tools.changelog import CHANGELOG
+from tools.discovery.changelog import CHANGELOG
 from tools.events.payloads import PAYLOADS
 from tools.jobs.lifecycle import MOVES, OPENINGS
 

@@ -15,6 +15,7 @@ import pytest
 from mcp.client import Client
 
 from protocol.mcp.toolsets import CALL, CORE
+from protocol.untrusted_text import held_in, marks_of
 from storage.open import open_database, serve
 from tests.databases import SQLiteTemplate, close
 from tests.requirements import covers
@@ -24,7 +25,6 @@ from tests.surfaces.test_parity import run_over
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Surface
-from tools.engine.untrusted_text import held_in, marks_of
 from tools.events.payloads import PAYLOADS
 from tools.kernel.text_authors import OWN, Foreign, Payload
 

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from protocol.untrusted_markers import Fences, places_in_error
+from protocol.untrusted_text import changed, foreign_places
 from tests.surfaces.fences import FIRST, unfenced
 from tools.catalogue import CATALOGUE
 from tools.engine.errors import InputSchemaMismatch, NotFound
-from tools.engine.untrusted_text import changed, foreign_places
 from tools.jobs.receipt_records import Signature
 from tools.kernel.errors import MarketError
 from tools.kernel.text_authors import (

@@ -39,7 +39,7 @@ from tests.naming import (
     served,
 )
 from tools.catalogue import CATALOGUE
-from tools.changelog import CHANGELOG
+from tools.discovery.changelog import CHANGELOG
 from tools.engine.context import Surface
 from tools.events.types import KINDS
 from tools.jobs.lifecycle import MOVES

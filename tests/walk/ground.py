@@ -14,7 +14,7 @@ from tests.chain.faults import FaultyNode, Reply, Silence, error, fields, result
 from tests.market import TestClock
 from tools.engine.ports import Fetched
 from tools.engine.ports import Reply as Answered
-from tools.events.webhooks.ssrf_guard import Unreached
+from tools.kernel.ssrf_guard import Unreached
 
 T = TypeVar("T")
 RICH_MINOR = 10**12

@@ -39,10 +39,10 @@ from tools.account.export_writer import (
     page_of,
     rows,
 )
+from tools.agents.logic import handles
 from tools.bounties.logic import proposal_fields, traders
 from tools.bounties.records import Proposal
 from tools.engine.context import Context
-from tools.jobs.views import handles
 from tools.kernel.ids import event_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, encode, stamp

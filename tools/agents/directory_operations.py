@@ -16,12 +16,12 @@ from storage.vocabulary import Env
 from tools.agents.logic import agent_record
 from tools.agents.profiles import Label
 from tools.agents.records import AgentPage
-from tools.domains.rules import BadDomain, domain_of
 from tools.engine.arguments import EnvChoice, Listed, SeenWithin
 from tools.engine.context import Outside
 from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of, seen_since
 from tools.engine.registry import operation
+from tools.kernel.domain_names import BadDomain, domain_of
 from tools.kernel.records import Json
 from tools.kernel.search_terms import query_terms
 

@@ -6,10 +6,10 @@ import unicodedata
 from storage.agents import handles_held
 from storage.tables import AgentRow, HandleRow
 from tools.agents.errors import HandleLimit, HandleTaken
-from tools.agents.impersonation import reserved_word
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
 from tools.kernel.ids import Prefix
+from tools.kernel.reserved_words import reserved_word
 
 RESERVED = frozenset(
     {"me", "admin", "root", "system", "platform", "support", "api", "null", "undefined"}

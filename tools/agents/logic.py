@@ -5,16 +5,19 @@ import orjson
 from storage.agent_search import INDEXED, UNINDEXED, index_agent
 from storage.agents import agent_by_handle
 from storage.domains import proven_domains_of
-from storage.tables import AgentRow, KeyRow, RoomRow, WalletRow
+from storage.jobs import handles_of
+from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
-from storage.vocabulary import AgentStatus, KeyStatus
+from storage.vocabulary import AgentStatus
 from tools.agents.records import Agent, OwnAgent, Storage
 from tools.engine.context import Context
-from tools.engine.errors import Unauthenticated
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, stamp, stamp_or_none
 from tools.kernel.search_terms import index_terms
+
+GONE = "(gone)"  # no handle has brackets
+
 
 INDEXED_AT_ONCE = 50
 
@@ -29,18 +32,6 @@ def any_agent(tx: Tx, id_or_handle: str) -> AgentRow | None:
     """Return the agent with this id or handle, even if it is deleted."""
     by_id = is_id("agt_", id_or_handle)
     return tx.get(AgentRow, id_or_handle) if by_id else tx.one(agent_by_handle, handle=id_or_handle.lower())
-
-
-def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
-    """Return the caller's row if it is still active and the key of the call is still valid.
-
-    Raises Unauthenticated if the agent or the key was ended after authentication. Operations that create something
-    that outlives the key need this check: a key that is being revoked must not create another key in the meantime.
-    """
-    row = ctx.tx.get(AgentRow, ctx.agent, lock=lock)
-    if row is None or row.status is not AgentStatus.ACTIVE or not _key_stands(ctx, row):
-        raise Unauthenticated("the key was revoked or changed, or its agent is no longer active")
-    return row
 
 
 def change_agent(tx: Tx, row: AgentRow, **values: object) -> AgentRow:
@@ -113,12 +104,9 @@ def own_record(ctx: Context, row: AgentRow) -> OwnAgent:
     )
 
 
-def _key_stands(ctx: Context, row: AgentRow) -> bool:
-    if ctx.caller.proof is not None:
-        return ctx.caller.proof.public_key == row.public_key
-    if ctx.caller.epoch not in (None, row.auth_epoch):
-        return False
-    if ctx.caller.key_id is None:
-        return True
-    key = ctx.tx.get(KeyRow, ctx.caller.key_id)
-    return key is not None and key.status is KeyStatus.ACTIVE
+def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
+    """Return handles by agent id, in one statement; GONE for an account that was deleted.
+
+    Only the account of a purchase that was never paid is deleted in this way.
+    """
+    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))

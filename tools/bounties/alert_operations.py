@@ -4,15 +4,15 @@ import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, BountyAlertRow
-from tools.agents.logic import acting_agent
 from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER
 from tools.bounties.records import BountyAlerts
-from tools.discovery.demand_rules import capability_terms
+from tools.credentials.live_guard import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Context
 from tools.engine.follow_up_steps import wait_for
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import operation
+from tools.engine.search_statistics import capability_terms
 
 
 class SetBountyAlerts(Arguments):

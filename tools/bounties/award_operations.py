@@ -8,7 +8,6 @@ from pydantic import Field
 
 from storage.tables import AgentRow, BountyRow, JobRow, ProposalRow, WalletRow
 from storage.vocabulary import Actor, AgentStatus, BountyStatus, ProposalStatus
-from tools.agents.self_dealing import check_pair
 from tools.bounties.award import begin_job
 from tools.bounties.errors import (
     BountyClosed,
@@ -36,9 +35,9 @@ from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.logic import see
 from tools.jobs.open_job_limits import take_job
+from tools.jobs.self_dealing import check_pair
 from tools.jobs.views import job_record
-from tools.kernel.money import display
-from tools.listings.pricing import MOST_PRICE
+from tools.kernel.money import MOST_PRICE, display
 from tools.quotas.errors import StorageFull
 from tools.quotas.logic import has_room_to_accept
 

@@ -47,11 +47,11 @@ from tools.engine.registry import operation
 from tools.engine.stored_documents import Document, keep_document
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
+from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json
 from tools.kernel.search_terms import query_terms
 from tools.listings.acceptance import AcceptanceRules, judge_rules
 from tools.listings.logic import Category, Tag
-from tools.listings.pricing import MOST_PRICE
 from tools.listings.validation import Tags
 from tools.quotas.errors import StorageFull
 from tools.quotas.logic import size_of, take

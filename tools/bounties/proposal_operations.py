@@ -7,7 +7,6 @@ from storage.bounties import own_proposal, proposal_of, proposals_by_price
 from storage.tables import AgentRow, BountyRow, ProposalRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, AgentStatus, BountyStatus, Env, ProposalStatus, ThreadKind
-from tools.agents.self_dealing import check_pair
 from tools.bounties.comparison import comparisons
 from tools.bounties.errors import BountyClosed, ProposalFinal, ProposalLimit
 from tools.bounties.logic import (
@@ -33,12 +32,12 @@ from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
 from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
+from tools.jobs.self_dealing import check_pair
 from tools.kernel.ids import Prefix
-from tools.kernel.money import display
+from tools.kernel.money import MOST_PRICE, display
 from tools.kernel.records import Json, Step
 from tools.listings.errors import UpfrontRequiresTrust
 from tools.listings.logic import PaymentTiming
-from tools.listings.pricing import MOST_PRICE
 from tools.messages.logic import new_thread
 from tools.quotas.errors import StorageFull
 from tools.quotas.logic import size_of, take

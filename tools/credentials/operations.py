@@ -11,9 +11,8 @@ from pydantic import AfterValidator, Field
 from storage.keys import keys_of, test_keys_of
 from storage.tables import KeyRow
 from storage.vocabulary import Env, KeyStatus
-from tools.agents.live_guard import holds_test_key, need_live_key
-from tools.agents.logic import acting_agent
 from tools.credentials.errors import KeyLimit, LastKey
+from tools.credentials.live_guard import acting_agent, holds_test_key, need_live_key
 from tools.credentials.logic import (
     check_room,
     forget_oldest,

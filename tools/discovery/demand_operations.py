@@ -24,15 +24,6 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.bounties.logic import bounty_records
 from tools.bounties.records import Bounty
-from tools.discovery.demand_rules import (
-    LEAST_CLIENTS,
-    MOST_TERM,
-    SEARCH_DAYS,
-    capability_terms,
-    first_day,
-    of_many,
-    rows_for,
-)
 from tools.discovery.records import (
     BountyLead,
     CategoryDemand,
@@ -45,6 +36,15 @@ from tools.discovery.records import (
 from tools.engine.arguments import NoArguments, PublicRead
 from tools.engine.context import Outside
 from tools.engine.registry import operation
+from tools.engine.search_statistics import (
+    LEAST_CLIENTS,
+    MOST_TERM,
+    SEARCH_DAYS,
+    capability_terms,
+    first_day,
+    of_many,
+    rows_for,
+)
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display
 from tools.kernel.records import spliced, stamp

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tools.changelog import CHANGELOG
+from tools.discovery.changelog import CHANGELOG
 from tools.discovery.market_records import Changelog, Health
 from tools.discovery.sanctions_state import sanctions_state
 from tools.engine.arguments import NoArguments, PublicRead

@@ -13,20 +13,20 @@ from storage.vocabulary import DomainStatus, Env
 from tools.agents.logic import change_agent
 from tools.agents.trust_tier_updates import set_tier
 from tools.domains.records import DnsProof, FileProof, Instructions
-from tools.domains.rules import (
+from tools.engine.config import House
+from tools.engine.context import Context
+from tools.engine.outgoing_urls import own_places
+from tools.engine.ports import Dns, Unanswered, Web, World
+from tools.events.identity_payloads import DomainRevoked, DomainVerified
+from tools.kernel.domain_names import (
     claim_text,
     dns_name,
     https_url,
     in_file,
     in_records,
 )
-from tools.engine.config import House
-from tools.engine.context import Context
-from tools.engine.ports import Dns, Unanswered, Web, World
-from tools.events.identity_payloads import DomainRevoked, DomainVerified
-from tools.events.webhooks.outgoing_urls import own_places
-from tools.events.webhooks.ssrf_guard import BadTarget, Unreached, judge_target
 from tools.kernel.records import Json, stamp, stamp_or_none
+from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
 LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds

@@ -14,8 +14,7 @@ from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
 from tools.agents.key_possession import proven_did
-from tools.agents.live_guard import keep_live
-from tools.agents.logic import acting_agent
+from tools.credentials.live_guard import acting_agent, keep_live
 from tools.domains.errors import TooManyDomains
 from tools.domains.logic import (
     Proof,
@@ -33,21 +32,21 @@ from tools.domains.records import (
     DomainDeleted,
     DomainList,
 )
-from tools.domains.rules import (
-    MOST_CHARACTERS,
-    MOST_DOMAINS,
-    BadDomain,
-    domain_of,
-)
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.errors import NotFound, TooBusy
 from tools.engine.follow_up_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.events.webhooks.ssrf_guard import NotTried
 from tools.jobs.disputes.anonymisation import kept_domains
+from tools.kernel.domain_names import (
+    MOST_CHARACTERS,
+    MOST_DOMAINS,
+    BadDomain,
+    domain_of,
+)
 from tools.kernel.records import stamp
+from tools.kernel.ssrf_guard import NotTried
 
 CHANGE = "change the domains"
 HOST = r"[^\s/?#@:\\%\[\]]+"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from storage.vocabulary import Env
-from tools.agents.impersonation import COMMON_BRAND
+from tools.kernel.reserved_words import COMMON_BRAND
 
 PRODUCT = "Emporion"
 

@@ -5,7 +5,6 @@ An argument that only the caller knows is shown as `<description>`, with the arg
 
 from functools import cache
 
-from tools.chain.wallet_proof import binding_message
 from tools.engine.registry import CATALOGUE
 from tools.kernel.records import Json, Step
 
@@ -38,12 +37,6 @@ def step(name: str, why: str, *, deadline: str | None = None, **arguments: Json)
 
 def steps(*found: tuple[Step, ...]) -> list[Step]:
     return [one for several in found for one in several]
-
-
-def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
-    """Return the step that binds a wallet, with the text that the wallet signs."""
-    text = binding_message(brand, agent_id, "<address in lower case>")
-    return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")
 
 
 def sell_step(why: str) -> tuple[Step, ...]:

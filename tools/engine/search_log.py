@@ -8,8 +8,8 @@ from typing import NamedTuple
 from storage.discovery import count_search, terms_of_client
 from storage.tables import SearchedRow
 from storage.transaction import Tx
-from tools.discovery.demand_rules import MOST_TERMS_OF_CLIENT, client_of, term_of
 from tools.engine.context import Outside
+from tools.engine.search_statistics import MOST_TERMS_OF_CLIENT, client_of, term_of
 
 MOST_NOTED = 10_000  # different searches between two writes; further ones are dropped
 

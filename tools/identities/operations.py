@@ -7,8 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from storage.tables import IdentityRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.agents.live_guard import keep_live
-from tools.agents.logic import acting_agent, own_record
+from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
 from tools.chain.erc8004 import (
     LARGEST,
@@ -18,6 +17,7 @@ from tools.chain.erc8004 import (
 )
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
+from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.errors import NotFound

@@ -11,6 +11,7 @@ from storage.events import newest_event
 from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
+from tools.agents.logic import handles
 from tools.engine.arguments import MOST_WAITED, Waiting
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps
@@ -27,7 +28,7 @@ from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked, waiting_on
 from tools.jobs.logic import SeenJob
 from tools.jobs.records import Party
-from tools.jobs.views import handles, refund_step
+from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display
 from tools.kernel.records import Step, stamp, stamp_or_none

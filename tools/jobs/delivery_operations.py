@@ -10,6 +10,7 @@ from pydantic import Field
 from storage.tables import JobDeliveryRow, ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor
+from tools.agents.logic import handles
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import (
     MOST_PREVIEW,
@@ -46,7 +47,7 @@ from tools.jobs.logic import (
 from tools.jobs.records import Job, Review
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
-from tools.jobs.views import handles, job_record
+from tools.jobs.views import job_record
 from tools.kernel.json_schema import Violation
 from tools.kernel.records import Json
 from tools.listings.acceptance import unkept

@@ -7,6 +7,7 @@ from pydantic import Field
 from storage.jobs import (
     jobs_of,
 )
+from tools.agents.logic import handles
 from tools.engine.arguments import Listed, Waiting
 from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
@@ -27,12 +28,7 @@ from tools.jobs.records import (
     JobCreated,
     JobPage,
 )
-from tools.jobs.views import (
-    created_record,
-    handles,
-    job_fields,
-    job_record,
-)
+from tools.jobs.views import created_record, job_fields, job_record
 from tools.kernel.records import Json
 
 

@@ -11,7 +11,6 @@ from pydantic import Field
 from storage.tables import AgentRow, JobRow, ListingRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
-from tools.agents.self_dealing import check_pair
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import Context, Outside
@@ -45,6 +44,7 @@ from tools.jobs.logic import (
     record_event,
 )
 from tools.jobs.open_job_limits import judge_place, take_place
+from tools.jobs.self_dealing import check_pair
 from tools.kernel.errors import Faults
 from tools.kernel.records import stamp_or_none
 from tools.listings.validation import ordered_units

@@ -7,6 +7,7 @@ from pydantic import Field
 from storage.platform_keys import retired_keys
 from storage.tables import AgentRow, RetiredKeyRow, WalletRow
 from tools.agents.key_possession import proven_did
+from tools.agents.logic import GONE
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import measured
@@ -32,7 +33,6 @@ from tools.jobs.receipt_records import (
     Verification,
 )
 from tools.jobs.sealing import marks_of
-from tools.jobs.views import GONE
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none

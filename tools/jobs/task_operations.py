@@ -9,6 +9,7 @@ from pydantic import Field
 from storage.jobs import count_of_tasks, tasks_of
 from storage.tables import JobRow
 from storage.vocabulary import JobStatus
+from tools.agents.logic import handles
 from tools.engine.arguments import Listed, Waiting
 from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
@@ -17,7 +18,6 @@ from tools.engine.registry import unlisted
 from tools.jobs.logic import JobRef, see_all
 from tools.jobs.task_records import Task, TaskPage
 from tools.jobs.task_view import newest_of, task_of, task_record
-from tools.jobs.views import handles
 from tools.kernel.records import EPOCH
 
 MOST_MESSAGES = 100

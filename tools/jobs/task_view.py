@@ -4,6 +4,7 @@ from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import ThreadRow
 from storage.vocabulary import SettlementKind
+from tools.agents.logic import handles
 from tools.engine.context import Context
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
@@ -11,7 +12,7 @@ from tools.jobs.logic import SeenJob, find_mine, foretold
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Job
 from tools.jobs.task_records import PaymentDue, Task
-from tools.jobs.views import handles, job_fields
+from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id
 from tools.messages.records import Message
 from tools.messages.views import message_records

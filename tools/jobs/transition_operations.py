@@ -30,8 +30,7 @@ from tools.jobs.logic import (
 from tools.jobs.records import Job
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json
-from tools.kernel.money import display_or_none
-from tools.listings.pricing import MOST_PRICE
+from tools.kernel.money import MOST_PRICE, display_or_none
 from tools.quotas.errors import StorageFull
 from tools.quotas.logic import output_of, take
 from tools.screening.errors import ContentRejected

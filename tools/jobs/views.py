@@ -5,10 +5,9 @@ from typing import Any, Literal
 
 import orjson
 
-from storage.jobs import handles_of
 from storage.tables import JobDeliveryRow, JobRow, SettlementRow
-from storage.transaction import Tx
 from storage.vocabulary import Actor, JobStatus, SettlementKind, SettlementStatus
+from tools.agents.logic import handles
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
@@ -45,16 +44,6 @@ from tools.kernel.records import (
 )
 from tools.listings.acceptance import checks_of
 from tools.quotas.logic import input_of, output_of
-
-GONE = "(gone)"  # no handle has brackets
-
-
-def handles(tx: Tx, ids: set[str]) -> dict[str, str]:
-    """Return handles by agent id, in one statement; GONE for an account that was deleted.
-
-    Only the account of a purchase that was never paid is deleted in this way.
-    """
-    return dict.fromkeys(ids, GONE) | dict(tx.all(handles_of, ids=orjson.dumps(sorted(ids)).decode()))
 
 
 def job_record(ctx: Context, seen: SeenJob) -> Job:

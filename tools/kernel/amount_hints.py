@@ -3,8 +3,7 @@
 import re
 from decimal import Decimal
 
-from tools.kernel.money import MINOR_PER_USDC
-from tools.listings.pricing import MOST_PRICE
+from tools.kernel.money import MINOR_PER_USDC, MOST_PRICE
 
 PRICES = frozenset({"price", "max_price", "budget_max", "min_budget"})  # arguments that are amounts in minor units
 UNIT = "1 USDC is 1000000"

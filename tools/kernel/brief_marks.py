@@ -1,4 +1,4 @@
-"""What of a record is left out where it is shown in brief: said once at the field, derived in tools.engine.brief."""
+"""What of a record is left out where it is shown in brief: said once at the field, derived in protocol.brief."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar

@@ -35,3 +35,6 @@ def price_display(model: str, price: int | None, unit_name: str | None = None) -
 def half_up(amount_minor: int) -> int:
     """Return half of an amount; an odd minor unit is rounded up."""
     return (amount_minor + 1) // 2
+
+
+MOST_PRICE = 10**12  # minor units, also of price times units

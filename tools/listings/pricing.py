@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-MOST_PRICE = 10**12  # minor units, also of price times units
 Fault = tuple[str, str]  # field, what is wrong
 
 

@@ -22,6 +22,7 @@ from tools.engine.paging import (
     seen_since,
 )
 from tools.engine.registry import operation
+from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms
 from tools.listings.cached_listing import shown_listing
@@ -33,7 +34,6 @@ from tools.listings.logic import (
     Tag,
     cache_name,
 )
-from tools.listings.pricing import MOST_PRICE
 from tools.listings.records import Listing, ListingPage
 from tools.listings.suggested_bounty import ready_bounty
 

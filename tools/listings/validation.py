@@ -14,6 +14,7 @@ from tools.engine.document_validation import judge_example, judge_schema
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.stored_documents import Document, text_of
 from tools.kernel.errors import Faults
+from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
 from tools.listings.logic import (
@@ -22,12 +23,7 @@ from tools.listings.logic import (
     PricingModelWord,
     Tag,
 )
-from tools.listings.pricing import (
-    MOST_PRICE,
-    UnitRule,
-    pricing_faults,
-    units_of,
-)
+from tools.listings.pricing import UnitRule, pricing_faults, units_of
 from tools.screening.logic import public_words_beside
 
 PRICE_NOTE = "minor units per job or unit: 1000000 = 1 USDC; 0 is free, 10000 or more is recommended; none for quote"

@@ -8,9 +8,9 @@ from storage.messages import messages_among
 from storage.tables import MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
+from tools.agents.logic import handles
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
-from tools.jobs.views import handles
 from tools.kernel.ids import Prefix
 from tools.kernel.records import spliced, stamp, stamp_or_none
 from tools.messages.logic import sides

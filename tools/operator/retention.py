@@ -14,10 +14,10 @@ from storage.requests import (
     forget_windows,
 )
 from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
-from tools.discovery.demand_rules import SEARCH_DAYS, first_day
 from tools.engine.context import Context
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
+from tools.engine.search_statistics import SEARCH_DAYS, first_day
 from tools.quotas.logic import BATCH as TEXTS
 from tools.quotas.logic import forget_unpaid
 

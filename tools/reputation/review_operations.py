@@ -5,14 +5,13 @@ from typing import Literal
 from pydantic import Field
 
 from storage.reviews import reviews_about
-from tools.agents.logic import find_agent
+from tools.agents.logic import find_agent, handles
 from tools.engine.arguments import EnvChoice, Listed
 from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.jobs.records import ReviewPage
-from tools.jobs.views import handles
 from tools.kernel.records import Json
 from tools.reputation.reviews import review_record
 

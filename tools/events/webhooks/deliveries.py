@@ -17,6 +17,7 @@ from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, Webho
 from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.engine.config import House
 from tools.engine.context import Context
+from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
 from tools.engine.rate_limits import (
     Allowance,
@@ -35,7 +36,6 @@ from tools.events.webhooks.logic import (
     profile_url,
     secrets_of,
 )
-from tools.events.webhooks.outgoing_urls import own_places
 from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
     MOST_ATTEMPTS,
@@ -48,16 +48,16 @@ from tools.events.webhooks.rules import (
     v1,
     v1a,
 )
-from tools.events.webhooks.ssrf_guard import (
+from tools.jobs.task_view import task_of
+from tools.kernel.ids import event_id
+from tools.kernel.records import EPOCH, encode
+from tools.kernel.ssrf_guard import (
     BadTarget,
     NotTried,
     Unreached,
     judge_target,
     parse_target,
 )
-from tools.jobs.task_view import task_of
-from tools.kernel.ids import event_id
-from tools.kernel.records import EPOCH, encode
 
 LEASE = timedelta(seconds=30)  # an attempt takes at most 11
 LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now

@@ -16,6 +16,7 @@ from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.follow_up_steps import after_redelivery, after_webhook
 from tools.engine.next_steps import step, steps
+from tools.engine.outgoing_urls import callable_url
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.events.types import expand
@@ -29,7 +30,6 @@ from tools.events.webhooks.logic import (
     webhook_fields,
     with_secret,
 )
-from tools.events.webhooks.outgoing_urls import callable_url
 from tools.events.webhooks.records import (
     Webhook,
     WebhookCreated,
@@ -41,8 +41,8 @@ from tools.events.webhooks.records import (
     WebhookTestData,
 )
 from tools.events.webhooks.rules import SECRET_ENTROPY_BYTES, new_secret
-from tools.events.webhooks.ssrf_guard import MOST_URL_CHARACTERS, BadTarget, parse_target
 from tools.kernel.records import Json
+from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS, BadTarget, parse_target
 
 LAST = 2**63 - 1
 TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'

@@ -6,8 +6,8 @@ import orjson
 from pydantic import Field, StringConstraints
 
 from storage.tables import AgentRow, EvaluatorRow
-from tools.agents.live_guard import keep_live
-from tools.agents.logic import acting_agent, change_agent
+from tools.agents.logic import change_agent
+from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Context
 from tools.engine.follow_up_steps import after_offer_to_judge

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from storage.tables import JobRow, WalletRow
 from storage.vocabulary import SettlementStatus
 from tools.chain.transfer_verification import Began, Terms
+from tools.chain.wallet_proof import binding_message
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import Context, Outside
-from tools.engine.next_steps import step, steps, wallet_step
+from tools.engine.next_steps import step, steps
 from tools.engine.ports import Sanctions
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
@@ -16,7 +17,7 @@ from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
 from tools.kernel.money import display
-from tools.kernel.records import stamp_or_none
+from tools.kernel.records import Step, stamp_or_none
 from tools.wallets.errors import AddressSanctioned
 
 
@@ -118,3 +119,9 @@ def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
 
 def block_moment(unix_seconds: int) -> datetime:
     return datetime.fromtimestamp(unix_seconds, UTC)
+
+
+def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
+    """Return the step that binds a wallet, with the text that the wallet signs."""
+    text = binding_message(brand, agent_id, "<address in lower case>")
+    return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")

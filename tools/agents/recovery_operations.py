@@ -7,10 +7,11 @@ from storage.tables import AgentRow, FormerKeyRow
 from storage.vocabulary import Env
 from tools.agents.errors import PublicKeyInUse
 from tools.agents.key_possession import claim_key
-from tools.agents.logic import acting_agent, agent_record, change_agent
+from tools.agents.logic import agent_record, change_agent
 from tools.agents.profiles import PublicKey
 from tools.agents.records import Agent, AgentRecovered, KeyPairs
 from tools.credentials.errors import KeyLimit
+from tools.credentials.live_guard import acting_agent
 from tools.credentials.logic import (
     check_room,
     forget_oldest,

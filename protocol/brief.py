@@ -10,7 +10,7 @@ from typing import Any, Final, get_origin, get_type_hints
 
 import orjson
 
-from tools.engine.untrusted_text import filled, held_in, marks_of
+from protocol.untrusted_text import filled, held_in, marks_of
 from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
 from tools.kernel.records import Json
 

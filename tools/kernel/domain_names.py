@@ -4,7 +4,7 @@ import re
 
 import idna
 
-from tools.events.webhooks.ssrf_guard import BadTarget, address_in
+from tools.kernel.ssrf_guard import BadTarget, address_in
 
 MOST_CHARACTERS = 253
 MOST_DOMAINS = 5

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from tools.engine.config import House
 from tools.engine.errors import InvalidRequest
-from tools.events.webhooks.ssrf_guard import BadTarget, judge_target
+from tools.kernel.ssrf_guard import BadTarget, judge_target
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

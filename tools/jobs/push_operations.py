@@ -11,6 +11,7 @@ from storage.vocabulary import PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import end_webhook, pushes_of_job
 from tools.engine.context import Context
 from tools.engine.errors import NotFound
+from tools.engine.outgoing_urls import callable_url
 from tools.engine.registry import unlisted
 from tools.events.webhooks.errors import WebhookLimit
 from tools.events.webhooks.logic import (
@@ -19,11 +20,10 @@ from tools.events.webhooks.logic import (
     revived,
     seal_secret,
 )
-from tools.events.webhooks.outgoing_urls import callable_url
-from tools.events.webhooks.ssrf_guard import MOST_URL_CHARACTERS
 from tools.jobs.logic import JobRef, find_mine
 from tools.jobs.task_records import PushConfig, PushConfigDeleted, PushConfigPage
 from tools.kernel.records import Json
+from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 SCOPES = ("buy", "sell", "admin:self")
