@@ -47,8 +47,8 @@ from tools.engine.dispatch import Market
 from tools.engine.scopes import EVERYTHING
 from tools.jobs.logic import see_all
 from tools.jobs.sealing import marks_of
+from tools.jobs.stored_texts import INPUT
 from tools.kernel.records import stamp
-from tools.quotas.logic import INPUT
 
 MANIFEST = "manifest.json"
 HERE = Approach(Surface.REST, "", "export")  # a call without credential and address

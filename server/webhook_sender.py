@@ -13,19 +13,11 @@ from storage.transaction import StorageError, Tx
 from storage.webhooks import fanned_out, newest_of_all, soonest_webhook
 from tools.catalogue import CATALOGUE
 from tools.engine.dispatch import Market
-from tools.events.webhooks.deliveries import (
-    BATCH,
-    Claimed,
-    Posting,
-    claim,
-    finish,
-    post,
-    task_to_push,
-    wait_to_push,
-)
+from tools.events.webhooks.deliveries import BATCH, Claimed, Posting, claim, finish, post, wait_to_push
 from tools.events.webhooks.logic import BATCH as FANNED
 from tools.events.webhooks.logic import fan_out
 from tools.events.webhooks.rules import Attempted
+from tools.jobs.task_view import task_to_push
 
 Heard = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 

@@ -53,6 +53,7 @@ from tools.engine.errors import (
     RateLimited,
     RouteNotFound,
     SchemaTooExpensive,
+    StorageFull,
     TooBusy,
     Unauthenticated,
     UnsupportedMediaType,
@@ -106,7 +107,6 @@ from tools.purchases.errors import (
     X402Timeout,
     X402UpfrontNotSupported,
 )
-from tools.quotas.errors import StorageFull
 from tools.screening.errors import ContentRejected
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired, WalletSignatureInvalid
 

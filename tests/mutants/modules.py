@@ -24,7 +24,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.listings.pricing": ("test_pricing.py",),
     "tools.kernel.money": ("test_money.py",),
     "tools.engine.rate_limits": ("test_rates.py",),
-    "tools.quotas.logic": ("test_room.py",),
+    "tools.engine.storage_quotas": ("test_room.py",),
     "tools.events.webhooks.rules": ("test_webhooks.py",),
 }
 FOLDER = "tests/rules"

@@ -16,8 +16,8 @@ from storage.quotas import (
 )
 from storage.tables import AgentRow, JobTextRow, RoomRow, ThreadRow
 from storage.transaction import Taken
-from tools.quotas import logic as room
-from tools.quotas.errors import StorageFull
+from tools.engine import storage_quotas as room
+from tools.engine.errors import StorageFull
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIMIT = 5_000_000

@@ -4,6 +4,7 @@ from storage.tables import BountyRow, JobRow, ProposalRow
 from storage.vocabulary import JobStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock
 from tools.engine.context import Context
+from tools.engine.storage_quotas import size_of, take_order
 from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
@@ -15,14 +16,9 @@ from tools.jobs.logic import (
     record_event,
     say_what_is_due,
 )
+from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.ids import Prefix
 from tools.messages.logic import new_thread
-from tools.quotas.logic import (
-    INPUT,
-    keep_text,
-    size_of,
-    take_order,
-)
 
 MAX_REVISIONS = 2
 

@@ -27,10 +27,11 @@ from tools.bounties.records import BountyAwarded, Timing
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.context import Context, Outside
-from tools.engine.errors import NotFound
+from tools.engine.errors import NotFound, StorageFull
 from tools.engine.follow_up_steps import after_award
 from tools.engine.next_steps import step
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import has_room_to_accept
 from tools.events.payloads import ProposalChosen
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, SellerHasNoWalletAddress
 from tools.jobs.logic import see
@@ -38,8 +39,6 @@ from tools.jobs.open_job_limits import take_job
 from tools.jobs.self_dealing import check_pair
 from tools.jobs.views import job_record
 from tools.kernel.money import MOST_PRICE, display
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import has_room_to_accept
 
 
 class AwardBounty(BountyNamed):

@@ -40,10 +40,12 @@ from tools.engine.errors import (
     InvalidRequest,
     NotFound,
     PayloadTooLarge,
+    StorageFull,
 )
 from tools.engine.follow_up_steps import after_bounty
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import size_of, take
 from tools.engine.stored_documents import Document, keep_document
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
@@ -53,8 +55,6 @@ from tools.kernel.search_terms import query_terms
 from tools.listings.acceptance import AcceptanceRules, judge_rules
 from tools.listings.logic import Category, Tag
 from tools.listings.validation import Tags
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import size_of, take
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words_beside
 

@@ -25,11 +25,12 @@ from tools.bounties.records import Proposal, ProposalMade, ProposalPage
 from tools.bounties.rules import proposal_move, state_now
 from tools.engine.arguments import Listed
 from tools.engine.context import Context, Outside
-from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, StorageFull
 from tools.engine.follow_up_steps import after_withdrawal
 from tools.engine.next_steps import step, steps
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import size_of, take
 from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
 from tools.jobs.self_dealing import check_pair
@@ -39,8 +40,6 @@ from tools.kernel.records import Json, Step
 from tools.listings.errors import UpfrontRequiresTrust
 from tools.listings.logic import PaymentTiming
 from tools.messages.logic import new_thread
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import size_of, take
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
 from tools.wallets.errors import WalletAddressRequired

@@ -73,10 +73,10 @@ from tools.engine.registry import CATALOGUE, Operation, Run
 from tools.engine.request_signatures import note_use, refuse_used, use_up
 from tools.engine.search_log import Searches
 from tools.engine.shared_results import Snapshots
+from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import encode
 from tools.kernel.strict_json import BadJson, check_tree, is_plain
-from tools.quotas.logic import refuse_on_low_disk, refuse_overfull
 
 READ_FOR_ALL = 16_384  # bytes; smaller bodies are read before authentication, in about a millisecond
 GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it

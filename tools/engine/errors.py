@@ -175,3 +175,10 @@ class OutputSchemaMismatch(ValidationFailed):
     code = "output_schema_mismatch"
     quotes = ("message", "details/violations")
     usual_hint = "Correct every violation in details.violations, then deliver again."
+
+
+class StorageFull(ValidationFailed):
+    """413: the agent keeps as many bytes in this environment as it may without paying for work."""
+
+    status, code = 413, "storage_full"
+    usual_hint = "get_me shows storage. Delete memory and schedules you no longer need. Inputs and outputs of the jobs you ordered leave the count with a payment of 0.01 USDC or more that was not refunded; outputs you never paid for, and inputs of orders that never began, 30 days after the end. An order needs 1 MB left for its output."

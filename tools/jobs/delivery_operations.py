@@ -25,8 +25,10 @@ from tools.engine.errors import (
     OutputSchemaMismatch,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
 )
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import need_room_to_accept
 from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.disputes.panel_actions import mine_settled
@@ -47,14 +49,13 @@ from tools.jobs.logic import (
 from tools.jobs.records import Job, Review
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
+from tools.jobs.stored_texts import keep_text, output_part
 from tools.jobs.views import job_record
 from tools.kernel.json_schema import Violation
 from tools.kernel.records import Json
 from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import keep_text, need_room_to_accept, output_part
 from tools.reputation.logic import count_job
 from tools.reputation.reviews import review_record
 from tools.screening.errors import ContentRejected

@@ -14,8 +14,8 @@ from tools.engine.stored_documents import text_of
 from tools.jobs.logic import JobRef, find_mine
 from tools.jobs.records import Delivery, JobEvent, JobEventPage
 from tools.jobs.sealing import marks_of
+from tools.jobs.stored_texts import output_at
 from tools.kernel.records import spliced, stamp
-from tools.quotas.logic import output_at
 
 
 class ListJobEvents(Listed, JobRef):

@@ -27,7 +27,9 @@ from tools.engine.errors import (
     NotFound,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
 )
+from tools.engine.storage_quotas import take_order
 from tools.engine.stored_documents import Document, text_of
 from tools.jobs.errors import (
     FirstPartySelfDealing,
@@ -45,12 +47,11 @@ from tools.jobs.logic import (
 )
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.self_dealing import check_pair
+from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.errors import Faults
 from tools.kernel.records import stamp_or_none
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import INPUT, keep_text, take_order
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json_beside, private_text
 

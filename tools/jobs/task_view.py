@@ -1,11 +1,14 @@
 """A2A tasks: the record of a job as a task, for requests and for push notifications."""
 
+from dataclasses import replace
+
 from storage.events import newest_event
 from storage.messages import messages_of
 from storage.tables import ThreadRow
 from storage.vocabulary import SettlementKind
 from tools.agents.logic import handles
 from tools.engine.context import Context
+from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import SeenJob, find_mine, foretold
@@ -14,6 +17,7 @@ from tools.jobs.records import Job
 from tools.jobs.task_records import PaymentDue, Task
 from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id
+from tools.kernel.records import encode
 from tools.messages.records import Message
 from tools.messages.views import message_records
 
@@ -72,3 +76,15 @@ def newest_messages(ctx: Context, seen: SeenJob, most: int) -> list[Message]:
         return []
     rows = ctx.tx.all(messages_of(newest_first=True), thread_id=thread.id, place=thread.message_count + 1, limit=most)
     return message_records(ctx, thread, reversed(rows))
+
+
+PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
+
+
+def task_to_push(ctx: Context, posting: Posting) -> tuple[bytes, str]:
+    """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
+    assert posting.task is not None
+    owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
+    task = task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES)
+    shows = NO_OUTPUT if task.job.output_sealed else task.job.output_hash
+    return encode(task), shows or NO_OUTPUT

@@ -8,9 +8,10 @@ from pydantic import Field
 from storage.transaction import Tx
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import violations
-from tools.engine.errors import NotFound, SchemaTooExpensive, TooBusy
+from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import take
 from tools.engine.stored_documents import text_of
 from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
@@ -28,11 +29,10 @@ from tools.jobs.logic import (
     standing,
 )
 from tools.jobs.records import Job
+from tools.jobs.stored_texts import output_of
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json
 from tools.kernel.money import MOST_PRICE, display_or_none
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import output_of, take
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text
 

@@ -33,6 +33,7 @@ from tools.jobs.records import (
     WaitingOn,
 )
 from tools.jobs.sealing import marks_of
+from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.money import display
 from tools.kernel.records import (
@@ -43,7 +44,6 @@ from tools.kernel.records import (
     stamp_or_none,
 )
 from tools.listings.acceptance import checks_of
-from tools.quotas.logic import input_of, output_of
 
 
 def job_record(ctx: Context, seen: SeenJob) -> Job:

@@ -19,10 +19,12 @@ from tools.engine.errors import (
     NotFound,
     PayloadTooLarge,
     SchemaTooExpensive,
+    StorageFull,
 )
 from tools.engine.follow_up_steps import after_listing
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import size_of, take
 from tools.engine.stored_documents import keep_document
 from tools.kernel.records import Json
 from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequiresTrust
@@ -38,8 +40,6 @@ from tools.listings.validation import (
     UpdateListing,
     judge_offer,
 )
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import size_of, take
 from tools.reputation.views import records_of
 from tools.screening.errors import ContentRejected
 from tools.wallets.errors import WalletAddressRequired

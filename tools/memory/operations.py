@@ -10,10 +10,11 @@ from storage.tables import AgentRow, MemoryRow
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import json_text
-from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge
+from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_memory
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import take
 from tools.kernel.records import (
     EPOCH,
     Json,
@@ -28,8 +29,6 @@ from tools.memory.records import (
     MemoryKey,
     MemoryPage,
 )
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import take
 
 MOST_VALUE, MOST_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there

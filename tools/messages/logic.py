@@ -13,11 +13,11 @@ from storage.tables import JobRow, MailboxRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import JobStatus, ThreadKind
 from tools.engine.context import Context
+from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
 from tools.kernel.ids import Prefix
 from tools.messages.errors import AwaitingReply
 from tools.messages.rules import MOST_UNANSWERED, Run
-from tools.quotas.logic import size_of
 from tools.screening.rules import warnings
 
 PREVIEW_CHARACTERS = 200

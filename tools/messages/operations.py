@@ -17,6 +17,7 @@ from tools.engine.errors import (
     InvalidRequest,
     NotFound,
     PayloadTooLarge,
+    StorageFull,
 )
 from tools.engine.follow_up_steps import after_words
 from tools.engine.paging import cursor_to, filled, place_of
@@ -43,7 +44,6 @@ from tools.messages.records import (
     ThreadStarted,
 )
 from tools.messages.views import find_thread, message_records, thread_records
-from tools.quotas.errors import StorageFull
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import LONG, private_json, private_text
 

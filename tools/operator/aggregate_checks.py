@@ -44,10 +44,10 @@ from tools.jobs.facts import refund_expected
 from tools.jobs.logic import SeenJob
 from tools.jobs.payments.terms import began_at
 from tools.jobs.sealing_rules import commitment
+from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
 from tools.listings.stats_rules import Result, wallet_moves
-from tools.quotas.logic import is_counted, output_part
 from tools.reputation.rebuild import (
     categories,
     counterparties,

@@ -18,8 +18,8 @@ from tools.engine.context import Context
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
 from tools.engine.search_statistics import SEARCH_DAYS, first_day
-from tools.quotas.logic import BATCH as TEXTS
-from tools.quotas.logic import forget_unpaid
+from tools.jobs.stored_texts import BATCH as TEXTS
+from tools.jobs.stored_texts import forget_unpaid
 
 ANSWERS_KEPT = timedelta(hours=24)
 HOSTS_KEPT = timedelta(hours=2)

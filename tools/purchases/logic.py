@@ -17,6 +17,7 @@ from tools.chain.x402_payload import Authorization
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.document_validation import GatherAgain
 from tools.engine.errors import NotFound
+from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import (
@@ -47,7 +48,6 @@ from tools.purchases.rules import (
     look_for_it_at,
     needs_its_client,
 )
-from tools.quotas.logic import refuse_overfull
 
 UNPAID_KEPT = timedelta(hours=24)  # for failed purchases of unclaimed accounts
 LEASE = timedelta(seconds=15)  # for a process that submits a payment or looks for it

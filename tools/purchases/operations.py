@@ -35,6 +35,7 @@ from tools.jobs.logic import SeenJob, find_mine
 from tools.jobs.payments.gasless import x402_info
 from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.place_order import ORDER_ERRORS
+from tools.jobs.stored_texts import output_of
 from tools.kernel.canonical_json import canonical, sha256_hex
 from tools.kernel.errors import MarketError
 from tools.kernel.money import display
@@ -71,7 +72,6 @@ from tools.purchases.records import (
 )
 from tools.purchases.rules import End
 from tools.purchases.workflow import drive, head_of
-from tools.quotas.logic import output_of
 from tools.wallets.errors import AddressSanctioned
 
 ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"

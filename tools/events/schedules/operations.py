@@ -18,10 +18,12 @@ from tools.engine.errors import (
     InvalidRequest,
     NotFound,
     PayloadTooLarge,
+    StorageFull,
 )
 from tools.engine.follow_up_steps import after_schedule
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
+from tools.engine.storage_quotas import size_of, take
 from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
 from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePage
 from tools.events.schedules.rules import resumed
@@ -33,8 +35,6 @@ from tools.kernel.records import (
     stamp,
     stamp_or_none,
 )
-from tools.quotas.errors import StorageFull
-from tools.quotas.logic import size_of, take
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000

@@ -48,9 +48,8 @@ from tools.events.webhooks.rules import (
     v1,
     v1a,
 )
-from tools.jobs.task_view import task_of
 from tools.kernel.ids import event_id
-from tools.kernel.records import EPOCH, encode
+from tools.kernel.records import EPOCH
 from tools.kernel.ssrf_guard import (
     BadTarget,
     NotTried,
@@ -63,7 +62,6 @@ LEASE = timedelta(seconds=30)  # an attempt takes at most 11
 LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now
 BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks examined for them
 MOST_OF_ONE_AGENT = 4  # attempts in flight: an agent with slow receivers must leave room for the others
-PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
 MEGABYTE = 2**20
 POSTS, BYTES = Allowance(60, 60, shared=True), Allowance(5 * MEGABYTE, 60, shared=True)  # from one agent to one host
 ALL_POSTS, ALL_BYTES = Allowance(600, 60, shared=True), Allowance(50 * MEGABYTE, 60, shared=True)  # from all agents
@@ -269,15 +267,6 @@ def pushed(row: WebhookRow) -> Pushed | None:
     if row.job_id is None or row.form is None:
         return None
     return Pushed(row.job_id, Env(row.env), row.form, row.headers, row.sent)
-
-
-def task_to_push(ctx: Context, posting: Posting) -> tuple[bytes, str]:
-    """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
-    assert posting.task is not None
-    owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)
-    task = task_of(replace(ctx, caller=owner, env=posting.task.env), posting.task.job_id, PUSHED_MESSAGES)
-    shows = NO_OUTPUT if task.job.output_sealed else task.job.output_hash
-    return encode(task), shows or NO_OUTPUT
 
 
 def _body(event: EventRow, row: WebhookRow) -> bytes:

@@ -16,10 +16,10 @@ from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.logic import SeenJob
 from tools.jobs.sealing_rules import rounded_size
+from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none
 from tools.listings.terms_history import Promised, promised_to
-from tools.quotas.logic import input_of, output_of
 from tools.screening.redaction import Veil
 
 T = TypeVar("T")

@@ -22,9 +22,9 @@ from tools.jobs.logic import (
 from tools.jobs.payments.errors import JobNotPayable
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import block_moment
+from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
-from tools.quotas.logic import count_as_paid, is_counted, move_texts
 from tools.reputation.logic import count_job
 
 

@@ -52,10 +52,10 @@ from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.records import Job
+from tools.jobs.stored_texts import count_as_paid
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
-from tools.quotas.logic import count_as_paid
 from tools.reputation.logic import count_job
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text

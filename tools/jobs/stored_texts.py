@@ -1,0 +1,108 @@
+"""The input and outputs of a job as stored texts, and whether they count as their buyer's storage."""
+
+from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
+from storage.tables import JobRow, JobTextRow, ThreadRow
+from storage.transaction import Tx
+from tools.engine.context import Context
+from tools.engine.stored_documents import Document
+from tools.jobs.facts import Forgets, JobFacts, kept_minor
+
+STANDS_FOR_ROOM = 10_000  # minor units; a job counts unless its seller keeps at least this much of its payments
+
+
+BATCH = 100
+
+
+INPUT = "input"
+
+
+def output_part(revision: int) -> str:
+    return f"output/{revision}"
+
+
+def keep_text(tx: Tx, job_id: str, part: str, made: Document) -> None:
+    """Store an input or output of one job."""
+    tx.add(JobTextRow(job_id=job_id, part=part, text=made.text.decode()))
+
+
+def input_of(tx: Tx, job: JobRow) -> str | None:
+    """Return the input of a job; None if it was deleted."""
+    return _text(tx, job.id, INPUT)
+
+
+def output_of(tx: Tx, job: JobRow) -> str | None:
+    """Return the last output of a job; None if there is none or it was deleted."""
+    return None if job.output is None else _last_output(tx, job)
+
+
+def output_at(tx: Tx, job_id: str, revision: int) -> str | None:
+    """Return the output of one delivery; None if it was deleted."""
+    return _text(tx, job_id, output_part(revision))
+
+
+def is_counted(facts: JobFacts) -> bool:
+    """Check whether a job counts as storage, because its seller keeps less than 0.01 USDC."""
+    return kept_minor(facts) < STANDS_FOR_ROOM
+
+
+def count_as_paid(ctx: Context, job: JobRow, facts: JobFacts) -> JobRow:
+    """Add a job to the counters or subtract it after a change of its payments and refunds.
+
+    The job's row must be locked.
+    """
+    counted = is_counted(facts)
+    if counted == job.counted:
+        return job
+    move_texts(ctx, job, counted=counted)
+    return ctx.tx.change(job, counted=counted)
+
+
+def move_texts(ctx: Context, job: JobRow, *, counted: bool) -> None:
+    """Add the texts and messages of a job to the counters, or subtract them.
+
+    Its row must be locked; the caller changes `counted`.
+    """
+    ctx.tx.get(ThreadRow, job.thread_id, lock=True)  # so that no message is posted meanwhile and counted wrongly
+    sign = 1 if counted else -1
+    for _, size in ctx.tx.all(texts_of_job, job_id=job.id):
+        ctx.tx.count_bytes(job.buyer_id, job.env, sign * size)
+    for sender_id, size in ctx.tx.all(said_in, thread_id=job.thread_id):
+        ctx.tx.count_bytes(sender_id, job.env, sign * size)
+
+
+def forget_unpaid(ctx: Context) -> int:
+    """Delete a batch of inputs of jobs that never began and of unpaid outputs; return its size.
+
+    They are deleted 30 days after the end of the job.
+    """
+    rows = ctx.tx.all(forgettable_jobs, now=ctx.now, limit=BATCH)
+    for row in rows:
+        forgets = Forgets.OUTPUTS if row.output is not None else Forgets.INPUT
+        _free_texts(ctx.tx, row, forgets)
+        ctx.tx.run(forget_outputs if forgets is Forgets.OUTPUTS else forget_input, job_id=row.id)
+        ctx.tx.change(row, forget_at=None, forgotten_at=ctx.now)
+    return len(rows)
+
+
+def _free_texts(tx: Tx, row: JobRow, forgets: Forgets) -> None:
+    if not row.counted:
+        return
+    for part, size in tx.all(texts_of_job, job_id=row.id):
+        if (part == INPUT) is (forgets is Forgets.INPUT):
+            tx.count_bytes(row.buyer_id, row.env, -size)
+
+
+def _last_output(tx: Tx, job: JobRow) -> str | None:
+    """Return the output of the last delivery.
+
+    It belongs to the present revision or, while that is under way, to the one before.
+    """
+    found = _text(tx, job.id, output_part(job.revision_count))
+    return (
+        found if found is not None or not job.revision_count else _text(tx, job.id, output_part(job.revision_count - 1))
+    )
+
+
+def _text(tx: Tx, job_id: str, part: str) -> str | None:
+    row = tx.get(JobTextRow, job_id, part)
+    return None if row is None else row.text

@@ -1,1 +1,0 @@
-"""Storage quotas: counts each agent's data, and refuses too much of it."""
