@@ -45,8 +45,8 @@ from tools.engine.context import (
 )
 from tools.engine.dispatch import Market
 from tools.engine.scopes import EVERYTHING
-from tools.jobs.logic import see_all
 from tools.jobs.sealing import marks_of
+from tools.jobs.snapshot import see_all
 from tools.jobs.stored_texts import INPUT
 from tools.kernel.records import stamp
 

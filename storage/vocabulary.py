@@ -184,3 +184,11 @@ class DomainStatus(StrEnum):
     PENDING = "pending"
     VERIFIED = "verified"
     REVOKED = "revoked"
+
+
+SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})
+
+
+FINAL = frozenset({JobStatus.COMPLETED, JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED, JobStatus.RESOLVED})
+
+FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})

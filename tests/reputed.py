@@ -9,9 +9,9 @@ from storage.tables import JobRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import SettlementKind, SettlementStatus
 from tests.storage.orders import NOW, job
-from tools.jobs.logic import see
+from tools.jobs.contributions import count_job
+from tools.jobs.snapshot import see
 from tools.operator.aggregate_checks import recompute
-from tools.reputation.logic import count_job
 
 OURS = ("job_marks", "reputations", "reputation_categories", "reputation_counterparties", "agents")
 ACCEPTED = {"accepted_at": NOW, "delivered_at": NOW, "deliver_by": NOW + timedelta(hours=1), "output": "x"}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from protocol.docs.lifecycle import MEANS, condition, drawn
-from tools.jobs.facts import FINAL
+from storage.vocabulary import FINAL
 from tools.jobs.lifecycle import MOVES, OPENINGS, JobMove
 
 LEFT, ROW, BAR, GAP = 6, 17, 22, 12

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from protocol.docs.skill import called, span
-from storage.vocabulary import Actor, ClosedAs, Env, JobStatus
+from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
 from tools.engine.config import House
 from tools.engine.registry import Operation
 from tools.jobs.attention import LEAD_SHARE, LEAST_LEAD, MOST_LEAD
-from tools.jobs.facts import FINAL, SELLER_FAILURES
 from tools.jobs.lifecycle import LISTING_MOVES, MOVES, NOTICES, OPENINGS, REVIEWED_IN, WAITS, JobMove, Wait
 
 MEANS = {

@@ -12,14 +12,14 @@ from protocol.a2a.task_view import FINAL, STATES
 from server.workers import context_of
 from storage.tables import JobRow
 from storage.transaction import Tx
+from storage.vocabulary import FINAL as ENDED
 from storage.vocabulary import Env, JobStatus
 from tests.a2a_states.journeys import JOURNEYS, ROWS, first_seen
 from tests.a2a_states.walking import A2A, REST, Walk
 from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
-from tools.jobs.facts import FINAL as ENDED
-from tools.jobs.logic import see
+from tools.jobs.snapshot import see
 from tools.purchases.logic import call_off
 
 CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]

@@ -12,6 +12,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.chain.x402_payload": ("test_x402.py", "test_x402payments.py"),
     "tools.chain.x402_payments": ("test_x402payments.py",),
     "tools.purchases.quotes": ("test_x402quotes.py",),
+    "tools.jobs.contribution_rules": ("test_reputation.py", "test_reputation_sums.py"),
     "tools.reputation.rules": ("test_reputation.py", "test_reputation_sums.py"),
     "tools.agents.trust_tiers": ("test_reputation.py",),
     "tools.reputation.counterparty": ("test_reputation.py", "test_reputation_sums.py"),

@@ -15,12 +15,12 @@ from storage.query import Query
 from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import SettlementKind, SettlementStatus
+from storage.vocabulary import FINISHED, SettlementKind, SettlementStatus
 from tests.market import TestMarket
 from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding
-from tools.jobs.logic import see
 from tools.jobs.recount_queue import count_waiting
+from tools.jobs.snapshot import see
 from tools.listings.stats import (
     drifted_listings,
     has_drifted,
@@ -36,7 +36,6 @@ from tools.listings.stats_rules import (
     wallet_moves,
     wallet_of_most,
 )
-from tools.reputation.rules import FINISHED
 
 pytestmark = pytest.mark.both_databases
 

@@ -18,7 +18,7 @@ from tests.requirements import covers
 from tests.storage.earlier import at_revision
 from tests.storage.test_reputation_migration import job, paid
 from tests.trading import Trade
-from tools.jobs.logic import see
+from tools.jobs.snapshot import see
 from tools.listings.stats import drifted_listings, recount
 from tools.reputation.records import EXPLAIN
 

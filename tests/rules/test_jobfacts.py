@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.vocabulary import ClosedAs, JobStatus, Outcome, PricingModel, Timing
+from storage.vocabulary import FINAL, ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tests.requirements import covers
 from tools.jobs import lifecycle
 from tools.jobs.facts import (
     DELIVERY_GRACE,
-    FINAL,
     KEPT_UNPAID,
     PAYMENT_GRACE,
     JobFacts,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.vocabulary import Actor, ClosedAs, JobStatus, ListingStatus, Outcome, PricingModel, Timing
+from storage.vocabulary import FINAL, Actor, ClosedAs, JobStatus, ListingStatus, Outcome, PricingModel, Timing
 from tests.requirements import covers
 from tools.jobs import lifecycle
-from tools.jobs.facts import FINAL, JobFacts
+from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import MOVES, Sweep, Waiter, Waiting
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 from storage.vocabulary import Actor, ClosedAs, JobStatus, Outcome
 from tests.requirements import covers
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
+from tools.jobs.contribution_rules import Beside, mark_of
 from tools.jobs.facts import JobFacts
 from tools.reputation.counterparty import check
 from tools.reputation.rules import (
     DUST_MINOR,
     EMPTY,
-    Beside,
     Dealings,
     Mark,
     Tally,
     dealings_of,
     dealt,
-    mark_of,
     minus,
     on_time_rate,
     part_of,

@@ -6,7 +6,8 @@ from math import log10
 
 import pytest
 
-from storage.vocabulary import Actor, ClosedAs, JobStatus
+from storage.vocabulary import FINISHED, Actor, ClosedAs, JobStatus
+from tools.jobs.contribution_rules import Beside, mark_of
 from tools.jobs.facts import JobFacts
 from tools.reputation.counterparty import (
     ENOUGH_JOBS,
@@ -18,18 +19,15 @@ from tools.reputation.counterparty import (
 )
 from tools.reputation.rules import (
     EMPTY,
-    FINISHED,
     MICRO,
     MINOR_PER_USDC,
     MOST_CATEGORIES,
     SUMS,
-    Beside,
     Dealings,
     Mark,
     Tally,
     dealings_of,
     dealt,
-    mark_of,
     minus,
     part_of,
     plus,

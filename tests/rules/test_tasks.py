@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.vocabulary import Actor, ClosedAs
+from storage.vocabulary import FINAL, Actor, ClosedAs
 from tests.rules.test_lifecycle import CASES, NOW, Case, job
-from tools.jobs.facts import FINAL, JobFacts
+from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import after, clocked, moves_for, waiting_on
 from tools.jobs.task_status import (
     CANCELLED_BY_BUYER,

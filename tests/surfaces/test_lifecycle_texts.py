@@ -8,12 +8,11 @@ import pytest
 from protocol.docs.lifecycle import MEANS, TOOLS, diagram
 from protocol.docs.skill import called, skill_source
 from protocol.docs.texts import Texts
-from storage.vocabulary import Actor, JobStatus
+from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, JobStatus
 from tests.surfaces.conftest import house
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 from tools.engine.registry import Operation
-from tools.jobs.facts import FINAL, SELLER_FAILURES
 from tools.jobs.lifecycle import LISTING_MOVES, MOVES, OPENINGS, WAITS
 
 HOUSE = house(Limits())

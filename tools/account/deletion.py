@@ -26,7 +26,8 @@ from tools.engine.context import Context
 from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.disputes.anonymisation import kept_domains
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
-from tools.jobs.logic import advance, run_clock, see
+from tools.jobs.logic import advance, run_clock
+from tools.jobs.snapshot import see
 from tools.listings.logic import index
 
 BATCH = 25  # rows that one unit of work changes

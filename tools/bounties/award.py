@@ -9,13 +9,8 @@ from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import (
-    SeenJob,
-    attentive,
-    in_seconds,
-    record_event,
-    say_what_is_due,
-)
+from tools.jobs.logic import attentive, in_seconds, record_event, say_what_is_due
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.ids import Prefix
 from tools.messages.logic import new_thread

@@ -26,8 +26,8 @@ from tools.inbox.records import (
 )
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked, waiting_on
-from tools.jobs.logic import SeenJob
 from tools.jobs.records import Party
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display

@@ -5,7 +5,8 @@ from storage.vocabulary import JobStatus
 from tools.engine.context import Context
 from tools.jobs.errors import SellerHasNoWalletAddress
 from tools.jobs.lifecycle import JobMove
-from tools.jobs.logic import SeenJob, advance, in_seconds
+from tools.jobs.logic import advance, in_seconds
+from tools.jobs.snapshot import SeenJob
 from tools.wallets.errors import WalletAddressRequired
 
 

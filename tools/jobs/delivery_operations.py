@@ -9,7 +9,7 @@ from pydantic import Field
 
 from storage.tables import JobDeliveryRow, ReviewRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor
+from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import (
@@ -31,24 +31,15 @@ from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
 from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
+from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import mine_settled
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
 from tools.jobs.lifecycle import allowed, already
-from tools.jobs.logic import (
-    FINISHED,
-    JobRef,
-    SeenJob,
-    acting_role,
-    advance,
-    allow,
-    find_mine,
-    in_seconds,
-    mine,
-    post_note,
-)
+from tools.jobs.logic import JobRef, acting_role, advance, allow, in_seconds, mine, post_note
 from tools.jobs.records import Job, Review
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.stored_texts import keep_text, output_part
 from tools.jobs.views import job_record
 from tools.kernel.json_schema import Violation
@@ -56,7 +47,6 @@ from tools.kernel.records import Json
 from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
-from tools.reputation.logic import count_job
 from tools.reputation.reviews import review_record
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json_beside, private_text

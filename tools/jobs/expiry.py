@@ -8,7 +8,8 @@ from storage.jobs import due_jobs
 from storage.vocabulary import Env
 from tools.engine.context import Context
 from tools.jobs.lifecycle import JobMove, sweep
-from tools.jobs.logic import run_clock, see
+from tools.jobs.logic import run_clock
+from tools.jobs.snapshot import see
 
 log = structlog.get_logger("emporion.deadlines")
 BATCH = 50

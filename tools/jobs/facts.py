@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
-from storage.vocabulary import ClosedAs, JobStatus, Outcome, PricingModel, Timing
+from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome, PricingModel, Timing
 from tools.kernel.money import DUST_MINOR
 
 PAYMENT_GRACE = timedelta(hours=1)
@@ -36,8 +36,6 @@ class PaymentStatus(StrEnum):
     PAID = "paid"
 
 
-SELLER_FAILURES = frozenset({ClosedAs.SELLER_FAILED, ClosedAs.DELIVERY_TIMEOUT, ClosedAs.BUYER_LEFT_AFTER_DEADLINE})
-FINAL = frozenset({JobStatus.COMPLETED, JobStatus.DECLINED, JobStatus.CANCELLED, JobStatus.EXPIRED, JobStatus.RESOLVED})
 _AGREED = frozenset({JobStatus.AWAITING_PAYMENT, JobStatus.IN_PROGRESS})
 
 

@@ -11,12 +11,7 @@ from tools.engine.errors import NotFound
 from tools.engine.registry import operation, unlisted
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked, waiting_on
-from tools.jobs.logic import (
-    JobRef,
-    SeenJob,
-    find_mine,
-    foretold,
-)
+from tools.jobs.logic import JobRef, foretold
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import (
     ORDER_ERRORS,
@@ -28,6 +23,7 @@ from tools.jobs.place_order import (
     place_order,
 )
 from tools.jobs.records import Hired
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.task_records import HireTask
 from tools.jobs.task_status import TaskStatus, has_output, task_status
 from tools.jobs.views import created_record

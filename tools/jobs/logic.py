@@ -1,7 +1,6 @@
 """Jobs: lookup for a party, moves by the lifecycle table, events to both parties."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 import orjson
@@ -9,39 +8,29 @@ from pydantic import Field
 
 from storage.jobs import (
     close_refund,
-    deliveries_of_jobs,
-    reviews_of_job,
-    reviews_of_jobs,
-    settlements_of_job,
-    settlements_of_jobs,
 )
-from storage.tables import DisputeRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
+from storage.tables import DisputeRow, JobEventRow, JobRow, OpenRefundRow
 from storage.transaction import Tx
 from storage.vocabulary import (
+    FINAL,
+    FINISHED,
     Actor,
     ClosedAs,
     DisputeStatus,
-    Env,
     JobStatus,
     Outcome,
-    PricingModel,
-    SettlementKind,
-    SettlementStatus,
-    Timing,
 )
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context
-from tools.engine.errors import NotFound
 from tools.engine.next_steps import wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.attention import Attention, attention
+from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_rules import Handover
-from tools.jobs.disputes.seats import Panel, panel_of_job, panels_of_jobs
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import (
-    FINAL,
     KEPT_UNPAID,
     JobFacts,
     PaymentStatus,
@@ -51,13 +40,13 @@ from tools.jobs.facts import (
     refund_expected,
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.waiting_texts import pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp_or_none, with_words
 from tools.listings.stats import recount
 from tools.messages.logic import write_note
-from tools.reputation.logic import count_job
 
 
 class JobRef(Arguments):
@@ -66,70 +55,8 @@ class JobRef(Arguments):
     job_id: str = Field(max_length=64, description="job_…")
 
 
-FINISHED = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events that may settle a refund
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
-
-
-@dataclass(frozen=True, slots=True)
-class SeenJob:
-    """A job with the rows its facts are derived from."""
-
-    row: JobRow
-    settlements: tuple[SettlementRow, ...]
-    reviewers: frozenset[str]
-    deliveries: tuple[JobDeliveryRow, ...] = ()  # empty if there was only one, which is in the row
-    panel: Panel | None = None  # only of a disputed job
-
-    @property
-    def facts(self) -> JobFacts:
-        return facts_of(self)
-
-    def role_of(self, agent_id: str) -> Actor:
-        return Actor.BUYER if agent_id == self.row.buyer_id else Actor.SELLER
-
-    def other(self, agent_id: str) -> str:
-        return self.row.seller_id if agent_id == self.row.buyer_id else self.row.buyer_id
-
-
-def see(tx: Tx, row: JobRow) -> SeenJob:
-    settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
-    finished = row.status in FINISHED
-    reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
-    panel = panel_of_job(tx, row.id) if row.status == JobStatus.DISPUTED else None
-    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel)
-
-
-def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
-    if not row.revision_count:
-        return ()
-    return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
-
-
-def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
-    """Return jobs with the rows of their facts; each table is read in one statement."""
-    ids = orjson.dumps([row.id for row in rows]).decode()
-    settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
-    deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
-    panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
-    return [
-        SeenJob(
-            row,
-            tuple(one for one in settlements if one.job_id == row.id),
-            frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
-            tuple(one for one in deliveries if one.job_id == row.id and row.revision_count),
-            panels.get(row.id),
-        )
-        for row in rows
-    ]
-
-
-def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
-    """Return a job in this environment; raise NotFound if the agent is not a party to it."""
-    row = tx.get(JobRow, job_id, lock=lock)
-    if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
-        raise NotFound("you have no such job", param="job_id")
-    return see(tx, row)
 
 
 def mine(ctx: Context, job_id: str) -> SeenJob:
@@ -320,42 +247,6 @@ def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
         tx.add_once(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
     elif event in ENDS_REFUNDS:
         tx.run(close_refund, job_id=row.id)
-
-
-def facts_of(seen: SeenJob) -> JobFacts:
-    """Return the facts that the rules need, from the job's row, settlements and panel."""
-    row = seen.row
-    payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
-    refunds = [one for one in seen.settlements if one.kind is SettlementKind.REFUND]
-    settled = [one for one in payments if one.status is SettlementStatus.SETTLED]
-    return JobFacts(
-        status=JobStatus(row.status),
-        timing=Timing(row.payment),
-        model=PricingModel(row.pricing_model),
-        price_minor=row.price,
-        quoted_price_minor=row.quoted_price,
-        paid_minor=sum(one.amount for one in settled),
-        partial_minor=sum(one.amount for one in payments if one.status is SettlementStatus.PARTIAL),
-        orphaned_minor=sum(one.amount for one in payments if one.status is SettlementStatus.ORPHANED),
-        refunded_minor=sum(one.amount for one in refunds),
-        voluntary_minor=sum(one.amount for one in refunds if one.voluntary),
-        paid_at=max((one.settled_at for one in settled if one.settled_at), default=None),
-        accept_by=row.accept_by,
-        pay_by=row.pay_by,
-        deliver_by=row.deliver_by,
-        review_by=row.review_by,
-        verdict_by=seen.panel.case.verdict_by if seen.panel else None,
-        delivered=row.output is not None,
-        revision_count=row.revision_count,
-        max_revisions=row.max_revisions,
-        closed_as=None if row.closed_as is None else ClosedAs(row.closed_as),
-        outcome=None if row.outcome is None else Outcome(row.outcome),
-        escalated=seen.panel is not None and seen.panel.case.status is DisputeStatus.ESCALATED,
-        overdue_told=row.overdue_told_for is not None and row.overdue_told_for == row.deliver_by,
-        reviewed_by_buyer=row.buyer_id in seen.reviewers,
-        reviewed_by_seller=row.seller_id in seen.reviewers,
-        forgotten=row.forgotten_at is not None,
-    )
 
 
 def foretold(seen: SeenJob, now: datetime) -> SeenJob:

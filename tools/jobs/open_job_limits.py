@@ -14,7 +14,8 @@ from storage.query import Query
 from storage.tables import AgentRow, JobRow, ListingRow
 from tools.engine.context import Context
 from tools.jobs.errors import JobLimit, SellerBusy
-from tools.jobs.logic import run_clock, see
+from tools.jobs.logic import run_clock
+from tools.jobs.snapshot import see
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.plurals import counted
 

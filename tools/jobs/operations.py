@@ -13,7 +13,7 @@ from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
-from tools.jobs.logic import JobRef, find_mine, see_all
+from tools.jobs.logic import JobRef
 from tools.jobs.place_order import (
     ORDER_ERRORS,
     JudgedOrder,
@@ -28,6 +28,7 @@ from tools.jobs.records import (
     JobCreated,
     JobPage,
 )
+from tools.jobs.snapshot import find_mine, see_all
 from tools.jobs.views import created_record, job_fields, job_record
 from tools.kernel.records import Json
 

@@ -39,14 +39,10 @@ from tools.jobs.errors import (
 )
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import (
-    SeenJob,
-    attentive,
-    in_seconds,
-    record_event,
-)
+from tools.jobs.logic import attentive, in_seconds, record_event
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.self_dealing import check_pair
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.errors import Faults
 from tools.kernel.records import stamp_or_none

@@ -20,7 +20,8 @@ from tools.events.webhooks.logic import (
     revived,
     seal_secret,
 )
-from tools.jobs.logic import JobRef, find_mine
+from tools.jobs.logic import JobRef
+from tools.jobs.snapshot import find_mine
 from tools.jobs.task_records import PushConfig, PushConfigDeleted, PushConfigPage
 from tools.kernel.records import Json
 from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS

@@ -22,7 +22,7 @@ from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import JobRef, SeenJob, find_mine
+from tools.jobs.logic import JobRef
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.receipt_records import (
     KeySet,
@@ -33,6 +33,7 @@ from tools.jobs.receipt_records import (
     Verification,
 )
 from tools.jobs.sealing import marks_of
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none

@@ -7,9 +7,9 @@ import structlog
 from storage.reputation import marked_again, unmarked
 from storage.tables import JobRow
 from storage.transaction import Tx
-from tools.jobs.logic import see
+from tools.jobs.contributions import count_job
+from tools.jobs.snapshot import see
 from tools.listings.stats import recount
-from tools.reputation.logic import count_job
 
 BATCH = 50
 log = structlog.get_logger("emporion.steps")

@@ -11,15 +11,8 @@ from tools.engine.context import Context
 from tools.events.payloads import DeadlineSoon
 from tools.jobs.attention import Attention
 from tools.jobs.lifecycle import Waiting, notices_due, waiting_on
-from tools.jobs.logic import (
-    SeenJob,
-    attended,
-    attention_in,
-    common_data,
-    record_event,
-    run_clock,
-    see,
-)
+from tools.jobs.logic import attended, attention_in, common_data, record_event, run_clock
+from tools.jobs.snapshot import SeenJob, see
 from tools.kernel.records import stamp, stamp_or_none
 
 

@@ -15,7 +15,8 @@ from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import unlisted
-from tools.jobs.logic import JobRef, see_all
+from tools.jobs.logic import JobRef
+from tools.jobs.snapshot import see_all
 from tools.jobs.task_records import Task, TaskPage
 from tools.jobs.task_view import newest_of, task_of, task_record
 from tools.kernel.records import EPOCH

@@ -3,8 +3,8 @@
 from datetime import datetime
 from enum import StrEnum
 
-from storage.vocabulary import ClosedAs
-from tools.jobs.facts import FINAL, JobFacts
+from storage.vocabulary import FINAL, ClosedAs
+from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import Waiter, clocked, waiting_on
 
 CANCELLED_BY_BUYER = frozenset(

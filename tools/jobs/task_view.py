@@ -11,9 +11,10 @@ from tools.engine.context import Context
 from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import SeenJob, find_mine, foretold
+from tools.jobs.logic import foretold
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Job
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.task_records import PaymentDue, Task
 from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id

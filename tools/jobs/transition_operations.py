@@ -17,18 +17,9 @@ from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import already
-from tools.jobs.logic import (
-    JobRef,
-    SeenJob,
-    advance,
-    allow,
-    find_mine,
-    in_seconds,
-    mine,
-    post_note,
-    standing,
-)
+from tools.jobs.logic import JobRef, advance, allow, in_seconds, mine, post_note, standing
 from tools.jobs.records import Job
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json

@@ -6,21 +6,16 @@ from typing import Any, Literal
 import orjson
 
 from storage.tables import JobDeliveryRow, JobRow, SettlementRow
-from storage.vocabulary import Actor, JobStatus, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.views import party_steps
-from tools.jobs.facts import FINAL, JobFacts, payment_status, refund_expected
+from tools.jobs.facts import JobFacts, payment_status, refund_expected
 from tools.jobs.lifecycle import Waiter, available_actions, clocked, due, waiting_on
-from tools.jobs.logic import (
-    SeenJob,
-    clock_changes,
-    foretold,
-    known_actions,
-)
+from tools.jobs.logic import clock_changes, foretold, known_actions
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import (
@@ -33,6 +28,7 @@ from tools.jobs.records import (
     WaitingOn,
 )
 from tools.jobs.sealing import marks_of
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.money import display

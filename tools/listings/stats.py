@@ -17,7 +17,7 @@ from storage.listing_stats import (
 from storage.store import Store
 from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, Env
+from storage.vocabulary import FINISHED, Actor, Env
 from tools.listings.logic import index
 from tools.listings.records import ListingStats
 from tools.listings.stats_rules import (
@@ -32,7 +32,6 @@ from tools.listings.stats_rules import (
     tallied,
     wallet_moves,
 )
-from tools.reputation.rules import FINISHED
 
 
 def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from storage.vocabulary import JobStatus, Outcome
-from tools.jobs.facts import SELLER_FAILURES
+from storage.vocabulary import SELLER_FAILURES, JobStatus, Outcome
 from tools.kernel.money import DUST_MINOR
 from tools.reputation.rules import PRIOR_RATING
 

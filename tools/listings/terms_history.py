@@ -8,8 +8,7 @@ import orjson
 from storage.listings import forget_promises, promise_at, unfinished_job_of
 from storage.tables import JobRow, ListingRow, PromiseRow
 from storage.transaction import Tx
-from storage.vocabulary import JobStatus
-from tools.jobs.facts import FINAL
+from storage.vocabulary import FINAL, JobStatus
 
 UNFINISHED = orjson.dumps([status.value for status in JobStatus if status not in FINAL]).decode()
 

@@ -24,7 +24,7 @@ from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import held, rest
-from tools.jobs.logic import SeenJob
+from tools.jobs.snapshot import SeenJob
 from tools.kernel.errors import Json
 from tools.messages.errors import AwaitingReply
 from tools.messages.logic import (

@@ -41,14 +41,14 @@ from storage.vocabulary import SettlementKind
 from tools.chain.transfer_verification import is_too_old
 from tools.jobs.disputes.draws import faults_of_draws
 from tools.jobs.facts import refund_expected
-from tools.jobs.logic import SeenJob
 from tools.jobs.payments.terms import began_at
 from tools.jobs.sealing_rules import commitment
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
 from tools.listings.stats_rules import Result, wallet_moves
-from tools.reputation.rebuild import (
+from tools.operator.reputation_rebuild import (
     categories,
     counterparties,
     marks,

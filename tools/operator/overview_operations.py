@@ -29,8 +29,8 @@ from tools.jobs.disputes.case_file import evidence_of
 from tools.jobs.disputes.seats import panel_of
 from tools.jobs.disputes.views import jobs_under
 from tools.jobs.facts import refund_expected
-from tools.jobs.logic import SeenJob
 from tools.jobs.payments.settlements import settlement_record
+from tools.jobs.snapshot import SeenJob
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced, stamp
 from tools.listings.terms_history import Promised

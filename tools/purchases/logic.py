@@ -20,16 +20,10 @@ from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import (
-    SeenJob,
-    advance,
-    attended,
-    attention_in,
-    mine,
-    see,
-)
+from tools.jobs.logic import advance, attended, attention_in, mine
 from tools.jobs.payments.logic import settle
 from tools.jobs.place_order import JudgedOrder, Order, place_order
+from tools.jobs.snapshot import SeenJob, see
 from tools.kernel.errors import MarketError
 from tools.purchases.accounts import buyer_of, is_unclaimed
 from tools.purchases.errors import (

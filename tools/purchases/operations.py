@@ -31,10 +31,10 @@ from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import SellerHasNoWalletAddress
-from tools.jobs.logic import SeenJob, find_mine
 from tools.jobs.payments.gasless import x402_info
 from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.place_order import ORDER_ERRORS
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.kernel.canonical_json import canonical, sha256_hex
 from tools.kernel.errors import MarketError

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from storage.vocabulary import JobStatus, PurchaseStatus
+from storage.vocabulary import FINAL, JobStatus, PurchaseStatus
 from tools.chain.x402_payments import LEAST_TO_SETTLE
-from tools.jobs.facts import FINAL, JobFacts
+from tools.jobs.facts import JobFacts
 
 PATIENCE = timedelta(seconds=90)  # from the order to the delivery
 GONE = timedelta(seconds=60)  # without a call with the same payment, while the order is not accepted

@@ -1,31 +1,26 @@
 """Reputation: each result of a job updates both parties' figures in the same unit of work."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-from storage.jobs import reviews_of_job
-from storage.tables import AgentRow, CategoryRow, CounterpartyRow, JobRow, MarkRow, ReputationRow, ReviewRow
+from storage.tables import AgentRow, CategoryRow, CounterpartyRow, JobRow, MarkRow, ReputationRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, Env, SettlementKind, SettlementStatus
+from storage.vocabulary import Actor, Env
 from tools.agents.trust_tier_updates import set_tier
 from tools.agents.trust_tiers import earns_tier_one
-from tools.listings.stats_rules import wallet_of_most
 from tools.reputation.rules import (
     EMPTY,
-    FINISHED,
     NOTHING,
-    Beside,
     Dealings,
     Mark,
     Tally,
     dealings_of,
     dealt,
-    mark_of,
     minus,
     part_of,
     plus,
@@ -34,52 +29,27 @@ from tools.reputation.rules import (
     standing,
 )
 
-if TYPE_CHECKING:
-    from tools.jobs.logic import SeenJob
-
 ALL = ""  # the category of all categories
 NOTHING_YET = "{}"
 DEALT = tuple(one.name for one in fields(Dealings))
 
 
-def count_job(tx: Tx, seen: "SeenJob", now: datetime) -> None:
+def count_mark(tx: Tx, job: JobRow, new: Mark, now: datetime) -> None:
     """Update both parties' figures with a job's present result; repeating it changes nothing.
 
     The caller holds the lock on the job. The parties' rows are locked in the order of their ids, so that two processes
     that close jobs of the same two agents cannot deadlock.
     """
-    row = seen.row
-    kept = tx.get(MarkRow, row.id)
+    kept = tx.get(MarkRow, job.id)
     old = NOTHING if kept is None else mark_in(kept.mark)
-    new = made_mark(seen, tx.all(reviews_of_job, job_id=row.id) if row.status in FINISHED else ())
     if new == old:
         return
     if kept is None:
-        tx.add(MarkRow(job_id=row.id, mark=mark_text(new)))
+        tx.add(MarkRow(job_id=job.id, mark=mark_text(new)))
     else:
         tx.change(kept, mark=mark_text(new))
-    for agent_id, role in sorted(((row.buyer_id, Actor.BUYER), (row.seller_id, Actor.SELLER))):
-        _move(tx, row, agent_id, role, old, new, now)
-
-
-def made_mark(seen: "SeenJob", reviews: Iterable[ReviewRow]) -> Mark:
-    """Compute the mark of a job, which is its result, from its rows."""
-    row = seen.row
-    settled = [
-        one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
-    ]
-    ratings = {review.role: review.rating for review in reviews}
-    beside = Beside(
-        answered=row.accepted_at is not None,
-        quoted=row.quoted_price is not None,
-        late=_late(seen),
-        live=row.env == Env.LIVE,
-        payer=wallet_of_most((one.payer_address, one.amount) for one in settled),
-        payee=wallet_of_most((one.pay_to, one.amount) for one in settled),
-        seller_rating=ratings.get(Actor.BUYER),
-        buyer_rating=ratings.get(Actor.SELLER),
-    )
-    return mark_of(seen.facts, beside)
+    for agent_id, role in sorted(((job.buyer_id, Actor.BUYER), (job.seller_id, Actor.SELLER))):
+        _move(tx, job, agent_id, role, old, new, now)
 
 
 def mark_in(text: str) -> Mark:
@@ -201,11 +171,3 @@ def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tall
         tx.add(CategoryRow(**(key | columns)))
     else:
         tx.change(row, **columns)
-
-
-def _late(seen: "SeenJob") -> bool:
-    """Check whether any delivery came after its deadline, including those of revisions."""
-    row = seen.row
-    if not row.revision_count:
-        return row.delivered_at is not None and row.deliver_by is not None and row.delivered_at > row.deliver_by
-    return any(one.deliver_by is not None and one.delivered_at > one.deliver_by for one in seen.deliveries)

@@ -16,7 +16,7 @@ from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
 from tools.agents.aliases import KnownAs, known_after, read_known
 from tools.jobs.disputes.eligibility import wallets_of
-from tools.jobs.logic import SeenJob
+from tools.jobs.snapshot import SeenJob
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import Known, Veil
 

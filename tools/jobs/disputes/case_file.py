@@ -14,8 +14,8 @@ from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.anonymisation import Veils, of_delivery, veils_of
 from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
-from tools.jobs.logic import SeenJob
 from tools.jobs.sealing_rules import rounded_size
+from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none

@@ -26,7 +26,7 @@ from tools.jobs.disputes.draw_rules import (
 from tools.jobs.disputes.eligibility import eligible_ids
 from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
 from tools.jobs.disputes.seats import panel_of
-from tools.jobs.logic import SeenJob
+from tools.jobs.snapshot import SeenJob
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
 

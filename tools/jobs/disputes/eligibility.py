@@ -8,7 +8,7 @@ from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.engine.context import Context
 from tools.jobs.disputes.evaluators import who_may_sit
-from tools.jobs.logic import SeenJob
+from tools.jobs.snapshot import SeenJob
 
 
 def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:

@@ -40,7 +40,8 @@ from tools.jobs.disputes.records import (
 from tools.jobs.disputes.seats import Panel, panel_of, panels_of
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
 from tools.jobs.errors import InvalidTransition
-from tools.jobs.logic import SeenJob, refusal
+from tools.jobs.logic import refusal
+from tools.jobs.snapshot import SeenJob
 from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp
 from tools.screening.errors import ContentRejected

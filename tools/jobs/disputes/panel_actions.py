@@ -38,13 +38,8 @@ from tools.jobs.disputes.panel_rules import (
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import (
-    SeenJob,
-    advance,
-    mine,
-    resolved_changes,
-    see,
-)
+from tools.jobs.logic import advance, mine, resolved_changes
+from tools.jobs.snapshot import SeenJob, see
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none

@@ -28,8 +28,9 @@ from tools.jobs.disputes.records import (
     Vote,
 )
 from tools.jobs.disputes.seats import Panel
-from tools.jobs.logic import SeenJob, foretold
+from tools.jobs.logic import foretold
 from tools.jobs.sealing_rules import rounded_size
+from tools.jobs.snapshot import SeenJob
 from tools.kernel.records import (
     Json,
     Step,

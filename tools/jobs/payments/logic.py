@@ -8,24 +8,17 @@ from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
 from tools.chain.errors import PaymentInvalid
 from tools.chain.transfer_verification import Verdict
 from tools.engine.context import Context
+from tools.jobs.contributions import count_job
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
-from tools.jobs.logic import (
-    SeenJob,
-    advance,
-    in_seconds,
-    record_event,
-    say_what_is_due,
-    see,
-    standing,
-)
+from tools.jobs.logic import advance, in_seconds, record_event, say_what_is_due, standing
 from tools.jobs.payments.errors import JobNotPayable
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import block_moment
+from tools.jobs.snapshot import SeenJob, see
 from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
-from tools.reputation.logic import count_job
 
 
 def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> SeenJob | MarketError:

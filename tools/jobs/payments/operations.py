@@ -10,7 +10,7 @@ from pydantic import Field
 from storage.identifier_history import wallets_ever_held
 from storage.tables import SettlementRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, Env, SettlementKind, SettlementStatus
+from storage.vocabulary import FINAL, Actor, Env, SettlementKind, SettlementStatus
 from tools.chain.errors import (
     ChainUnavailable,
     PaymentInvalid,
@@ -33,15 +33,9 @@ from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
-from tools.jobs.facts import FINAL, PaymentStatus, payment_status
+from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import (
-    JobRef,
-    SeenJob,
-    find_mine,
-    mine,
-    refusal,
-)
+from tools.jobs.logic import JobRef, mine, refusal
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.logic import orphaned, settle, too_low
 from tools.jobs.payments.records import PaymentTerms
@@ -53,6 +47,7 @@ from tools.jobs.payments.terms import (
     too_early,
 )
 from tools.jobs.records import Job
+from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired

@@ -32,31 +32,22 @@ from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
+from tools.jobs.contributions import count_job
 from tools.jobs.disputes.panel_actions import mine_settled
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import refund_expected, refund_left, was_paid
 from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import (
-    JobRef,
-    SeenJob,
-    find_mine,
-    foretold,
-    post_note,
-    record_event,
-    refusal,
-    see,
-    standing,
-)
+from tools.jobs.logic import JobRef, foretold, post_note, record_event, refusal, standing
 from tools.jobs.payments.errors import NotPaid
 from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.records import Job
+from tools.jobs.snapshot import SeenJob, find_mine, see
 from tools.jobs.stored_texts import count_as_paid
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
-from tools.reputation.logic import count_job
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired

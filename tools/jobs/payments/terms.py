@@ -12,10 +12,11 @@ from tools.engine.next_steps import step, steps
 from tools.engine.ports import Sanctions
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import SeenJob, standing, waiting_steps
+from tools.jobs.logic import standing, waiting_steps
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
+from tools.jobs.snapshot import SeenJob
 from tools.kernel.money import display
 from tools.kernel.records import Step, stamp_or_none
 from tools.wallets.errors import AddressSanctioned

@@ -19,18 +19,11 @@ from storage.reputation import (
 )
 from storage.tables import JobRow
 from storage.transaction import Tx
-from storage.vocabulary import Actor, Env
+from storage.vocabulary import FINISHED, Actor, Env
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
-from tools.jobs.logic import FINISHED, SeenJob
-from tools.reputation.logic import (
-    ALL,
-    NOTHING_YET,
-    columns_of,
-    dealings_in,
-    made_mark,
-    mark_text,
-    tally_text,
-)
+from tools.jobs.contributions import made_mark
+from tools.jobs.snapshot import SeenJob
+from tools.reputation.logic import ALL, NOTHING_YET, columns_of, dealings_in, mark_text, tally_text
 from tools.reputation.rules import (
     EMPTY,
     Dealings,

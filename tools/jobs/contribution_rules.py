@@ -1,0 +1,78 @@
+"""What a job contributes to its parties' reputations: its result, from its facts."""
+
+from dataclasses import dataclass
+
+from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome
+from tools.jobs.facts import JobFacts, refund_held_against
+from tools.kernel.money import DUST_MINOR
+from tools.reputation.rules import Mark, _on_time
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The facts about a job that its mark needs besides JobFacts."""
+
+    answered: bool = False  # accepted or quoted
+    quoted: bool = False
+    late: bool = False  # a delivery came after its deadline
+    live: bool = False
+    payer: str | None = None
+    payee: str | None = None
+    seller_rating: int | None = None
+    buyer_rating: int | None = None
+
+
+def mark_of(facts: JobFacts, beside: Beside) -> Mark:
+    """Return the result of a job from its current rows; the time of the call does not matter."""
+    completed = facts.status is JobStatus.COMPLETED or (
+        facts.status is JobStatus.RESOLVED and facts.outcome is not Outcome.BUYER
+    )
+    failed = facts.outcome is Outcome.BUYER or facts.closed_as in SELLER_FAILURES
+    over, owed, closed_as = facts.status in FINAL, refund_held_against(facts), facts.closed_as
+    ignored = closed_as is ClosedAs.ACCEPT_TIMEOUT and not beside.quoted
+    net = _net(facts) if completed else 0
+    for_nothing = completed and beside.live and net < DUST_MINOR
+    return Mark(
+        completed=completed,
+        failed=failed,
+        disputed=facts.outcome is not None,
+        seller_cancelled=closed_as is ClosedAs.SELLER_FAILED,
+        buyer_cancelled=closed_as is ClosedAs.BUYER_WITHDREW,
+        unpaid=facts.is_unpaid,
+        delivery_unpaid=facts.delivered and (facts.is_unpaid or closed_as is ClosedAs.BUYER_WALKED_AWAY),
+        paid=over and facts.is_paid and not for_nothing,
+        answered=over
+        and not for_nothing
+        and (beside.answered or beside.quoted or closed_as is ClosedAs.SELLER_DECLINED),
+        ignored=ignored,
+        refund_due=owed > 0,
+        refund_made=owed == 0 and facts.refunded_minor > facts.voluntary_minor,
+        on_time=_timely(facts, beside.late, for_nothing) if completed or failed else None,
+        paid_minor=0 if for_nothing else net,
+        gross_minor=facts.paid_minor if completed and net < facts.paid_minor else 0,
+        payer=beside.payer if completed or failed else None,
+        payee=beside.payee if completed or failed else None,
+        seller_rating=beside.seller_rating,
+        buyer_rating=beside.buyer_rating,
+        for_nothing=for_nothing,
+    )
+
+
+def _timely(facts: JobFacts, late: bool, for_nothing: bool) -> bool | None:
+    """Check whether a finished job was on time; None if so, but it was completed for nothing."""
+    on_time = _on_time(facts, late)
+    return None if on_time and for_nothing else on_time
+
+
+def _net(facts: JobFacts) -> int:
+    """Return what was paid and not sent back, never below 0.
+
+    A refund first covers money that paid for nothing.
+    """
+    stray = facts.partial_minor + facts.orphaned_minor
+    return max(0, facts.paid_minor - max(0, facts.refunded_minor - stray))
+
+
+def _on_time(facts: JobFacts, late: bool) -> bool:
+    """Check that no delivery was late and the seller did not fail the job."""
+    return not late and facts.closed_as not in SELLER_FAILURES

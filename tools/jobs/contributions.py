@@ -1,0 +1,48 @@
+"""Counts a job's result in its parties' reputations."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from storage.jobs import reviews_of_job
+from storage.tables import ReviewRow
+from storage.transaction import Tx
+from storage.vocabulary import FINISHED, Actor, Env, SettlementKind, SettlementStatus
+from tools.jobs.contribution_rules import Beside, mark_of
+from tools.jobs.snapshot import SeenJob
+from tools.listings.stats_rules import wallet_of_most
+from tools.reputation.logic import count_mark
+from tools.reputation.rules import Mark
+
+
+def count_job(tx: Tx, seen: SeenJob, now: datetime) -> None:
+    """Update both parties' reputations with a job's present result; the caller holds the lock on the job."""
+    reviews = tx.all(reviews_of_job, job_id=seen.row.id) if seen.row.status in FINISHED else ()
+    count_mark(tx, seen.row, made_mark(seen, reviews), now)
+
+
+def made_mark(seen: SeenJob, reviews: Iterable[ReviewRow]) -> Mark:
+    """Compute the mark of a job, which is its result, from its rows."""
+    row = seen.row
+    settled = [
+        one for one in seen.settlements if one.kind is SettlementKind.PAYMENT and one.status is SettlementStatus.SETTLED
+    ]
+    ratings = {review.role: review.rating for review in reviews}
+    beside = Beside(
+        answered=row.accepted_at is not None,
+        quoted=row.quoted_price is not None,
+        late=_late(seen),
+        live=row.env == Env.LIVE,
+        payer=wallet_of_most((one.payer_address, one.amount) for one in settled),
+        payee=wallet_of_most((one.pay_to, one.amount) for one in settled),
+        seller_rating=ratings.get(Actor.BUYER),
+        buyer_rating=ratings.get(Actor.SELLER),
+    )
+    return mark_of(seen.facts, beside)
+
+
+def _late(seen: SeenJob) -> bool:
+    """Check whether any delivery came after its deadline, including those of revisions."""
+    row = seen.row
+    if not row.revision_count:
+        return row.delivered_at is not None and row.deliver_by is not None and row.delivered_at > row.deliver_by
+    return any(one.deliver_by is not None and one.delivered_at > one.deliver_by for one in seen.deliveries)
