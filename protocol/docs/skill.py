@@ -7,11 +7,10 @@ from pathlib import Path
 
 from storage.vocabulary import Env
 from tools import error_catalogue as catalogue
-from tools.chain.wallet_proof import binding_message
 from tools.engine.config import House, Network
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
-from tools.kernel.keys import rotation_message
+from tools.kernel.keys import binding_message, rotation_message
 
 SOURCES = (Path(__file__).parents[2] / "skill.md", Path(sys.prefix) / "share" / "emporion" / "skill.md")
 EXAMPLE_URL = "http://127.0.0.1:8000"  # the URL in the file, replaced by the market's own

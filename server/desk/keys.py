@@ -13,7 +13,8 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from server.settings import BadSettings
-from tools.chain.wallet_proof import binding_message, eip191_hash
+from tools.chain.wallet_proof import eip191_hash
+from tools.kernel.keys import binding_message
 
 FILE, LOCK = "desk.json", "desk.lock"
 

@@ -15,7 +15,7 @@ from tests.chain.flows import allow, pay_and_return
 from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import PRICE, Trade, binding
-from tools.chain.wallet_proof import binding_message
+from tools.kernel.keys import binding_message
 
 settlements = Query(select(SettlementRow).order_by(SettlementRow.id))
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tools.chain.wallet_proof import (
     BadAddress,
     address_of,
-    binding_message,
     eip191_hash,
     eip1271_call,
     eip1271_holds,
     recover,
     rotation_message,
 )
+from tools.kernel.keys import binding_message
 
 EIP55 = json.loads((Path(__file__).parents[1] / "vectors" / "eip55.json").read_text())["valid"]
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

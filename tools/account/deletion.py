@@ -16,6 +16,7 @@ from storage.bounties import bounties_at, proposals_at
 from storage.domains import domains_of, forget_domains, forget_identity
 from storage.tables import AgentRow, BountyRow, DepartureRow, JobRow, ProposalRow
 from storage.vocabulary import Actor, AgentStatus, Env, JobStatus, ListingStatus
+from tools.agents.former_names import kept_domains
 from tools.agents.logic import change_agent
 from tools.agents.trust_tier_updates import set_tier
 from tools.bounties.logic import end, facts_of, withdraw
@@ -24,7 +25,6 @@ from tools.bounties.rules import bounty_move, proposal_move
 from tools.credentials.logic import revoke_all
 from tools.engine.context import Context
 from tools.events.webhooks.logic import end_webhooks_of
-from tools.jobs.disputes.anonymisation import kept_domains
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
 from tools.jobs.logic import advance, run_clock
 from tools.jobs.snapshot import see

@@ -9,6 +9,7 @@ from storage.tables import AgentRow
 from storage.vocabulary import Env
 from tools.account.deletion import leave
 from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
+from tools.agents.former_names import kept_names
 from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
 from tools.agents.logic import agent_record, change_agent, find_agent, own_record
@@ -44,12 +45,10 @@ from tools.engine.arguments import (
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest, NotFound
-from tools.engine.next_steps import sell_step, step, steps
+from tools.engine.next_steps import sell_step, step, steps, wallet_step
 from tools.engine.outgoing_urls import callable_endpoints
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.disputes.anonymisation import kept_names
-from tools.jobs.payments.terms import wallet_step
 from tools.kernel.keys import did_of
 from tools.kernel.records import Step
 from tools.screening.errors import ContentRejected

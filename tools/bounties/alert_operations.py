@@ -12,7 +12,7 @@ from tools.engine.context import Context
 from tools.engine.follow_up_steps import wait_for
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import operation
-from tools.engine.search_statistics import capability_terms
+from tools.listings.search_statistics import capability_terms
 
 
 class SetBountyAlerts(Arguments):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from tools.engine.search_statistics import capability_terms
+from tools.listings.search_statistics import capability_terms
 
 MOST_A_DAY, MOST_OF_BUYER = 20, 2  # alerts to one agent in a UTC day: in all, and for one buyer's bounties
 MOST_OF_STRANGERS = 5  # of these, for buyers that have never paid anybody

@@ -43,14 +43,6 @@ def signature_of(text: str) -> str:
     return text
 
 
-def binding_message(brand: str, agent_id: str, address: str) -> str:
-    """Return the text that a wallet signs to be bound to an agent.
-
-    The agent's key signs it to change a binding.
-    """
-    return f"{brand}:wallet:{agent_id}:{address.lower()}"
-
-
 def claim_message(brand: str, base_url: str, agent_id: str, address: str, public_key: str, seconds: str) -> str:
     """Return the text that a wallet signs to claim the account that its purchase made."""
     return f"{brand}:x402-account:{base_url}:{agent_id}:{address.lower()}:{public_key}:{seconds}"

@@ -36,7 +36,12 @@ from tools.discovery.records import (
 from tools.engine.arguments import NoArguments, PublicRead
 from tools.engine.context import Outside
 from tools.engine.registry import operation
-from tools.engine.search_statistics import (
+from tools.kernel.ids import Prefix, first_id
+from tools.kernel.money import display
+from tools.kernel.records import spliced, stamp
+from tools.kernel.search_terms import fold
+from tools.listings.cached_listing import shown_listing
+from tools.listings.search_statistics import (
     LEAST_CLIENTS,
     MOST_TERM,
     SEARCH_DAYS,
@@ -45,11 +50,6 @@ from tools.engine.search_statistics import (
     of_many,
     rows_for,
 )
-from tools.kernel.ids import Prefix, first_id
-from tools.kernel.money import display
-from tools.kernel.records import spliced, stamp
-from tools.kernel.search_terms import fold
-from tools.listings.cached_listing import shown_listing
 
 EACH, LOOKED_AT = 10, 100
 OPEN_SHOWN, TERMS_SHOWN, WEEK = 20, 50, timedelta(days=7)

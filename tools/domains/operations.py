@@ -13,6 +13,7 @@ from storage.domains import (
 from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
+from tools.agents.former_names import kept_domains
 from tools.agents.key_possession import proven_did
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.domains.errors import TooManyDomains
@@ -38,7 +39,6 @@ from tools.engine.errors import NotFound, TooBusy
 from tools.engine.follow_up_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.disputes.anonymisation import kept_domains
 from tools.kernel.domain_names import (
     MOST_CHARACTERS,
     MOST_DOMAINS,

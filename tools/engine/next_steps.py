@@ -6,6 +6,7 @@ An argument that only the caller knows is shown as `<description>`, with the arg
 from functools import cache
 
 from tools.engine.registry import CATALOGUE
+from tools.kernel.keys import binding_message
 from tools.kernel.records import Json, Step
 
 _LONG_LOOK = 20  # seconds to wait for the other party in one call, as in `hire`
@@ -55,3 +56,9 @@ def _unknown(name: str) -> dict[str, Json]:
     """Return placeholders for the arguments that an operation requires."""
     fields = CATALOGUE[name].input.model_fields
     return {one: f"<{field.description or one}>" for one, field in fields.items() if field.is_required()}
+
+
+def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
+    """Return the step that binds a wallet, with the text that the wallet signs."""
+    text = binding_message(brand, agent_id, "<address in lower case>")
+    return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from storage.discovery import count_search, terms_of_client
 from storage.tables import SearchedRow
 from storage.transaction import Tx
-from tools.engine.context import Outside
-from tools.engine.search_statistics import MOST_TERMS_OF_CLIENT, client_of, term_of
 
+MOST_TERMS_OF_CLIENT = 200  # a day; more searches are not a sign of demand
 MOST_NOTED = 10_000  # different searches between two writes; further ones are dropped
 
 
@@ -29,14 +28,8 @@ class Searches:
     def __init__(self) -> None:
         self.made, self.unmet = Counter[Search](), Counter[Search]()
 
-    def note(self, outside: Outside, q: str | None, *, found: bool) -> None:
-        """Buffer a search with words by a registered agent; anonymous searches are not counted."""
-        agent_id = outside.caller.agent_id
-        term = term_of(q) if q and agent_id else None
-        if term is None or agent_id is None:
-            return
-        day = outside.now.date().isoformat()
-        search = Search(outside.env.value, day, client_of(outside.house.pepper, agent_id, day), term)
+    def note(self, search: Search, *, found: bool) -> None:
+        """Buffer a search; at most MOST_NOTED different ones."""
         if search in self.made or len(self.made) < MOST_NOTED:
             self.made[search] += 1
             self.unmet[search] += not found

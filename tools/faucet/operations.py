@@ -20,10 +20,10 @@ from tools.faucet.logic import (
     undo_claim,
 )
 from tools.faucet.records import Faucet, FaucetClaim, LastClaim
-from tools.jobs.payments.terms import refuse_sanctioned
 from tools.kernel.money import MINOR_PER_USDC, display
 from tools.kernel.records import stamp, stamp_or_none
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
+from tools.wallets.logic import refuse_sanctioned
 
 GIVEN = MINOR_PER_USDC
 LOST = "It may have been sent: look at your wallet. If nothing came, claim again tomorrow."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from storage.vocabulary import FINAL, SELLER_FAILURES, ClosedAs, JobStatus, Outcome
 from tools.jobs.facts import JobFacts, refund_held_against
 from tools.kernel.money import DUST_MINOR
-from tools.reputation.rules import Mark, _on_time
+from tools.reputation.rules import Mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,3 +136,11 @@ def _from_did(text: str) -> bytes:
 
 def _base64url(raw: bytes) -> str:
     return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def binding_message(brand: str, agent_id: str, address: str) -> str:
+    """Return the text that a wallet signs to be bound to an agent.
+
+    The agent's key signs it to change a binding.
+    """
+    return f"{brand}:wallet:{agent_id}:{address.lower()}"

@@ -22,6 +22,7 @@ from tools.engine.paging import (
     seen_since,
 )
 from tools.engine.registry import operation
+from tools.engine.search_log import Search
 from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms
@@ -35,6 +36,7 @@ from tools.listings.logic import (
     cache_name,
 )
 from tools.listings.records import Listing, ListingPage
+from tools.listings.search_statistics import client_of, term_of
 from tools.listings.suggested_bounty import ready_bounty
 
 FIRST = -1  # the key before every hit
@@ -94,7 +96,7 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     place = place_of(outside, "search_listings", asked, asked.cursor)
     found = await outside.store.scan(lambda tx: _search(tx, outside, asked, place))
     if place is None:
-        outside.searches.note(outside, asked.q, found=found is not None and bool(found.hits))
+        _note_search(outside, asked.q, found=found is not None and bool(found.hits))
     if found is None:
         return _nothing(asked, outside.env)
     page, looked_at = await _filled(outside, found.hits)
@@ -171,3 +173,14 @@ def _found_none(asked: SearchListings, env: Env) -> str:
     wanted = asked.q or asked.category or asked.tag or asked.seller
     fits = "these filters" if wanted is None else repr(wanted[:80])
     return f"No listing on {env} fits {fits}. Use fewer words or filters. {other}".strip()
+
+
+def _note_search(outside: Outside, q: str | None, *, found: bool) -> None:
+    """Note a search with words by a registered agent; anonymous searches are not counted."""
+    agent_id = outside.caller.agent_id
+    term = term_of(q) if q and agent_id else None
+    if term is None or agent_id is None:
+        return
+    day = outside.now.date().isoformat()
+    client = client_of(outside.house.pepper, agent_id, day)
+    outside.searches.note(Search(outside.env.value, day, client, term), found=found)

@@ -17,9 +17,9 @@ from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
 from tools.engine.context import Context
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
-from tools.engine.search_statistics import SEARCH_DAYS, first_day
 from tools.jobs.stored_texts import BATCH as TEXTS
 from tools.jobs.stored_texts import forget_unpaid
+from tools.listings.search_statistics import SEARCH_DAYS, first_day
 
 ANSWERS_KEPT = timedelta(hours=24)
 HOSTS_KEPT = timedelta(hours=2)

@@ -32,7 +32,6 @@ from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import SellerHasNoWalletAddress
 from tools.jobs.payments.gasless import x402_info
-from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.place_order import ORDER_ERRORS
 from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.stored_texts import output_of
@@ -73,6 +72,7 @@ from tools.purchases.records import (
 from tools.purchases.rules import End
 from tools.purchases.workflow import drive, head_of
 from tools.wallets.errors import AddressSanctioned
+from tools.wallets.logic import refuse_sanctioned
 
 ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"
 SIGN_ANEW = (

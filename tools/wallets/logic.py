@@ -15,6 +15,8 @@ from tools.chain.wallet_proof import (
     signature_of,
 )
 from tools.engine.context import Context, Outside
+from tools.engine.ports import Sanctions
+from tools.wallets.errors import AddressSanctioned
 
 WalletSignature = Annotated[
     str,
@@ -51,3 +53,9 @@ async def contract_agrees(outside: Outside, address: str, digest: bytes, signatu
             retry_after_seconds=5,
             **told,
         ) from None
+
+
+def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
+    for address in sorted(addresses):
+        if sanctions.names(address):
+            raise AddressSanctioned("a wallet of this payment stands on a sanctions list", address=address.lower())

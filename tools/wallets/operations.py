@@ -10,12 +10,7 @@ from storage.tables import AgentRow, WalletRow
 from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
 from tools.chain.errors import ChainUnavailable
-from tools.chain.wallet_proof import (
-    address_of,
-    binding_message,
-    eip191_hash,
-    recover,
-)
+from tools.chain.wallet_proof import address_of, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidRequest
@@ -23,7 +18,7 @@ from tools.engine.follow_up_steps import after_wallet
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.logic import follow_wallet
-from tools.kernel.keys import verify_ed25519
+from tools.kernel.keys import binding_message, verify_ed25519
 from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
 from tools.wallets.logic import WalletSignature, bind, contract_agrees
 

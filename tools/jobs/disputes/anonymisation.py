@@ -3,18 +3,16 @@
 A name that a party takes later is not redacted in earlier texts, because there it means something else.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-import orjson
-
 from storage.domains import domains_of
 from storage.identifier_history import handles_by_name, keys_ever_held
-from storage.tables import AgentRow, DomainRow
+from storage.tables import AgentRow
 from storage.transaction import Tx
-from tools.agents.aliases import KnownAs, known_after, read_known
+from tools.agents.aliases import KnownAs
+from tools.agents.former_names import all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import SeenJob
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
@@ -67,20 +65,6 @@ def of_delivery(seen: SeenJob) -> datetime:
     return seen.row.delivered_at or seen.row.created_at
 
 
-def kept_names(agent: AgentRow, wanted: Mapping[str, object], now: datetime) -> dict[str, str]:
-    """Return the column of former names if `wanted` changes the name or the endpoints."""
-    after = AgentRow(**(agent.__dict__ | dict(wanted)))
-    if (after.name, after.endpoints) == (agent.name, agent.endpoints):
-        return {}
-    taken = [KnownAs(one.text, one.place, now) for one in _own(after)]
-    return {"known_as": known_after(_called(agent, []), taken)}
-
-
-def kept_domains(agent: AgentRow, given_up: list[DomainRow]) -> dict[str, str]:
-    """Return the column of former names, with the domains that the agent no longer claims."""
-    return {"known_as": known_after(_called(agent, given_up), _own(agent))}
-
-
 def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
     agent = tx.get(AgentRow, agent_id)
     assert agent is not None
@@ -90,24 +74,8 @@ def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
         marks=tuple(sorted(marks_of_id(agent_id).union(*map(marks_of_key, keys)))),
         wallets=tuple(sorted({*wallets_of(tx, agent_id), *_wallets_here(seen, agent_id)})),
         handles=tuple((row.handle, row.taken_at) for row in handles),
-        called=tuple(_called(agent, tx.all(domains_of, agent_id=agent_id))),
+        called=tuple(all_names(agent, tx.all(domains_of, agent_id=agent_id))),
     )
-
-
-def _called(agent: AgentRow, domains: list[DomainRow]) -> list[KnownAs]:
-    """Return every name and place of the agent; those never changed count from its registration."""
-    known = read_known(agent.known_as)
-    known += [KnownAs(row.domain, True, row.created_at) for row in domains]
-    had = {(one.text, one.place) for one in known}
-    return known + [one for one in _own(agent) if (one.text, one.place) not in had]
-
-
-def _own(agent: AgentRow) -> list[KnownAs]:
-    """Return the name and the places that the profile shows now."""
-    urls = [url.split("://", 1)[-1].rstrip("/") for url in orjson.loads(agent.endpoints).values()]
-    places = [*urls, *([agent.verified_domain] if agent.verified_domain else [])]
-    since = agent.created_at
-    return [KnownAs(agent.name, False, since), *(KnownAs(place, True, since) for place in places)]
 
 
 def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:

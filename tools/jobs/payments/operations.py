@@ -39,18 +39,13 @@ from tools.jobs.logic import JobRef, mine, refusal
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.logic import orphaned, settle, too_low
 from tools.jobs.payments.records import PaymentTerms
-from tools.jobs.payments.terms import (
-    chain_terms,
-    payment_terms,
-    refuse_sanctioned,
-    relays_nothing,
-    too_early,
-)
+from tools.jobs.payments.terms import chain_terms, payment_terms, relays_nothing, too_early
 from tools.jobs.records import Job
 from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
+from tools.wallets.logic import refuse_sanctioned
 
 
 class PayJob(JobRef):

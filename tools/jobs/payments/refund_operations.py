@@ -41,7 +41,6 @@ from tools.jobs.logic import JobRef, foretold, post_note, record_event, refusal,
 from tools.jobs.payments.errors import NotPaid
 from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
-from tools.jobs.payments.terms import refuse_sanctioned
 from tools.jobs.records import Job
 from tools.jobs.snapshot import SeenJob, find_mine, see
 from tools.jobs.stored_texts import count_as_paid
@@ -51,6 +50,7 @@ from tools.listings.stats import recount
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
+from tools.wallets.logic import refuse_sanctioned
 
 
 class RefundJob(JobRef):

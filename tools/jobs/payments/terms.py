@@ -5,11 +5,9 @@ from datetime import UTC, datetime
 from storage.tables import JobRow, WalletRow
 from storage.vocabulary import SettlementStatus
 from tools.chain.transfer_verification import Began, Terms
-from tools.chain.wallet_proof import binding_message
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import Context, Outside
-from tools.engine.next_steps import step, steps
-from tools.engine.ports import Sanctions
+from tools.engine.next_steps import step, steps, wallet_step
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import standing, waiting_steps
@@ -18,8 +16,7 @@ from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.snapshot import SeenJob
 from tools.kernel.money import display
-from tools.kernel.records import Step, stamp_or_none
-from tools.wallets.errors import AddressSanctioned
+from tools.kernel.records import stamp_or_none
 
 
 def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
@@ -112,17 +109,5 @@ def began_at(job: JobRow) -> Began:
     )
 
 
-def refuse_sanctioned(sanctions: Sanctions, addresses: set[str]) -> None:
-    for address in sorted(addresses):
-        if sanctions.names(address):
-            raise AddressSanctioned("a wallet of this payment stands on a sanctions list", address=address.lower())
-
-
 def block_moment(unix_seconds: int) -> datetime:
     return datetime.fromtimestamp(unix_seconds, UTC)
-
-
-def wallet_step(brand: str, agent_id: str, why: str) -> tuple[Step, ...]:
-    """Return the step that binds a wallet, with the text that the wallet signs."""
-    text = binding_message(brand, agent_id, "<address in lower case>")
-    return step("set_wallet_address", why, address="<0x…, your wallet>", signature=f"<personal_sign by it of {text}>")

@@ -17,7 +17,6 @@ MOST_TERM = 80  # characters
 LEAST_CLIENTS, MOST_CAPABILITIES = 2, 12
 SEARCH_DAYS = 30  # for which searches are stored
 MOST_OF_ONE = 3  # entries of one agent in a public list
-MOST_TERMS_OF_CLIENT = 200  # a day; more searches are not a sign of demand
 _PERSONAL = re.compile(
     r"\S*@\S*|\w+://\S+|www\.\S+|\S+\.(?:com|net|org|io|ai|dev|eth)\b\S*"  # email addresses, URLs, host names
     r"|\b0x[0-9a-f]+|\bdid:\S+|\b[a-z]{2,4}_\w{8,}|\bas_(?:live|test)_\w*"  # wallets, identities, ids, keys
