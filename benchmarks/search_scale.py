@@ -19,11 +19,11 @@ from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 from typing import NamedTuple
 
+from storage.database import Database
 from storage.listing_search import Indexed, find, index_listings
 from storage.listing_search_tokens import ListingSearch, Sort
 from storage.migrate import upgrade
 from storage.open import open_database
-from storage.store import Database
 from storage.tables.listings import ListingRow
 from storage.transaction import Tx
 from tools.kernel.search_terms import index_terms, query_terms

@@ -9,7 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from storage.store import Database
+from storage.database import Database
 from storage.transaction import Unavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -10,7 +10,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from storage.store import EVERYBODY, SCAN_SECONDS, Database, Store
+from storage.database import Database
+from storage.store import EVERYBODY, SCAN_SECONDS, Store
 from storage.transaction import (
     Conflict,
     Cursor,

@@ -10,11 +10,12 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
+from storage.database import Database
 from storage.migrate import knows, newer_sentence, newest
 from storage.open import SQLITE
 from storage.postgres import Postgres
 from storage.sqlite import SQLite
-from storage.store import Database, Store
+from storage.store import Store
 from storage.transaction import Cursor, Tx, Unavailable
 
 T = TypeVar("T")

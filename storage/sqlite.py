@@ -12,7 +12,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from storage.store import SCAN_SECONDS, Database, Store
+from storage.database import Database
+from storage.store import SCAN_SECONDS, Store
 from storage.transaction import (
     Conflict,
     Cursor,

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from storage.database import Counters, Database, Probe
 from storage.transaction import (
     Conflict,
     Held,
@@ -15,9 +16,6 @@ from storage.transaction import (
     Tx,
     Unavailable,
 )
-
-if TYPE_CHECKING:
-    from storage.store import Store
 
 TRIES = 5
 WAITED = (Held, TooSlow)  # a lock's short timeout may also arrive as a cancelled statement
@@ -36,13 +34,29 @@ class Answer(NamedTuple):
     error: Exception | None = None
 
 
+class Owner(Protocol):
+    """The parts of the store that its threads use."""
+
+    @property
+    def database(self) -> Database: ...
+    @property
+    def counters(self) -> Counters: ...
+    @property
+    def probe(self) -> Probe | None: ...
+    @property
+    def scan_seconds(self) -> float: ...
+
+    def release(self, answers: list[Answer], told: frozenset[str] = ..., stale: tuple[str, ...] = ...) -> None:
+        """Deliver results to the event loop, and the agents and cache entries that a commit concerns."""
+
+
 class Worker(threading.Thread):
     """A thread with its own connection.
 
     A None in its queue tells it to stop; it passes the None on to the next thread.
     """
 
-    def __init__(self, store: "Store", queue: "SimpleQueue[Asked | None]", name: str) -> None:
+    def __init__(self, store: "Owner", queue: "SimpleQueue[Asked | None]", name: str) -> None:
         super().__init__(name=name, daemon=True)
         self.store, self.database, self.queue = store, store.database, queue
         self.start()

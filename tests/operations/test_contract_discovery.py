@@ -16,9 +16,9 @@ from tests.judging import Court
 from tests.market import PEPPER, START, Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import OFFER, PRICE, Trade, binding
+from tools.engine.search_log import MOST_TERMS_OF_CLIENT
 from tools.listings.search_statistics import (
     MOST_TERM,
-    MOST_TERMS_OF_CLIENT,
     capability_terms,
     client_of,
     first_day,

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from storage.cache import Cache
+from storage.database import Database
 from storage.postgres import PostgresStore
-from storage.store import Database, Store
+from storage.store import Store
 from storage.tables import JobRow
 from storage.transaction import Tx, Unavailable
 from tests.databases import Opening, PostgresDatabase

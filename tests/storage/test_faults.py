@@ -10,10 +10,11 @@ import pytest
 from psycopg import errors
 from sqlalchemy import func, select, text
 
+from storage.database import Database
 from storage.postgres import Postgres
 from storage.query import Query
 from storage.sqlite import WRITER
-from storage.store import Database, Store
+from storage.store import Store
 from storage.tables import JobRow
 from storage.transaction import (
     Held,
