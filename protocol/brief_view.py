@@ -6,14 +6,7 @@ from typing import Any
 
 import orjson
 
-from protocol.brief import (
-    BRIEF,
-    DETAIL,
-    Cuts,
-    cuts,
-    may_lack,
-    without,
-)
+from protocol.brief import BRIEF, DETAIL, Cuts, cuts, may_lack, without
 from protocol.reserved_arguments import LIMIT, MOST_LISTED
 from protocol.schema_compaction import compact
 from protocol.untrusted_text import kind_of

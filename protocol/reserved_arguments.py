@@ -6,12 +6,7 @@ no other way. The two keys are not validated, fingerprinted, stored or echoed wi
 
 from dataclasses import dataclass
 
-from protocol.brief import (
-    BRIEF,
-    DETAIL,
-    FULL,
-    cuts,
-)
+from protocol.brief import BRIEF, DETAIL, FULL, cuts
 from tools.engine.errors import InvalidRequest
 from tools.engine.json_schemas import Schema, input_schema
 from tools.engine.registry import Operation

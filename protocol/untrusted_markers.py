@@ -17,14 +17,7 @@ from hashlib import blake2b
 
 import orjson
 
-from protocol.untrusted_text import (
-    Place,
-    Places,
-    changed,
-    foreign_places,
-    kind_of,
-    place_at,
-)
+from protocol.untrusted_text import Place, Places, changed, foreign_places, kind_of, place_at
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.quoting import parts_of

@@ -11,14 +11,7 @@ from typing_extensions import is_typeddict
 from tools.events.payloads import PAYLOADS
 from tools.jobs.receipt_records import Signature
 from tools.kernel.records import Json
-from tools.kernel.text_authors import (
-    CALLER,
-    OURS,
-    OWN,
-    Beside,
-    Foreign,
-    Payload,
-)
+from tools.kernel.text_authors import CALLER, OURS, OWN, Beside, Foreign, Payload
 
 Places = tuple["Place", ...]
 WORDY: frozenset[Any] = frozenset({str, list, dict})  # the types of parsed JSON that can contain text

@@ -9,15 +9,7 @@ from typing import Any
 
 import orjson
 
-from server.atomic_files import (
-    copy_file,
-    make_empty,
-    new_file,
-    sum_of,
-    sums,
-    sync,
-    write_file,
-)
+from server.atomic_files import copy_file, make_empty, new_file, sum_of, sums, sync, write_file
 from server.desk.keys import FILE as DESK_KEYS
 from server.sandbox.journal import JOURNAL_NAME
 from server.secrets import read_secrets

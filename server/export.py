@@ -13,36 +13,19 @@ import orjson
 
 from server.adapters.signer import SeedSigner
 from server.app import make_world
-from server.atomic_files import (
-    make_empty,
-    new_file,
-    sums,
-    sync,
-    write_file,
-)
+from server.atomic_files import make_empty, new_file, sums, sync, write_file
 from server.secrets import known_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from storage.migrate import newest
 from storage.rows import Row
 from storage.snapshot_store import Moment, open_moment
-from storage.table_dump import (
-    KEPT_BACK,
-    LEFT_OUT,
-    next_page,
-    shown,
-    taken,
-)
+from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
 from storage.tables import AgentRow, HouseRow, JobDeliveryRow, JobRow, JobTextRow
 from storage.vocabulary import AgentStatus, Env
 from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gathered
 from tools.agents.logic import any_agent
-from tools.engine.context import (
-    Approach,
-    Caller,
-    Outside,
-    Surface,
-)
+from tools.engine.context import Approach, Caller, Outside, Surface
 from tools.engine.dispatch import Market
 from tools.engine.scopes import EVERYTHING
 from tools.jobs.sealing import marks_of

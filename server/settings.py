@@ -17,12 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from storage.vocabulary import Env
 from tools.chain.wallet_proof import address_of
-from tools.engine.config import (
-    House,
-    Limits,
-    Network,
-    Windows,
-)
+from tools.engine.config import House, Limits, Network, Windows
 from tools.kernel.reserved_words import COMMON_BRAND
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})

@@ -10,13 +10,7 @@ from server.settings import Settings
 from storage.disputes import dispute_ids
 from storage.open import open_store
 from storage.transaction import StorageError, Tx
-from tools.jobs.disputes.draw_rules import (
-    drawn,
-    drawn_again,
-    hash_of,
-    list_text,
-    pairs_text,
-)
+from tools.jobs.disputes.draw_rules import drawn, drawn_again, hash_of, list_text, pairs_text
 from tools.jobs.disputes.draws import faults_of_draws
 
 PAGE = 100

@@ -18,24 +18,14 @@ from storage.purchases import due_purchases
 from storage.reputation import ANY_UNMARKED
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
-from tools.account.deletion import (
-    START,
-    Place,
-    close_batch,
-    look_again,
-)
+from tools.account.deletion import START, Place, close_batch, look_again
 from tools.agents.logic import index_waiting
 from tools.bounties.alerts import tell_of_bounties
 from tools.bounties.logic import expire_due_bounties
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.arguments import NoArguments
 from tools.engine.batch import Place as Due
-from tools.engine.context import (
-    Approach,
-    Caller,
-    Context,
-    Surface,
-)
+from tools.engine.context import Approach, Caller, Context, Surface
 from tools.engine.dispatch import Market
 from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain

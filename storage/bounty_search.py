@@ -5,14 +5,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from storage.listing_search_tokens import (
-    ENVIRONMENTS,
-    MOST_PRICE,
-    Conjunction,
-    filter_token,
-    price_tokens,
-    up_to,
-)
+from storage.listing_search_tokens import ENVIRONMENTS, MOST_PRICE, Conjunction, filter_token, price_tokens, up_to
 from storage.recency_index import FoundNewest, NewestIndex
 from storage.tables.bounties import BountyRow
 from storage.tables.search_indexes import BountySearchRow

@@ -6,14 +6,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, case, delete, func, liter
 
 from storage.bounties import OPEN_NOW
 from storage.query import Query
-from storage.tables import (
-    AgentRow,
-    BountyRow,
-    JobRow,
-    ListingRow,
-    SearchedRow,
-    SettlementRow,
-)
+from storage.tables import AgentRow, BountyRow, JobRow, ListingRow, SearchedRow, SettlementRow
 
 _KEY = (SearchedRow.env, SearchedRow.day, SearchedRow.term, SearchedRow.client)
 

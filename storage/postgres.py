@@ -12,14 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.store import EVERYBODY, SCAN_SECONDS, Store
-from storage.transaction import (
-    Conflict,
-    Cursor,
-    Held,
-    TooSlow,
-    Tx,
-    Unavailable,
-)
+from storage.transaction import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # because a COMMIT that notifies waits for the others
 EVENT_ORDER = (

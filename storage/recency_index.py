@@ -11,12 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Text, bindparam, column, insert, literal_column, select, table, update
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
-from storage.listing_search import (
-    LAST_KEY,
-    NEAR_ROWS,
-    matches,
-    render,
-)
+from storage.listing_search import LAST_KEY, NEAR_ROWS, matches, render
 from storage.listing_search_tokens import Conjunction, newest_key
 from storage.query import Query
 from storage.rows import Row

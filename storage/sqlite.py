@@ -14,14 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.store import SCAN_SECONDS, Store
-from storage.transaction import (
-    Conflict,
-    Cursor,
-    ServedElsewhere,
-    TooSlow,
-    Tx,
-    Unavailable,
-)
+from storage.transaction import Conflict, Cursor, ServedElsewhere, TooSlow, Tx, Unavailable
 
 T = TypeVar("T")
 WRITER = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=67108864;"

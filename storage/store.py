@@ -16,17 +16,8 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from storage.database import Counters, Database, Probe
-from storage.transaction import (
-    Overloaded,
-    Tx,
-    Unavailable,
-)
-from storage.worker_threads import (
-    Answer,
-    Asked,
-    Reader,
-    Writer,
-)
+from storage.transaction import Overloaded, Tx, Unavailable
+from storage.worker_threads import Answer, Asked, Reader, Writer
 
 T = TypeVar("T")
 Listener = Callable[[frozenset[str]], None]  # the agents a commit notified; EVERYBODY if unknown

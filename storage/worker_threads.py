@@ -9,13 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from storage.database import Counters, Database, Probe
-from storage.transaction import (
-    Conflict,
-    Held,
-    TooSlow,
-    Tx,
-    Unavailable,
-)
+from storage.transaction import Conflict, Held, TooSlow, Tx, Unavailable
 
 TRIES = 5
 WAITED = (Held, TooSlow)  # a lock's short timeout may also arrive as a cancelled statement
@@ -47,7 +41,7 @@ class Owner(Protocol):
     def scan_seconds(self) -> float: ...
 
     def release(self, answers: list[Answer], told: frozenset[str] = ..., stale: tuple[str, ...] = ...) -> None:
-        """Deliver results to the event loop, and the agents and cache entries that a commit concerns."""
+        """Deliver results, notified agents and changed cache entries to the event loop."""
 
 
 class Worker(threading.Thread):

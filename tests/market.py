@@ -16,12 +16,7 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tests.steps import check_steps
 from tools.catalogue import CATALOGUE
-from tools.engine.config import (
-    House,
-    Limits,
-    Network,
-    Windows,
-)
+from tools.engine.config import House, Limits, Network, Windows
 from tools.engine.context import Approach, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Answer

@@ -12,12 +12,7 @@ from urllib.parse import urlsplit
 
 from protocol.docs.skill import every_error
 from protocol.docs.texts import Texts
-from protocol.mcp.toolsets import (
-    CALL,
-    CORE_NAME,
-    ONE,
-    OPENINGS,
-)
+from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
 from rest.openapi import openapi
 from rest.routes import Table

@@ -62,12 +62,7 @@ from tools.events.schedules.errors import ScheduleDone, ScheduleLimit
 from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
 from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
 from tools.identities.errors import Erc8004LiveLinkExists, Erc8004UriMismatch
-from tools.jobs.disputes.errors import (
-    AlreadyVoted,
-    DeadlineMissed,
-    DisputeClosed,
-    EvidenceOpen,
-)
+from tools.jobs.disputes.errors import AlreadyVoted, DeadlineMissed, DisputeClosed, EvidenceOpen
 from tools.jobs.errors import (
     AlreadyReviewed,
     FirstPartySelfDealing,
@@ -79,19 +74,9 @@ from tools.jobs.errors import (
     SellerBusy,
     SellerHasNoWalletAddress,
 )
-from tools.jobs.payments.errors import (
-    JobNotPayable,
-    NotPaid,
-    PaymentRequired,
-    SettleItYourself,
-)
+from tools.jobs.payments.errors import JobNotPayable, NotPaid, PaymentRequired, SettleItYourself
 from tools.kernel.errors import Faults, MarketError
-from tools.listings.errors import (
-    AcceptanceFailed,
-    ListingArchived,
-    ListingLimit,
-    UpfrontRequiresTrust,
-)
+from tools.listings.errors import AcceptanceFailed, ListingArchived, ListingLimit, UpfrontRequiresTrust
 from tools.memory.errors import MemoryLimit, VersionConflict
 from tools.messages.errors import AwaitingReply
 from tools.purchases.errors import (

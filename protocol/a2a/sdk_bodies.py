@@ -15,24 +15,11 @@ import orjson
 from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
-from protocol.reserved_arguments import (
-    API_KEY,
-    IDEMPOTENCY_KEY,
-    RESERVED,
-    take,
-)
+from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
 from tools.engine.context import Approach
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.strict_json import (
-    MAX_DEPTH,
-    MAX_INTEGER,
-    BadJson,
-    check_tree,
-    integral,
-    parse,
-    read_leniently,
-)
+from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: the arguments of a call are six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)

@@ -8,12 +8,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
-from protocol.a2a.errors import (
-    NEEDS_KEY,
-    invalid,
-    not_shown,
-    said,
-)
+from protocol.a2a.errors import NEEDS_KEY, invalid, not_shown, said
 from protocol.a2a.sdk_bodies import Call, held
 from protocol.a2a.task_view import STATES, View, forms_of
 from tools.engine.dispatch import Market

@@ -12,13 +12,7 @@ from protocol.docs.changelog import changelog_text
 from protocol.docs.events import events_text
 from protocol.docs.lifecycle import lifecycle_text
 from protocol.docs.llms_full import full_text
-from protocol.docs.skill import (
-    every_error,
-    free_usdc,
-    skill_source,
-    skill_text,
-    span,
-)
+from protocol.docs.skill import every_error, free_usdc, skill_source, skill_text, span
 from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
 from tools.engine.config import House

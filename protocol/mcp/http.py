@@ -15,13 +15,7 @@ from protocol.mcp.request import Arrived
 from protocol.mcp.toolsets import CALL
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
-from tools.kernel.strict_json import (
-    MAX_DEPTH,
-    BadJson,
-    check_tree,
-    parse,
-    read_leniently,
-)
+from tools.kernel.strict_json import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")

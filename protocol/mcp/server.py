@@ -22,29 +22,10 @@ from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp import http as wire
 from protocol.mcp.fast_path import Front
 from protocol.mcp.hire_tasks import Hires
-from protocol.mcp.request import (
-    Arrived,
-    Request,
-    approach_in,
-    arrived_in,
-    view_in,
-)
+from protocol.mcp.request import Arrived, Request, approach_in, arrived_in, view_in
 from protocol.mcp.resources import TEMPLATES, read_record
-from protocol.mcp.tasks import (
-    Asking,
-    Source,
-    declares,
-    install,
-)
-from protocol.mcp.texts import (
-    GUIDES,
-    Texts,
-    completion_of,
-    instructions,
-    prompt_messages,
-    read_resource,
-    resources,
-)
+from protocol.mcp.tasks import Asking, Source, declares, install
+from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
 from tools.engine.access_tokens import is_token

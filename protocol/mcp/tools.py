@@ -11,12 +11,7 @@ from mcp.shared.exceptions import MCPError
 from protocol.brief import DETAIL
 from protocol.brief_view import briefly, schema_of
 from protocol.mcp.tool_results import Said, Telling
-from protocol.mcp.toolsets import (
-    CALL,
-    USUAL,
-    View,
-    shown,
-)
+from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import (
     API_KEY,

@@ -15,12 +15,7 @@ from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_
 import mcp_types as t
 
 from protocol.mcp.toolsets import CALL
-from protocol.untrusted_text import (
-    filled,
-    held_in,
-    kind_of,
-    marks_of,
-)
+from protocol.untrusted_text import filled, held_in, kind_of, marks_of
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
 from tools.jobs.receipt_records import Signature

@@ -18,13 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from tools.engine.ports import Fetched, Reply
-from tools.kernel.ssrf_guard import (
-    BadTarget,
-    NotTried,
-    Unreached,
-    judge_target,
-    may_dial,
-)
+from tools.kernel.ssrf_guard import BadTarget, NotTried, Unreached, judge_target, may_dial
 
 Answered = TypeVar("Answered")
 Resolve = Callable[[str, int], Awaitable[list[str]]]

@@ -4,18 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.attacks.judges import (
-    COIN,
-    NO_AGE,
-    VICTIMS_PRICE,
-    Ring,
-    buyers,
-    case_of,
-    disputed,
-    offer,
-    seats_of,
-    vote,
-)
+from tests.attacks.judges import COIN, NO_AGE, VICTIMS_PRICE, Ring, buyers, case_of, disputed, offer, seats_of, vote
 from tests.attacks.world import Agent, Arena, Market
 from tools.jobs.disputes.draw_rules import drawn
 

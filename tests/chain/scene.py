@@ -12,14 +12,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import FaultyNode
 from tools.chain.chain_reads import look_up
-from tools.chain.transfer_verification import (
-    Kind,
-    Reason,
-    Terms,
-    Verdict,
-    judge,
-    normalise_hash,
-)
+from tools.chain.transfer_verification import Kind, Reason, Terms, Verdict, judge, normalise_hash
 
 ONE = 1_000_000
 

@@ -11,12 +11,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import Fault, FaultyNode, Reply, Silence, error, fields, logs, result
 from tests.chain.scene import ONE, Scene, open_scene
-from tools.chain.transfer_verification import (
-    ChainDown,
-    Kind,
-    Nonsense,
-    Verdict,
-)
+from tools.chain.transfer_verification import ChainDown, Kind, Nonsense, Verdict
 
 RECEIPT, HEAD, BLOCK = "eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"
 NOBODYS = "0x" + "11" * 32

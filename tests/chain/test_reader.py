@@ -12,12 +12,7 @@ import orjson
 import pytest
 from eth_account.messages import _hash_eip191_message, encode_defunct
 
-from server.adapters.chain import (
-    CALL_GAS,
-    MAX_ANSWER_BYTES,
-    JsonRpcChain,
-    NodeError,
-)
+from server.adapters.chain import CALL_GAS, MAX_ANSWER_BYTES, JsonRpcChain, NodeError
 from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.chain.faults import Fault, FaultyNode, Json, Reply, Silence, error, result

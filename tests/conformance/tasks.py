@@ -14,13 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.request import Request
 from protocol.mcp.server import Call
-from protocol.mcp.tasks import (
-    Asking,
-    Task,
-    created,
-    declares,
-    missing,
-)
+from protocol.mcp.tasks import Asking, Task, created, declares, missing
 from server.adapters.clock import SystemClock
 
 POLL_MS = 200

@@ -14,12 +14,7 @@ from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import job
 from tests.trading import Trade
-from tools.engine.rate_limits import (
-    ALLOWANCES,
-    MOST_BUCKETS,
-    Rate,
-    Windows,
-)
+from tools.engine.rate_limits import ALLOWANCES, MOST_BUCKETS, Rate, Windows
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 

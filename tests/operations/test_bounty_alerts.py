@@ -12,12 +12,7 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.bounties import alerts
-from tools.bounties.alert_rules import (
-    MOST_A_DAY,
-    MOST_OF_BUYER,
-    MOST_OF_STRANGERS,
-    MOST_TOLD_OF,
-)
+from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS, MOST_TOLD_OF
 
 NEED = {"title": "Translate a manual to French", "description": "Twelve pages of plain text.", "category": "text"}
 

@@ -10,14 +10,7 @@ import tools.engine.document_validation
 from tests.requirements import covers
 from tests.trading import OFFER, Trade
 from tools.kernel.canonical_json import canonical
-from tools.listings.acceptance_rules import (
-    Rule,
-    at,
-    failures,
-    is_costly,
-    is_missing,
-    rules_in,
-)
+from tools.listings.acceptance_rules import Rule, at, failures, is_costly, is_missing, rules_in
 
 WHOLE = {"english": "good day", "words": ["good", "day"]}
 RULES: list[dict[str, Any]] = [

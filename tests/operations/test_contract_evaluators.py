@@ -20,14 +20,7 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade, binding
-from tools.jobs.disputes.draw_rules import (
-    Made,
-    drawn,
-    faults,
-    hash_of,
-    list_text,
-    ticket,
-)
+from tools.jobs.disputes.draw_rules import Made, drawn, faults, hash_of, list_text, ticket
 
 
 @covers("route.agents.evaluator")

@@ -11,12 +11,7 @@ from storage.store import Store
 from tests.hooking import Scene, opened
 from tests.market import Agent
 from tests.receiver import Receiver, hang
-from tools.events.webhooks.deliveries import (
-    MOST_LOOKED,
-    MOST_OF_ONE_AGENT,
-    Posting,
-    claim,
-)
+from tools.events.webhooks.deliveries import MOST_LOOKED, MOST_OF_ONE_AGENT, Posting, claim
 from tools.events.webhooks.logic import MOST_WAITING
 
 

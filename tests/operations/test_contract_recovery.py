@@ -19,12 +19,7 @@ from tests.signing import approach
 from tests.trading import binding
 from tools.catalogue import CATALOGUE
 from tools.engine.idempotency import Answer
-from tools.kernel.keys import (
-    did_of,
-    key_hash,
-    public_key_of,
-    rotation_message,
-)
+from tools.kernel.keys import did_of, key_hash, public_key_of, rotation_message
 
 NEW = SigningKey(b"\x21" * 32)
 REPEAT = "one-idempotency-key-for-this"

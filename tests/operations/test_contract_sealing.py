@@ -14,12 +14,7 @@ from tests.exporting import exported
 from tests.market import Agent
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.jobs.sealing_rules import (
-    commitment,
-    is_revealed,
-    reveal_fault,
-    rounded_size,
-)
+from tools.jobs.sealing_rules import commitment, is_revealed, reveal_fault, rounded_size
 from tools.kernel.canonical_json import canonical
 
 WORK = {"english": "good day"}

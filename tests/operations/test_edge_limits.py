@@ -14,14 +14,7 @@ from tests.receiver import Receiver
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.engine.rate_limits import Allowance, Share, take_shares
-from tools.events.webhooks.deliveries import (
-    ALL_BYTES,
-    ALL_POSTS,
-    BYTES,
-    MEGABYTE,
-    NEVER_WAITS,
-    POSTS,
-)
+from tools.events.webhooks.deliveries import ALL_BYTES, ALL_POSTS, BYTES, MEGABYTE, NEVER_WAITS, POSTS
 
 UNKNOWN = "0x" + "ab" * 32
 

@@ -21,21 +21,8 @@ from tests.storage.orders import NOW, job
 from tests.trading import OFFER, binding
 from tools.jobs.recount_queue import count_waiting
 from tools.jobs.snapshot import see
-from tools.listings.stats import (
-    drifted_listings,
-    has_drifted,
-    recount,
-    result_in,
-)
-from tools.listings.stats_rules import (
-    Result,
-    Tally,
-    buyers_by,
-    moved,
-    tallied,
-    wallet_moves,
-    wallet_of_most,
-)
+from tools.listings.stats import drifted_listings, has_drifted, recount, result_in
+from tools.listings.stats_rules import Result, Tally, buyers_by, moved, tallied, wallet_moves, wallet_of_most
 
 pytestmark = pytest.mark.both_databases
 

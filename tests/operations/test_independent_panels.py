@@ -24,12 +24,7 @@ from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.storage.earlier import at_revision
 from tests.trading import Trade
-from tools.jobs.disputes.draw_rules import (
-    hash_of,
-    in_order,
-    list_text,
-    pairs_text,
-)
+from tools.jobs.disputes.draw_rules import hash_of, in_order, list_text, pairs_text
 from tools.operator.aggregate_checks import recompute
 
 Relating = Callable[[Trade, Agent, Agent], Awaitable[None]]

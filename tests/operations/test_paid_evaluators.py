@@ -15,12 +15,7 @@ from tests.market import Agent
 from tests.operations.test_independent_panels import draw_holds, drifts, judges, named, sitting, sold
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.jobs.disputes.draw_rules import (
-    hash_of,
-    in_order,
-    list_text,
-    pairs_text,
-)
+from tools.jobs.disputes.draw_rules import hash_of, in_order, list_text, pairs_text
 
 TICK = timedelta(microseconds=1)
 AT_ONCE = timedelta(0)

@@ -32,12 +32,7 @@ from tests.requirements import covers
 from tests.shopping import opened_shop
 from tests.trading import PRICE, Trade
 from tools.engine.ports import Chain
-from tools.operator.aggregate_checks import (
-    AGGREGATES,
-    PROOFS,
-    Aggregate,
-    recompute,
-)
+from tools.operator.aggregate_checks import AGGREGATES, PROOFS, Aggregate, recompute
 
 pytestmark = pytest.mark.both_databases
 

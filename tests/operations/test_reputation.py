@@ -9,14 +9,7 @@ from sqlalchemy import delete
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import (
-    AgentRow,
-    CategoryRow,
-    CounterpartyRow,
-    MarkRow,
-    ReputationRow,
-    UnmarkedRow,
-)
+from storage.tables import AgentRow, CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
 from storage.transaction import Tx
 from tests.market import OPERATOR_SECRET, TestMarket
 from tests.reputed import Ended, count, drift, write

@@ -11,13 +11,7 @@ import pytest
 from eth_account import Account
 
 from server.adapters import sanctions
-from server.adapters.sanctions import (
-    MOST_BYTES,
-    RETRY_SECONDS,
-    BadList,
-    SanctionsLists,
-    addresses_in,
-)
+from server.adapters.sanctions import MOST_BYTES, RETRY_SECONDS, BadList, SanctionsLists, addresses_in
 from server.settings import BadSettings, read_settings
 from tests.market import TestMarket
 from tests.operations.test_contract_wallets import signed

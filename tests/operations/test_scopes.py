@@ -10,12 +10,7 @@ from tests.trading import Trade
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Approach, Surface
 from tools.engine.idempotency import Answer
-from tools.engine.scopes import (
-    EVERYTHING,
-    SCOPES,
-    beyond,
-    opens,
-)
+from tools.engine.scopes import EVERYTHING, SCOPES, beyond, opens
 
 KEYED = [op for op in CATALOGUE.values() if op.auth == "key"]
 OF_BOTH_SIDES = {"accept_job", "cancel_job", "review_job"}

@@ -19,13 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from server.adapters.web import (
-    LOOK_UPS,
-    LOOK_UPS_OF_ONE,
-    MOST_READ_BYTES,
-    AddrInfo,
-    GuardedWeb,
-)
+from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MOST_READ_BYTES, AddrInfo, GuardedWeb
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.engine.ports import Reply
 from tools.kernel.ssrf_guard import NotTried, Unreached

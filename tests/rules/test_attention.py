@@ -5,12 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.vocabulary import Actor, ClosedAs, JobStatus, Timing
-from tools.jobs.attention import (
-    NOBODY,
-    Attention,
-    announced_at,
-    attention,
-)
+from tools.jobs.attention import NOBODY, Attention, announced_at, attention
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import waiting_on
 

@@ -14,13 +14,7 @@ from tools.kernel.keys import api_key
 from tools.kernel.strict_json import Json
 from tools.screening import rules as content
 from tools.screening.phrases import RULES, VOCABULARIES
-from tools.screening.rules import (
-    REFUSED,
-    Code,
-    hides,
-    warnings,
-    warnings_in,
-)
+from tools.screening.rules import REFUSED, Code, hides, warnings, warnings_in
 from tools.screening.visible_text import visible
 
 OVERRIDE, ROLE, ASK = "instruction_override", "role_hijack", "credential_request"

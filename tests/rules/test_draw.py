@@ -5,16 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from tools.jobs.disputes.draw_rules import (
-    PANEL_SEATS,
-    VERSION,
-    Made,
-    drawn,
-    faults,
-    hash_of,
-    list_text,
-    ticket,
-)
+from tools.jobs.disputes.draw_rules import PANEL_SEATS, VERSION, Made, drawn, faults, hash_of, list_text, ticket
 
 SEED = bytes(range(32))
 IDS = [f"agt_{letter}" for letter in "abcdefgh"]

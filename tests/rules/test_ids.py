@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.kernel.ids import (
-    BadId,
-    Prefix,
-    event_id,
-    event_number,
-    is_id,
-    new_id,
-)
+from tools.kernel.ids import BadId, Prefix, event_id, event_number, is_id, new_id
 
 NOW = datetime(2026, 11, 21, 3, 51, 7, 123456, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

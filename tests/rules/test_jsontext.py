@@ -11,15 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tools.kernel import strict_json as jsontext
-from tools.kernel.strict_json import (
-    MAX_DEPTH,
-    MAX_INTEGER,
-    BadJson,
-    MalformedJson,
-    check_tree,
-    integral,
-    parse,
-)
+from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, MalformedJson, check_tree, integral, parse
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "json_parsing.json").read_text())["cases"]
 GENERATED = {

@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.kernel.money import (
-    DUST_MINOR,
-    display,
-    display_or_none,
-    half_up,
-    price_display,
-)
+from tools.kernel.money import DUST_MINOR, display, display_or_none, half_up, price_display
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,7 @@ from tools.engine.registry import CATALOGUE
 from tools.screening.codes import REFUSED_IN_DATA
 from tools.screening.payment_destinations import MARK, marked
 from tools.screening.payment_redirection import TOOL_NAMES
-from tools.screening.rules import (
-    REFUSED,
-    Code,
-    redirects,
-    warnings,
-)
+from tools.screening.rules import REFUSED, Code, redirects, warnings
 
 A = "0x7a3F19c2B84e5D60aA91eE0b3c4D5e6F70819223"
 REVIEW = {  # the texts used in the outside review

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.kernel.ssrf_guard import (
-    BadTarget,
-    Target,
-    judge_target,
-    may_dial,
-    parse_target,
-)
+from tools.kernel.ssrf_guard import BadTarget, Target, judge_target, may_dial, parse_target
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 PRIVATE = ["127.0.0.1", "127.8.9.1", "::1", "10.1.2.3", "172.31.0.1", "192.168.1.1", "fd00::1", "::ffff:10.0.0.1"]

@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.agents.relation_rules import (
-    Traces,
-    are_linked,
-    are_related,
-    pays_much_of,
-    registrable,
-    share_payers,
-)
+from tools.agents.relation_rules import Traces, are_linked, are_related, pays_much_of, registrable, share_payers
 from tools.jobs.disputes.draw_rules import (
     Made,
     drawn,

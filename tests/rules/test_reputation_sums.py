@@ -9,14 +9,7 @@ import pytest
 from storage.vocabulary import FINISHED, Actor, ClosedAs, JobStatus
 from tools.jobs.contribution_rules import Beside, mark_of
 from tools.jobs.facts import JobFacts
-from tools.reputation.counterparty import (
-    ENOUGH_JOBS,
-    LEAST_ANSWERED,
-    LEAST_PAID,
-    MOST_DISPUTED,
-    MOST_FAILED,
-    check,
-)
+from tools.reputation.counterparty import ENOUGH_JOBS, LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED, check
 from tools.reputation.rules import (
     EMPTY,
     MICRO,

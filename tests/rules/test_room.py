@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.quotas import (
-    forget_input,
-    forget_outputs,
-    forgettable_jobs,
-    said_in,
-    texts_of_job,
-)
+from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
 from storage.tables import AgentRow, JobTextRow, RoomRow, ThreadRow
 from storage.transaction import Taken
 from tools.engine import storage_quotas as room

@@ -13,15 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.kernel import json_schema as rules
-from tools.kernel.json_schema import (
-    KEPT_CHECKERS,
-    Checker,
-    SchemaRefused,
-    Violation,
-    admit,
-    compiled,
-    is_heavy,
-)
+from tools.kernel.json_schema import KEPT_CHECKERS, Checker, SchemaRefused, Violation, admit, compiled, is_heavy
 from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
 
 SUITE = sorted((Path(__file__).parents[1] / "vectors" / "jsonschema").glob("*.json"))

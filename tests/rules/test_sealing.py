@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools.jobs.sealing_rules import (
-    ROUNDED_TO,
-    SALT_BYTES,
-    commitment,
-    is_revealed,
-    reveal_fault,
-    rounded_size,
-)
+from tools.jobs.sealing_rules import ROUNDED_TO, SALT_BYTES, commitment, is_revealed, reveal_fault, rounded_size
 
 SALT = bytes(range(32)).hex()
 OUTPUT, TEXT = {"b": 1, "a": "é"}, '{"a":"é","b":1}'.encode()

@@ -5,12 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.events.schedules.rules import (
-    Firing,
-    fired,
-    next_after,
-    resumed,
-)
+from tools.events.schedules.rules import Firing, fired, next_after, resumed
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 LATE = st.integers(0, 10**9)

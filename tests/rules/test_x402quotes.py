@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from tools.chain.x402_payload import Token
-from tools.purchases.quotes import (
-    header,
-    quote,
-    settled_headers,
-    version_1,
-    with_bazaar,
-)
+from tools.purchases.quotes import header, quote, settled_headers, version_1, with_bazaar
 
 TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2")
 PAYEE = "0x1563915e194D8CfBA1943570603F7606A3115508"

@@ -10,21 +10,8 @@ from tests.requirements import covers
 from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS
 from tools.events.records import Frame
-from tools.kernel.records import (
-    MONEY,
-    SHOWN_ONCE,
-    Json,
-    Minor,
-    Priced,
-    amounts_in_words,
-)
-from tools.kernel.text_authors import (
-    OURS,
-    OWN,
-    Foreign,
-    Payload,
-    Theirs,
-)
+from tools.kernel.records import MONEY, SHOWN_ONCE, Json, Minor, Priced, amounts_in_words
+from tools.kernel.text_authors import OURS, OWN, Foreign, Payload, Theirs
 
 # Texts that need no declared author: short ones, ones of a fixed form, and our own constants.
 KINDS = {

@@ -6,12 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random  # noqa: TID251 - seeded: the same listings and searches every time
 
-from storage.listing_search import (
-    FTS,
-    Indexed,
-    find,
-    index_listings,
-)
+from storage.listing_search import FTS, Indexed, find, index_listings
 from storage.listing_search_tokens import ListingSearch, Sort
 from storage.store import Store
 from storage.tables import ListingRow

@@ -7,16 +7,7 @@ from random import Random  # noqa: TID251 - seeded: the same agents and searches
 import pytest
 from sqlalchemy import text
 
-from storage.agent_search import (
-    AGENTS,
-    ANY_UNINDEXED,
-    FTS,
-    INDEXED,
-    UNINDEXED,
-    AgentSearch,
-    agent_tokens,
-    find_agents,
-)
+from storage.agent_search import AGENTS, ANY_UNINDEXED, FTS, INDEXED, UNINDEXED, AgentSearch, agent_tokens, find_agents
 from storage.migrate import upgrade
 from storage.open import open_database, serve
 from storage.store import Store

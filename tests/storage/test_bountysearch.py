@@ -6,13 +6,7 @@ from random import Random  # noqa: TID251 - seeded: the same bounties and search
 
 import pytest
 
-from storage.bounty_search import (
-    BOUNTIES,
-    FTS,
-    BountySearch,
-    bounty_tokens,
-    find_bounties,
-)
+from storage.bounty_search import BOUNTIES, FTS, BountySearch, bounty_tokens, find_bounties
 from storage.store import Store
 from storage.tables import BountyRow
 from storage.transaction import Tx

@@ -16,13 +16,7 @@ from storage.query import Query
 from storage.sqlite import WRITER
 from storage.store import Store
 from storage.tables import JobRow
-from storage.transaction import (
-    Held,
-    Overloaded,
-    TooSlow,
-    Tx,
-    Unavailable,
-)
+from storage.transaction import Held, Overloaded, TooSlow, Tx, Unavailable
 from tests.databases import Opening, PostgresDatabase, SQLiteTemplate
 from tests.storage.orders import add_one, all_jobs, count_jobs, count_threads, events, job_ids, kinds, place, the_job
 

@@ -51,6 +51,7 @@ async def test_a_scan_that_is_not_quick_is_run_on_a_thread_and_the_next_ones_too
     sqlite_url: str, opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, ran = opening(sqlite_url), list[tuple[str, str]]()
+    await store.look(pragma("query_only"))  # opens the connection, which alone may take longer than a quick read
     monkeypatch.setattr(store.loop, "time", lambda: clock[0])
     clock = [100.0]
 

@@ -20,12 +20,7 @@ from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
-from tools.engine.config import (
-    House,
-    Limits,
-    Network,
-    Windows,
-)
+from tools.engine.config import House, Limits, Network, Windows
 from tools.engine.dispatch import Market
 from tools.engine.ports import Screening, World
 

@@ -10,11 +10,7 @@ import httpx
 import pytest
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as pb
-from a2a.utils.errors import (
-    ExtendedAgentCardNotConfiguredError,
-    InvalidParamsError,
-    TaskNotFoundError,
-)
+from a2a.utils.errors import ExtendedAgentCardNotConfiguredError, InvalidParamsError, TaskNotFoundError
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from protocol.a2a.agent_card import card_json

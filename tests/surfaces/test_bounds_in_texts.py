@@ -25,12 +25,7 @@ from tools.messages.operations import MOST_DATA
 from tools.messages.rules import MOST_UNANSWERED
 from tools.operator.retention import DELIVERIES_KEPT, EVENTS_KEPT
 from tools.purchases.account_operations import MOST_AGE_SECONDS
-from tools.reputation.counterparty import (
-    LEAST_ANSWERED,
-    LEAST_PAID,
-    MOST_DISPUTED,
-    MOST_FAILED,
-)
+from tools.reputation.counterparty import LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED
 
 NAMES = re.compile(  # with a number in the name
     r"Ed25519|EIP-\d+|ERC-\d+|RFC \d+|ISO-8601|2020-12|sha256|HMAC-SHA256|A2A|a2a\w*|x402|erc8004\S*|%2F|2\^53|port 443|0x\b|v1a?\b|"

@@ -17,14 +17,7 @@ from joserfc import jws
 from joserfc.errors import BadSignatureError, SecurityWarning
 from joserfc.jwk import OKPKey
 
-from protocol.a2a.agent_card import (
-    WORKFLOWS,
-    card_json,
-    example_of,
-    extended_card,
-    public_card,
-    signed,
-)
+from protocol.a2a.agent_card import WORKFLOWS, card_json, example_of, extended_card, public_card, signed
 from tests.surfaces.a2a_app import offered
 from tests.surfaces.echoes import echoing
 from tools.engine.arguments import read_arguments

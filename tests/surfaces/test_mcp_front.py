@@ -11,12 +11,7 @@ from starlette.types import Receive, Scope, Send
 from protocol.mcp.request import Arrived
 from protocol.mcp.server import McpSurface
 from tests.surfaces.asgi import IP, post
-from tests.surfaces.conftest import (
-    HOST,
-    FixedTexts,
-    approach_of,
-    house,
-)
+from tests.surfaces.conftest import HOST, FixedTexts, approach_of, house
 from tests.surfaces.echoes import SAID, echoing
 from tests.surfaces.mcp_requests import FRONTED, LOCAL, VERSIONS, Posted, call, everything, posted
 from tests.surfaces.mcp_wire import MODERN

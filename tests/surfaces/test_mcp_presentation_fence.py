@@ -14,14 +14,7 @@ from tools.catalogue import CATALOGUE
 from tools.engine.errors import InputSchemaMismatch, NotFound
 from tools.jobs.receipt_records import Signature
 from tools.kernel.errors import MarketError
-from tools.kernel.text_authors import (
-    Foreign,
-    Own,
-    Payload,
-    Theirs,
-    WrittenByThem,
-    written_by,
-)
+from tools.kernel.text_authors import Foreign, Own, Payload, Theirs, WrittenByThem, written_by
 
 FENCES = Fences(b"\x05" * 32)
 T = TypeVar("T")

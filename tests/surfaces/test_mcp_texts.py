@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 from protocol.mcp.resources import TEMPLATES
-from protocol.mcp.texts import (
-    BUYING,
-    COMMON_CATEGORIES,
-    GUIDES,
-    SELLING,
-    instructions,
-)
+from protocol.mcp.texts import BUYING, COMMON_CATEGORIES, GUIDES, SELLING, instructions
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from tests.surfaces.conftest import FixedTexts

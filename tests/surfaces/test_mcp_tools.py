@@ -7,12 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from protocol.mcp.toolsets import CALL, FIND
-from protocol.reserved_arguments import (
-    API_KEY_PROPERTY,
-    DRY_RUN_PROPERTY,
-    IDEMPOTENCY_KEY_PROPERTY,
-    listed_schema,
-)
+from protocol.reserved_arguments import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEMPOTENCY_KEY_PROPERTY, listed_schema
 from tests.surfaces.echoes import Node, echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.engine.arguments import Arguments

@@ -11,14 +11,7 @@ import pytest
 from protocol.a2a.agent_card import extended_card, public_card
 from protocol.docs.skill import every_error
 from protocol.mcp.resources import TEMPLATES
-from protocol.mcp.texts import (
-    ANSWERING,
-    BUYING,
-    GUIDES,
-    JUDGING,
-    SELLING,
-    instructions,
-)
+from protocol.mcp.texts import ANSWERING, BUYING, GUIDES, JUDGING, SELLING, instructions
 from protocol.mcp.tools import call_tool, tool_of
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import KEY_ADVICE

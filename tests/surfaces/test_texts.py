@@ -13,14 +13,7 @@ from eth_account import Account
 from nacl.signing import SigningKey
 
 from protocol.docs.events import events_text
-from protocol.docs.skill import (
-    BLOCK,
-    every_error,
-    free_usdc,
-    refreshed,
-    rewrite_skill,
-    span,
-)
+from protocol.docs.skill import BLOCK, every_error, free_usdc, refreshed, rewrite_skill, span
 from protocol.docs.texts import Calls, Texts
 from protocol.mcp.texts import Texts as McpTexts
 from server.settings import Settings, house_of

@@ -9,22 +9,12 @@ import structlog
 from storage.transaction import StorageError
 from tools.account.export_records import Export
 from tools.account.export_sections import SECTIONS
-from tools.account.export_writer import (
-    Reader,
-    Section,
-    gathered,
-    written,
-)
+from tools.account.export_writer import Reader, Section, gathered, written
 from tools.engine.arguments import NoArguments
 from tools.engine.context import Outside
 from tools.engine.errors import TooBusy
 from tools.engine.platform_signatures import platform
-from tools.engine.rate_limits import (
-    ALLOWANCES,
-    Rate,
-    refuse_beyond,
-    take_shared,
-)
+from tools.engine.rate_limits import ALLOWANCES, Rate, refuse_beyond, take_shared
 from tools.engine.registry import operation
 from tools.kernel.records import stamp
 

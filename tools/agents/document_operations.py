@@ -7,19 +7,8 @@ from pydantic import Field
 from storage.listings import listings_of_seller
 from storage.tables import AgentRow
 from storage.vocabulary import Env, ListingStatus
-from tools.agents.document_records import (
-    AgentCard,
-    ClientMetadata,
-    DidDocument,
-    RegistrationFile,
-)
-from tools.agents.identity_documents import (
-    agent_card,
-    client_metadata,
-    did_document,
-    registration_file,
-    service_file,
-)
+from tools.agents.document_records import AgentCard, ClientMetadata, DidDocument, RegistrationFile
+from tools.agents.identity_documents import agent_card, client_metadata, did_document, registration_file, service_file
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, EnvChoice, NoArguments
 from tools.engine.context import Context

@@ -8,12 +8,7 @@ from storage.vocabulary import AgentStatus, Env
 from tools.agents.errors import PublicKeyInUse
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest
-from tools.kernel.keys import (
-    did_of,
-    public_key_of,
-    registration_message,
-    verify_ed25519,
-)
+from tools.kernel.keys import did_of, public_key_of, registration_message, verify_ed25519
 
 PROOF_SECONDS = 300
 TAKEN = "Another agent proved that it holds this key, so it is that agent's now. You keep your API keys. Nobody knows your new root key."

@@ -13,35 +13,11 @@ from tools.agents.former_names import kept_names
 from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
 from tools.agents.logic import agent_record, change_agent, find_agent, own_record
-from tools.agents.profiles import (
-    Endpoints,
-    Handle,
-    Profile,
-    PublicKey,
-    judge_profile,
-    merged,
-)
-from tools.agents.records import (
-    Agent,
-    AgentCreated,
-    AgentDeleted,
-    KeyPair,
-    OwnAgent,
-)
-from tools.agents.registration import (
-    documents,
-    enrol,
-    first_keys,
-    keep_step,
-    new_keypair,
-)
+from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
+from tools.agents.records import Agent, AgentCreated, AgentDeleted, KeyPair, OwnAgent
+from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
 from tools.credentials.live_guard import acting_agent, keep_live
-from tools.engine.arguments import (
-    Arguments,
-    NoArguments,
-    OneLine,
-    PublicRead,
-)
+from tools.engine.arguments import Arguments, NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest, NotFound

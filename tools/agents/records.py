@@ -5,18 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tools.kernel.records import (
-    SHOWN_ONCE,
-    Json,
-    Stamp,
-    Step,
-)
-from tools.kernel.text_authors import (
-    Ours,
-    Own,
-    Theirs,
-    written_by,
-)
+from tools.kernel.records import SHOWN_ONCE, Json, Stamp, Step
+from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

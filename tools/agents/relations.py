@@ -10,14 +10,7 @@ from storage.relations import domains_of_agents, operators_wallets, payers_of_ag
 from storage.tables import JobRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.agents.relation_rules import (
-    Traces,
-    are_linked,
-    are_related,
-    pays_much_of,
-    registrable,
-    share_payers,
-)
+from tools.agents.relation_rules import Traces, are_linked, are_related, pays_much_of, registrable, share_payers
 
 BATCH = 25  # a draw usually needs a few agents, but it may have to skip thousands
 

@@ -9,20 +9,8 @@ from pydantic import Field
 from storage.tables import AgentRow, BountyRow, JobRow, ProposalRow, WalletRow
 from storage.vocabulary import Actor, AgentStatus, BountyStatus, ProposalStatus
 from tools.bounties.award import begin_job
-from tools.bounties.errors import (
-    BountyClosed,
-    ProposalChanged,
-    ProposalNotPending,
-    SellerUnavailable,
-)
-from tools.bounties.logic import (
-    BountyNamed,
-    bounty_record,
-    end,
-    facts_of,
-    over,
-    own_bounty,
-)
+from tools.bounties.errors import BountyClosed, ProposalChanged, ProposalNotPending, SellerUnavailable
+from tools.bounties.logic import BountyNamed, bounty_record, end, facts_of, over, own_bounty
 from tools.bounties.records import BountyAwarded, Timing
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block

@@ -18,13 +18,7 @@ from storage.tables import AgentRow, BountyRow, ProposalRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, BountyStatus, Env, ProposalStatus
 from tools.bounties.errors import BountyClosed
-from tools.bounties.records import (
-    Bounty,
-    Comparison,
-    HowToPropose,
-    Proposal,
-    Trader,
-)
+from tools.bounties.records import Bounty, Comparison, HowToPropose, Proposal, Trader
 from tools.bounties.rules import BountyFacts, BountyMove, due_move, proposal_move, state_now
 from tools.engine.arguments import Arguments
 from tools.engine.batch import BATCH, Place, each_alone

@@ -26,22 +26,10 @@ from tools.bounties.logic import (
 )
 from tools.bounties.records import Bounty, BountyPage
 from tools.bounties.rules import bounty_move, state_now
-from tools.engine.arguments import (
-    Arguments,
-    EnvChoice,
-    Listed,
-    OneLine,
-    PublicRead,
-)
+from tools.engine.arguments import Arguments, EnvChoice, Listed, OneLine, PublicRead
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import judge_schema, measured
-from tools.engine.errors import (
-    InvalidCursor,
-    InvalidRequest,
-    NotFound,
-    PayloadTooLarge,
-    StorageFull,
-)
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_bounty
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation

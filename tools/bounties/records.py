@@ -8,18 +8,8 @@ from pydantic import Field
 from storage.vocabulary import Env
 from tools.jobs.records import Job
 from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Stamp,
-    Step,
-)
-from tools.kernel.text_authors import (
-    Ours,
-    Own,
-    Theirs,
-    written_by,
-)
+from tools.kernel.records import Json, Minor, Stamp, Step
+from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 BountyWord = Literal["open", "awarded", "closed", "expired"]
 ProposalWord = Literal["pending", "accepted", "rejected", "withdrawn"]

@@ -9,12 +9,7 @@ from storage.tables import SettlementRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.chain.chain_reads import look_up
-from tools.chain.errors import (
-    ChainUnavailable,
-    PaymentInvalid,
-    TransactionNotFound,
-    TransactionPending,
-)
+from tools.chain.errors import ChainUnavailable, PaymentInvalid, TransactionNotFound, TransactionPending
 from tools.chain.transfer_verification import (
     BadHash,
     ChainDown,

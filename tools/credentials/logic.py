@@ -12,12 +12,7 @@ from storage.vocabulary import Env
 from tools.credentials.errors import KeyLimit
 from tools.engine.context import Context
 from tools.engine.scopes import EVERYTHING
-from tools.kernel.keys import (
-    KEY_ENTROPY_BYTES,
-    api_key,
-    key_hash,
-    key_prefix,
-)
+from tools.kernel.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
 
 USELESS_KEPT = 400  # the most recent revoked or expired keys that are kept, per agent and environment
 

@@ -7,18 +7,8 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.bounties.records import HowToPropose
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-)
-from tools.kernel.text_authors import (
-    Foreign,
-    Ours,
-    Own,
-    Theirs,
-)
+from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.kernel.text_authors import Foreign, Ours, Own, Theirs
 from tools.listings.records import Listing
 
 

@@ -24,12 +24,7 @@ from storage.discovery import (
 )
 from storage.transaction import Tx
 from storage.vocabulary import Env, JobStatus
-from tools.discovery.records import (
-    FeedItem,
-    FeedPage,
-    FirstPartyStats,
-    Stats,
-)
+from tools.discovery.records import FeedItem, FeedPage, FirstPartyStats, Stats
 from tools.engine.arguments import EnvChoice, Listed, PublicRead
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidCursor

@@ -11,12 +11,7 @@ from tools.engine.arguments import Arguments
 from tools.engine.context import Outside
 from tools.engine.errors import InvalidRequest
 from tools.engine.json_schemas import input_schema
-from tools.engine.registry import (
-    CATALOGUE,
-    TOOLSETS,
-    Operation,
-    operation,
-)
+from tools.engine.registry import CATALOGUE, TOOLSETS, Operation, operation
 
 MOST = 20
 

@@ -18,13 +18,7 @@ from tools.engine.context import Context
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import Dns, Unanswered, Web, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
-from tools.kernel.domain_names import (
-    claim_text,
-    dns_name,
-    https_url,
-    in_file,
-    in_records,
-)
+from tools.kernel.domain_names import claim_text, dns_name, https_url, in_file, in_records
 from tools.kernel.records import Json, stamp, stamp_or_none
 from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
 

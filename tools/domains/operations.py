@@ -4,12 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from storage.domains import (
-    domains_claimed,
-    domains_of,
-    forget_domain,
-    holder_of,
-)
+from storage.domains import domains_claimed, domains_of, forget_domain, holder_of
 from storage.tables import AgentRow, DomainRow
 from storage.transaction import Tx
 from storage.vocabulary import DomainStatus
@@ -17,34 +12,15 @@ from tools.agents.former_names import kept_domains
 from tools.agents.key_possession import proven_did
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.domains.errors import TooManyDomains
-from tools.domains.logic import (
-    Proof,
-    domain_fields,
-    follow_domains,
-    hold,
-    look_for_proof,
-)
-from tools.domains.records import (
-    Check,
-    Claimant,
-    Domain,
-    DomainChecked,
-    DomainClaim,
-    DomainDeleted,
-    DomainList,
-)
+from tools.domains.logic import Proof, domain_fields, follow_domains, hold, look_for_proof
+from tools.domains.records import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Caller, Context, Outside
 from tools.engine.errors import NotFound, TooBusy
 from tools.engine.follow_up_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.domain_names import (
-    MOST_CHARACTERS,
-    MOST_DOMAINS,
-    BadDomain,
-    domain_of,
-)
+from tools.kernel.domain_names import MOST_CHARACTERS, MOST_DOMAINS, BadDomain, domain_of
 from tools.kernel.records import stamp
 from tools.kernel.ssrf_guard import NotTried
 

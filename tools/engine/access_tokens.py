@@ -17,12 +17,7 @@ from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import TOKEN_PATH
 from tools.engine.ports import Clock
 from tools.engine.scopes import beyond
-from tools.engine.token_claims import (
-    PREFIX,
-    Token,
-    read_token,
-    token_key,
-)
+from tools.engine.token_claims import PREFIX, Token, read_token, token_key
 
 BAD_TOKEN = "the access token was changed, has expired, or what it was given for no longer stands"  # noqa: S105 - a sentence
 NEW_TOKEN = f"Get a new one: POST {TOKEN_PATH}."

@@ -5,15 +5,7 @@ import unicodedata
 from itertools import islice
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from storage.vocabulary import Env
 from tools.engine.errors import InvalidRequest

@@ -16,20 +16,10 @@ from storage.store import Store
 from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, read_arguments
-from tools.engine.authentication import (
-    NO_KEY,
-    authorise,
-    former_caller,
-    identify,
-)
+from tools.engine.authentication import NO_KEY, authorise, former_caller, identify
 from tools.engine.caches import Shelf
 from tools.engine.config import House
-from tools.engine.context import (
-    Approach,
-    Caller,
-    Context,
-    Outside,
-)
+from tools.engine.context import Approach, Caller, Context, Outside
 from tools.engine.cpu_thread import Desk
 from tools.engine.document_validation import GatherAgain
 from tools.engine.dry_run import Rehearsed, rehearse, without_secrets
@@ -45,14 +35,7 @@ from tools.engine.errors import (
     Unauthenticated,
 )
 from tools.engine.health import Pulse
-from tools.engine.idempotency import (
-    Answer,
-    Repeat,
-    busy,
-    keep,
-    recall,
-    repeat_of,
-)
+from tools.engine.idempotency import Answer, Repeat, busy, keep, recall, repeat_of
 from tools.engine.last_seen import Touches
 from tools.engine.log_sampling import Notes
 from tools.engine.long_polling import wait
@@ -60,15 +43,7 @@ from tools.engine.notifier import Doorbell
 from tools.engine.ports import World
 from tools.engine.preconditions import name_others
 from tools.engine.rate_limit_counting import Counting
-from tools.engine.rate_limits import (
-    ALLOWANCES,
-    Allowance,
-    Quota,
-    Rate,
-    Windows,
-    refuse_beyond,
-    too_many,
-)
+from tools.engine.rate_limits import ALLOWANCES, Allowance, Quota, Rate, Windows, refuse_beyond, too_many
 from tools.engine.registry import CATALOGUE, Operation, Run
 from tools.engine.request_signatures import note_use, refuse_used, use_up
 from tools.engine.search_log import Searches

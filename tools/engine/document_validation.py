@@ -7,23 +7,11 @@ from typing import Any, TypeVar
 import orjson
 
 from tools.engine.context import Outside
-from tools.engine.errors import (
-    InvalidRequest,
-    OutputSchemaMismatch,
-    PayloadTooLarge,
-    SchemaTooExpensive,
-    TooBusy,
-)
+from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.engine.stored_documents import Document, document
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.json_schema import (
-    SchemaRefused,
-    Violation,
-    admit,
-    compiled,
-    is_heavy,
-)
+from tools.kernel.json_schema import SchemaRefused, Violation, admit, compiled, is_heavy
 
 MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MOST_EXAMPLE = 65_536

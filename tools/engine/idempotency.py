@@ -15,12 +15,7 @@ from nacl.secret import SecretBox
 
 from storage.requests import forget_answer
 from storage.tables import AnswerRow, BodyRow
-from storage.transaction import (
-    Conflict,
-    StorageError,
-    TooSlow,
-    Tx,
-)
+from storage.transaction import Conflict, StorageError, TooSlow, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments
 from tools.engine.context import Caller

@@ -7,12 +7,7 @@ from typing import TypeVar
 from tools.engine.arguments import Arguments
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidCursor
-from tools.kernel.cursors import (
-    BadCursor,
-    cursor_key,
-    read_cursor,
-    write_cursor,
-)
+from tools.kernel.cursors import BadCursor, cursor_key, read_cursor, write_cursor
 from tools.kernel.errors import Json
 from tools.kernel.records import encode
 

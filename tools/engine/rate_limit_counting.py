@@ -3,15 +3,7 @@
 from storage.store import Store
 from tools.engine.context import Caller
 from tools.engine.ports import Clock
-from tools.engine.rate_limits import (
-    ALLOWANCES,
-    Allowance,
-    Quota,
-    Rate,
-    Windows,
-    bucket_of,
-    take_shared,
-)
+from tools.engine.rate_limits import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, take_shared
 
 BY_ADDRESS = (Rate.STRANGERS, Rate.KNOCKS)
 

@@ -20,27 +20,11 @@ from tools.engine.client_assertions import (
 from tools.engine.context import Approach, Caller
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
-from tools.engine.oauth import (
-    OAuthRefusal,
-    audiences,
-    check_resources,
-    granted,
-)
-from tools.engine.rate_limits import (
-    ALLOWANCES,
-    Quota,
-    Rate,
-    take_shared,
-    too_many,
-)
+from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
+from tools.engine.rate_limits import ALLOWANCES, Quota, Rate, take_shared, too_many
 from tools.engine.request_signatures import agent_named, spend
 from tools.engine.scopes import EVERYTHING
-from tools.engine.token_claims import (
-    LIFE_SECONDS,
-    Token,
-    token_key,
-    write_token,
-)
+from tools.engine.token_claims import LIFE_SECONDS, Token, token_key, write_token
 
 NOT_YOURS = "client_id names no active agent here, or the credential is not this agent's"
 

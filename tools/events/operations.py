@@ -19,12 +19,7 @@ from tools.engine.errors import InvalidRequest
 from tools.engine.notifier import Ear
 from tools.engine.registry import operation
 from tools.events.event_ids import EventId, number_of
-from tools.events.records import (
-    EventPage,
-    Frame,
-    Told,
-    written,
-)
+from tools.events.records import EventPage, Frame, Told, written
 from tools.events.types import KINDS, BadKind, expand
 from tools.kernel.ids import event_id
 from tools.kernel.records import spliced, stamp

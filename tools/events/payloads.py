@@ -18,15 +18,7 @@ from tools.events.identity_payloads import (
 )
 from tools.events.webhooks.records import WebhookDisabledData, WebhookTestData
 from tools.kernel.records import MONEY, Json
-from tools.kernel.text_authors import (
-    CALLER,
-    Foreign,
-    Ours,
-    Own,
-    Theirs,
-    beside,
-    written_by,
-)
+from tools.kernel.text_authors import CALLER, Foreign, Ours, Own, Theirs, beside, written_by
 
 Minor = Annotated[int, MONEY, Field(description="USDC minor units")]
 NOT_THEIRS = beside({"by": "platform"}, {"by": "buyer", "buyer_id": CALLER}, {"by": "seller", "seller_id": CALLER})

@@ -10,15 +10,7 @@ from tools.engine.next_steps import step, steps
 from tools.engine.ports import FaucetLost, FaucetRefused
 from tools.engine.registry import operation
 from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly, FaucetUnavailable
-from tools.faucet.logic import (
-    allowance,
-    begin_claim,
-    check_claim,
-    check_open,
-    midnight_after,
-    next_claim,
-    undo_claim,
-)
+from tools.faucet.logic import allowance, begin_claim, check_claim, check_open, midnight_after, next_claim, undo_claim
 from tools.faucet.records import Faucet, FaucetClaim, LastClaim
 from tools.kernel.money import MINOR_PER_USDC, display
 from tools.kernel.records import stamp, stamp_or_none

@@ -9,12 +9,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
-from tools.chain.erc8004 import (
-    LARGEST,
-    Identity,
-    NoIdentity,
-    registration_url,
-)
+from tools.chain.erc8004 import LARGEST, Identity, NoIdentity, registration_url
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
 from tools.credentials.live_guard import acting_agent, keep_live
@@ -24,12 +19,7 @@ from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.identities.errors import Erc8004LiveLinkExists, Erc8004UriMismatch
-from tools.identities.logic import (
-    link,
-    names,
-    read_identity,
-    unlink,
-)
+from tools.identities.logic import link, names, read_identity, unlink
 
 DIGITS = r"^(0|[1-9][0-9]{0,77})$"
 

@@ -17,13 +17,7 @@ from tools.engine.context import Context
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import CATALOGUE, operation
 from tools.events.event_ids import EventId, number_of
-from tools.inbox.records import (
-    AwaitedVerdict,
-    Inbox,
-    OwedRefund,
-    WaitingJob,
-    WaitingProposal,
-)
+from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked, waiting_on
 from tools.jobs.records import Party

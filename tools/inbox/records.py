@@ -7,12 +7,7 @@ from pydantic import Field
 
 from tools.bounties.records import Timing
 from tools.jobs.records import STATUSES, Party
-from tools.kernel.records import (
-    Minor,
-    Priced,
-    Stamp,
-    Step,
-)
+from tools.kernel.records import Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs
 from tools.messages.records import Thread
 

@@ -1,4 +1,4 @@
-"""What a job contributes to its parties' reputations: its result, from its facts."""
+"""The result of a job, which counts in its parties' reputations: made from its facts."""
 
 from dataclasses import dataclass
 

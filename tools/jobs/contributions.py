@@ -15,7 +15,7 @@ from tools.reputation.rules import Mark
 
 
 def count_job(tx: Tx, seen: SeenJob, now: datetime) -> None:
-    """Update both parties' reputations with a job's present result; the caller holds the lock on the job."""
+    """Update both parties' reputations with a job's present result; the job is locked."""
     reviews = tx.all(reviews_of_job, job_id=seen.row.id) if seen.row.status in FINISHED else ()
     count_mark(tx, seen.row, made_mark(seen, reviews), now)
 

@@ -12,21 +12,8 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import Context, Outside
-from tools.engine.document_validation import (
-    MOST_PREVIEW,
-    GatherAgain,
-    measured,
-    mismatch,
-    named,
-    violations,
-)
-from tools.engine.errors import (
-    NotFound,
-    OutputSchemaMismatch,
-    PayloadTooLarge,
-    SchemaTooExpensive,
-    StorageFull,
-)
+from tools.engine.document_validation import MOST_PREVIEW, GatherAgain, measured, mismatch, named, violations
+from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
 from tools.engine.stored_documents import Document, keep_document, text_of

@@ -13,15 +13,7 @@ from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked, waiting_on
 from tools.jobs.logic import JobRef, foretold
 from tools.jobs.payments.terms import payment_terms
-from tools.jobs.place_order import (
-    ORDER_ERRORS,
-    JudgedOrder,
-    Order,
-    Warnings,
-    hurdles,
-    judge_order,
-    place_order,
-)
+from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
 from tools.jobs.records import Hired
 from tools.jobs.snapshot import SeenJob, find_mine
 from tools.jobs.task_records import HireTask

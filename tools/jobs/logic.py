@@ -6,20 +6,10 @@ from datetime import datetime, timedelta
 import orjson
 from pydantic import Field
 
-from storage.jobs import (
-    close_refund,
-)
+from storage.jobs import close_refund
 from storage.tables import DisputeRow, JobEventRow, JobRow, OpenRefundRow
 from storage.transaction import Tx
-from storage.vocabulary import (
-    FINAL,
-    FINISHED,
-    Actor,
-    ClosedAs,
-    DisputeStatus,
-    JobStatus,
-    Outcome,
-)
+from storage.vocabulary import FINAL, FINISHED, Actor, ClosedAs, DisputeStatus, JobStatus, Outcome
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context

@@ -4,9 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from storage.jobs import (
-    jobs_of,
-)
+from storage.jobs import jobs_of
 from tools.agents.logic import handles
 from tools.engine.arguments import Listed, Waiting
 from tools.engine.context import Context
@@ -14,20 +12,8 @@ from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
-from tools.jobs.place_order import (
-    ORDER_ERRORS,
-    JudgedOrder,
-    Order,
-    hurdles,
-    judge_order,
-    place_order,
-)
-from tools.jobs.records import (
-    STATUSES,
-    Job,
-    JobCreated,
-    JobPage,
-)
+from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, hurdles, judge_order, place_order
+from tools.jobs.records import STATUSES, Job, JobCreated, JobPage
 from tools.jobs.snapshot import find_mine, see_all
 from tools.jobs.views import created_record, job_fields, job_record
 from tools.kernel.records import Json

@@ -14,13 +14,7 @@ from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, Prici
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import Context, Outside
-from tools.engine.document_validation import (
-    GatherAgain,
-    measured,
-    mismatch,
-    named,
-    violations,
-)
+from tools.engine.document_validation import GatherAgain, measured, mismatch, named, violations
 from tools.engine.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -31,12 +25,7 @@ from tools.engine.errors import (
 )
 from tools.engine.storage_quotas import take_order
 from tools.engine.stored_documents import Document, text_of
-from tools.jobs.errors import (
-    FirstPartySelfDealing,
-    JobLimit,
-    ListingUnavailable,
-    SellerBusy,
-)
+from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
 from tools.jobs.logic import attentive, in_seconds, record_event

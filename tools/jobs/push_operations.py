@@ -14,12 +14,7 @@ from tools.engine.errors import NotFound
 from tools.engine.outgoing_urls import callable_url
 from tools.engine.registry import unlisted
 from tools.events.webhooks.errors import WebhookLimit
-from tools.events.webhooks.logic import (
-    PUSHED_KINDS,
-    TASK_KEPT,
-    revived,
-    seal_secret,
-)
+from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_secret
 from tools.jobs.logic import JobRef
 from tools.jobs.snapshot import find_mine
 from tools.jobs.task_records import PushConfig, PushConfigDeleted, PushConfigPage

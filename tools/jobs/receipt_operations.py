@@ -12,26 +12,14 @@ from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import measured
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
-from tools.engine.platform_signatures import (
-    how_to_verify,
-    platform,
-    sign,
-    signer_in_force,
-)
+from tools.engine.platform_signatures import how_to_verify, platform, sign, signer_in_force
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import JobRef
 from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.receipt_records import (
-    KeySet,
-    PublicKey,
-    RetiredKeySet,
-    RetiredPlatformKey,
-    SignedReceipt,
-    Verification,
-)
+from tools.jobs.receipt_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey, SignedReceipt, Verification
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import SeenJob, find_mine
 from tools.kernel.errors import Json

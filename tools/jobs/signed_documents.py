@@ -7,12 +7,7 @@ from typing import Any
 
 from tools.jobs.sealing_rules import is_revealed, reveal_fault
 from tools.kernel.canonical_json import NotCanonical, canonical
-from tools.kernel.keys import (
-    BadKey,
-    jwk_of,
-    public_key_from,
-    verify_ed25519,
-)
+from tools.kernel.keys import BadKey, jwk_of, public_key_from, verify_ed25519
 
 KINDS = {"receipt": "receipt", "attestation": "reputation_attestation"}  # field: the `object` of the document in it
 Json = Any  # a JSON value

@@ -18,27 +18,13 @@ from tools.jobs.lifecycle import Waiter, available_actions, clocked, due, waitin
 from tools.jobs.logic import clock_changes, foretold, known_actions
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.records import (
-    Deadlines,
-    DeliveryRef,
-    Job,
-    JobCreated,
-    JobPayment,
-    Party,
-    WaitingOn,
-)
+from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, Party, WaitingOn
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.money import display
-from tools.kernel.records import (
-    Json,
-    Step,
-    spliced,
-    stamp,
-    stamp_or_none,
-)
+from tools.kernel.records import Json, Step, spliced, stamp, stamp_or_none
 from tools.listings.acceptance import checks_of
 
 

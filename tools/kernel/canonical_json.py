@@ -13,13 +13,7 @@ from typing import Any
 import orjson
 import rfc8785
 
-from tools.kernel.strict_json import (
-    KINDS,
-    MAX_INTEGER,
-    Json,
-    integral,
-    next_level,
-)
+from tools.kernel.strict_json import KINDS, MAX_INTEGER, Json, integral, next_level
 
 _BELOW_F0 = bytes(range(0xF0))  # in UTF-8 a character beyond U+FFFF begins with a byte from F0 to F4
 _PLAIN_FROM = 1e-5  # from here up to 2^53 both libraries write a fraction in its shortest digits, without exponent

@@ -12,14 +12,7 @@ from tools.engine.errors import InvalidRequest, PayloadTooLarge
 from tools.kernel.json_schema import reading_of
 from tools.kernel.records import Json
 from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
-from tools.listings.acceptance_rules import (
-    MOST_BYTES,
-    MOST_RULES,
-    Rule,
-    failures,
-    is_costly,
-    rules_in,
-)
+from tools.listings.acceptance_rules import MOST_BYTES, MOST_RULES, Rule, failures, is_costly, rules_in
 
 HEX64 = "0123456789abcdef"
 

@@ -7,12 +7,7 @@ from typing import Any, Literal
 import orjson
 
 from tools.kernel.canonical_json import canonical, sha256_hex
-from tools.kernel.json_schema import (
-    MAX_LIGHT_READING,
-    compiled,
-    is_heavy,
-    reading,
-)
+from tools.kernel.json_schema import MAX_LIGHT_READING, compiled, is_heavy, reading
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]

@@ -15,21 +15,9 @@ from storage.vocabulary import Env, ListingStatus, PricingModel, Timing
 from tools.engine.caches import Shown
 from tools.engine.stored_documents import text_of
 from tools.kernel.money import price_display
-from tools.kernel.records import (
-    Json,
-    encode,
-    spliced,
-    stamp,
-    stamp_or_none,
-)
+from tools.kernel.records import Json, encode, spliced, stamp, stamp_or_none
 from tools.kernel.search_terms import index_terms
-from tools.listings.records import (
-    HowToOrder,
-    Listing,
-    ListingStats,
-    Pricing,
-    SellerCard,
-)
+from tools.listings.records import HowToOrder, Listing, ListingStats, Pricing, SellerCard
 from tools.reputation.views import SellerRecord, records_of
 
 BRIEF_CHARACTERS = 500

@@ -31,15 +31,7 @@ from tools.listings.errors import ListingArchived, ListingLimit, UpfrontRequires
 from tools.listings.logic import index, listing_record
 from tools.listings.records import Listing, ListingPage, ListingStats
 from tools.listings.terms_history import keep_promise
-from tools.listings.validation import (
-    JUDGED,
-    PRICED,
-    CreateListing,
-    JudgedOffer,
-    Offer,
-    UpdateListing,
-    judge_offer,
-)
+from tools.listings.validation import JUDGED, PRICED, CreateListing, JudgedOffer, Offer, UpdateListing, judge_offer
 from tools.reputation.views import records_of
 from tools.screening.errors import ContentRejected
 from tools.wallets.errors import WalletAddressRequired

@@ -8,22 +8,8 @@ from pydantic import Field
 
 from storage.vocabulary import Env, PricingModel, Timing
 from tools.kernel.brief_marks import Bulky
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-    Step,
-    amounts_in_words,
-)
-from tools.kernel.text_authors import (
-    Foreign,
-    Ours,
-    Own,
-    Theirs,
-    beside,
-    written_by,
-)
+from tools.kernel.records import Json, Minor, Priced, Stamp, Step, amounts_in_words
+from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, beside, written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,7 @@ from tools.engine.caches import Shown
 from tools.engine.context import Outside
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.next_steps import step, steps
-from tools.engine.paging import (
-    MOST_PAGE,
-    cursor_to,
-    place_of,
-    seen_since,
-)
+from tools.engine.paging import MOST_PAGE, cursor_to, place_of, seen_since
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
 from tools.kernel.money import MOST_PRICE
@@ -28,13 +23,7 @@ from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms
 from tools.listings.cached_listing import shown_listing
 from tools.listings.interleave import interleave
-from tools.listings.logic import (
-    Category,
-    PaymentTiming,
-    PricingModelWord,
-    Tag,
-    cache_name,
-)
+from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag, cache_name
 from tools.listings.records import Listing, ListingPage
 from tools.listings.search_statistics import client_of, term_of
 from tools.listings.suggested_bounty import ready_bounty

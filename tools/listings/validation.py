@@ -17,12 +17,7 @@ from tools.kernel.errors import Faults
 from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
-from tools.listings.logic import (
-    Category,
-    PaymentTiming,
-    PricingModelWord,
-    Tag,
-)
+from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag
 from tools.listings.pricing import UnitRule, pricing_faults, units_of
 from tools.screening.logic import public_words_beside
 

@@ -15,20 +15,9 @@ from tools.engine.follow_up_steps import after_memory
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import take
-from tools.kernel.records import (
-    EPOCH,
-    Json,
-    spliced,
-    stamp,
-    stamp_or_none,
-)
+from tools.kernel.records import EPOCH, Json, spliced, stamp, stamp_or_none
 from tools.memory.errors import MemoryLimit, VersionConflict
-from tools.memory.records import (
-    Memory,
-    MemoryDeleted,
-    MemoryKey,
-    MemoryPage,
-)
+from tools.memory.records import Memory, MemoryDeleted, MemoryKey, MemoryPage
 
 MOST_VALUE, MOST_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there

@@ -12,13 +12,7 @@ from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import json_text
-from tools.engine.errors import (
-    InvalidCursor,
-    InvalidRequest,
-    NotFound,
-    PayloadTooLarge,
-    StorageFull,
-)
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_words
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.rate_limits import Rate
@@ -27,22 +21,8 @@ from tools.jobs.disputes.panel_actions import held, rest
 from tools.jobs.snapshot import SeenJob
 from tools.kernel.errors import Json
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import (
-    Words,
-    new_thread,
-    other_in,
-    read_up_to,
-    sides,
-    write,
-)
-from tools.messages.records import (
-    Message,
-    MessagePage,
-    Thread,
-    ThreadPage,
-    ThreadRead,
-    ThreadStarted,
-)
+from tools.messages.logic import Words, new_thread, other_in, read_up_to, sides, write
+from tools.messages.records import Message, MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
 from tools.messages.views import find_thread, message_records, thread_records
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import LONG, private_json, private_text

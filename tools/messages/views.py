@@ -14,12 +14,7 @@ from tools.engine.errors import NotFound
 from tools.kernel.ids import Prefix
 from tools.kernel.records import spliced, stamp, stamp_or_none
 from tools.messages.logic import sides
-from tools.messages.records import (
-    LastMessage,
-    Message,
-    Talker,
-    Thread,
-)
+from tools.messages.records import LastMessage, Message, Talker, Thread
 
 LAST_CHARACTERS = 500
 SYSTEM = "system"

@@ -48,14 +48,7 @@ from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
 from tools.listings.stats_rules import Result, wallet_moves
-from tools.operator.reputation_rebuild import (
-    categories,
-    counterparties,
-    marks,
-    reputations,
-    tiers,
-    unlike,
-)
+from tools.operator.reputation_rebuild import categories, counterparties, marks, reputations, tiers, unlike
 
 PAGE = 100
 COMMITTED = ("output", "output_bytes", "output_salt", "output_commitment")

@@ -34,15 +34,7 @@ from tools.jobs.snapshot import SeenJob
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced, stamp
 from tools.listings.terms_history import Promised
-from tools.operator.records import (
-    EscalatedDispute,
-    FailingWebhook,
-    JobCount,
-    OpenCase,
-    Overview,
-    RefundOwed,
-    Report,
-)
+from tools.operator.records import EscalatedDispute, FailingWebhook, JobCount, OpenCase, Overview, RefundOwed, Report
 
 SHOWN = 100
 

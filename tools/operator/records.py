@@ -8,12 +8,7 @@ from pydantic import Field
 from storage.vocabulary import Env
 from tools.discovery.market_records import SanctionsState
 from tools.jobs.payments.records import Settlement
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-)
+from tools.kernel.records import Json, Minor, Priced, Stamp
 from tools.kernel.text_authors import Ours, Theirs
 
 

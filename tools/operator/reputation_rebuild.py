@@ -24,17 +24,7 @@ from tools.agents.trust_tiers import earns_tier_one, trust_tier
 from tools.jobs.contributions import made_mark
 from tools.jobs.snapshot import SeenJob
 from tools.reputation.logic import ALL, NOTHING_YET, columns_of, dealings_in, mark_text, tally_text
-from tools.reputation.rules import (
-    EMPTY,
-    Dealings,
-    Mark,
-    Tally,
-    dealings_of,
-    dealt,
-    part_of,
-    plus,
-    standing,
-)
+from tools.reputation.rules import EMPTY, Dealings, Mark, Tally, dealings_of, dealt, part_of, plus, standing
 
 Ids = Sequence[str]
 Place = tuple[str, str, str, str]  # agent, environment, role, category

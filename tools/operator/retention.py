@@ -7,12 +7,7 @@ from storage.discovery import forget_searches
 from storage.events import forget_events
 from storage.memory import forget_expired
 from storage.query import Query
-from storage.requests import (
-    forget_answers,
-    forget_bodies,
-    forget_signatures,
-    forget_windows,
-)
+from storage.requests import forget_answers, forget_bodies, forget_signatures, forget_windows
 from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
 from tools.engine.context import Context
 from tools.engine.rate_limits import ALLOWANCES

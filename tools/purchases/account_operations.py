@@ -15,12 +15,7 @@ from tools.agents.profiles import PublicKey
 from tools.agents.records import AgentCreated
 from tools.agents.registration import documents, first_keys, keep_step
 from tools.chain.errors import ChainUnavailable
-from tools.chain.wallet_proof import (
-    address_of,
-    claim_message,
-    eip191_hash,
-    recover,
-)
+from tools.chain.wallet_proof import address_of, claim_message, eip191_hash, recover
 from tools.engine.arguments import Arguments
 from tools.engine.context import Context, Outside
 from tools.engine.errors import InvalidRequest, NotFound

@@ -26,12 +26,7 @@ from tools.jobs.place_order import JudgedOrder, Order, place_order
 from tools.jobs.snapshot import SeenJob, see
 from tools.kernel.errors import MarketError
 from tools.purchases.accounts import buyer_of, is_unclaimed
-from tools.purchases.errors import (
-    X402AuthorizationInUse,
-    X402FirstPartyOnly,
-    X402NeedsAPrice,
-    X402UpfrontNotSupported,
-)
+from tools.purchases.errors import X402AuthorizationInUse, X402FirstPartyOnly, X402NeedsAPrice, X402UpfrontNotSupported
 from tools.purchases.rules import (
     UNDER_WAY,
     End,

@@ -15,12 +15,7 @@ from tools.engine.context import Context, Outside
 from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
 from tools.engine.stored_documents import text_of
 from tools.jobs.payments.gasless import token_of
-from tools.jobs.place_order import (
-    JudgedOrder,
-    Order,
-    judge_order,
-    units_in,
-)
+from tools.jobs.place_order import JudgedOrder, Order, judge_order, units_in
 from tools.kernel.money import display
 from tools.kernel.records import Json, spliced
 from tools.listings.validation import counts_units

@@ -11,21 +11,9 @@ from storage.vocabulary import Env, PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
-from tools.chain.x402_payments import (
-    BadPayment,
-    Fault,
-    Payment,
-    fault_of,
-    is_for,
-    read_payment,
-)
+from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import (
-    Caller,
-    Context,
-    Outside,
-    Surface,
-)
+from tools.engine.context import Caller, Context, Outside, Surface
 from tools.engine.document_validation import GatherAgain
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
@@ -53,22 +41,10 @@ from tools.purchases.errors import (
     X402UpfrontNotSupported,
 )
 from tools.purchases.logic import begin, find_purchase
-from tools.purchases.offers import (
-    UNPAID,
-    any_listing,
-    is_open,
-    offered,
-    service_record,
-    signed_by_payer,
-)
+from tools.purchases.offers import UNPAID, any_listing, is_open, offered, service_record, signed_by_payer
 from tools.purchases.payment_verification import check, release
 from tools.purchases.pending_payments import Entry
-from tools.purchases.records import (
-    X402Index,
-    X402Payment,
-    X402Quote,
-    X402Result,
-)
+from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
 from tools.purchases.rules import End
 from tools.purchases.workflow import drive, head_of
 from tools.wallets.errors import AddressSanctioned

@@ -11,12 +11,7 @@ from tools.chain.errors import ChainUnavailable
 from tools.engine.context import Outside
 from tools.engine.ports import SettleLost, SettleNotSent
 from tools.purchases.pending_payments import Entry, enter, let_go
-from tools.purchases.workflow import (
-    TICK_SECONDS,
-    facilitator_of,
-    in_use,
-    stay,
-)
+from tools.purchases.workflow import TICK_SECONDS, facilitator_of, in_use, stay
 
 CHECK_SECONDS = 5.0  # for the facilitator's verification of a payment
 CHECK_TURNS = 40  # polls, TICK_SECONDS apart, while another call verifies the same payment

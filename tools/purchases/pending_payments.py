@@ -12,12 +12,7 @@ from storage.vocabulary import PurchaseStatus
 from tools.chain.x402_payments import Payment
 from tools.engine.context import Outside
 from tools.purchases.errors import X402AuthorizationInUse
-from tools.purchases.logic import (
-    LEASE,
-    UNPAID_KEPT,
-    acting_for,
-    find_purchase,
-)
+from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
 
 MOST_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
 

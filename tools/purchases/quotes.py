@@ -8,14 +8,7 @@ from typing import Any
 
 import orjson
 
-from tools.chain.x402_payload import (
-    JSON_TYPE,
-    SCHEME,
-    SECONDS,
-    VERSION,
-    Token,
-    requirements,
-)
+from tools.chain.x402_payload import JSON_TYPE, SCHEME, SECONDS, VERSION, Token, requirements
 from tools.chain.x402_payments import V1_NETWORKS
 from tools.kernel.strict_json import Json
 

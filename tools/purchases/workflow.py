@@ -18,23 +18,11 @@ from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.transfer_proof import ask, no_chain
-from tools.chain.transfer_verification import (
-    MAX_BLOCK_TIME,
-    ChainDown,
-    Kind,
-    Nonsense,
-    Verdict,
-    quantity,
-)
+from tools.chain.transfer_verification import MAX_BLOCK_TIME, ChainDown, Kind, Nonsense, Verdict, quantity
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import holding, uses
 from tools.engine.context import Outside
-from tools.engine.ports import (
-    Chain,
-    Facilitator,
-    SettleLost,
-    SettleNotSent,
-)
+from tools.engine.ports import Chain, Facilitator, SettleLost, SettleNotSent
 from tools.jobs.payments.terms import chain_terms
 from tools.kernel.errors import MarketError
 from tools.purchases.errors import SAME_AGAIN, X402AuthorizationInUse, X402InsufficientFunds, X402SettleFailed
@@ -53,16 +41,7 @@ from tools.purchases.logic import (
     take_up,
 )
 from tools.purchases.pending_payments import forget
-from tools.purchases.rules import (
-    End,
-    Next,
-    end_of,
-    has_ended,
-    is_over,
-    is_to_be_noted,
-    needs_its_client,
-    next_of,
-)
+from tools.purchases.rules import End, Next, end_of, has_ended, is_over, is_to_be_noted, needs_its_client, next_of
 
 TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
 CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block

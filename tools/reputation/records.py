@@ -7,18 +7,8 @@ from pydantic import Field
 
 from storage.vocabulary import Env
 from tools.jobs.receipt_records import Signature
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-)
-from tools.kernel.text_authors import (
-    Foreign,
-    Ours,
-    Theirs,
-    written_by,
-)
+from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.kernel.text_authors import Foreign, Ours, Theirs, written_by
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
 Average = Annotated[float | None, Field(description="all ratings, 1-5, with five votes of 3.5; null without any")]

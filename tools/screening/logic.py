@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from tools.kernel.errors import Json
 from tools.screening.codes import REFUSED_IN_DATA
 from tools.screening.errors import ContentRejected
-from tools.screening.rules import (
-    REFUSED,
-    Code,
-    redirects,
-    warnings,
-    warnings_in,
-)
+from tools.screening.rules import REFUSED, Code, redirects, warnings, warnings_in
 
 LEAK = "leaked_credential"
 LONG = 4_000  # characters or bytes from which screening runs in a thread instead of on the event loop

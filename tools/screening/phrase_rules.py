@@ -9,12 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tools.screening.visible_text import (
-    FIRST_WIDE,
-    known_word,
-    read,
-    words,
-)
+from tools.screening.visible_text import FIRST_WIDE, known_word, read, words
 
 Vocabulary = Mapping[str, Mapping[str, str]]  # kind of mark: language: words, separated by bars
 _CLITICS = frozenset("وفبلكالושמהלבכ")  # prefixes that Arabic and Hebrew write together with a word

@@ -7,13 +7,7 @@ from pydantic import AfterValidator, Field
 from storage.tables import HeldWalletRow, WalletRow
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
-from tools.chain.wallet_proof import (
-    SIGNATURE_LENGTH,
-    eip1271_call,
-    eip1271_holds,
-    is_precompile,
-    signature_of,
-)
+from tools.chain.wallet_proof import SIGNATURE_LENGTH, eip1271_call, eip1271_holds, is_precompile, signature_of
 from tools.engine.context import Context, Outside
 from tools.engine.ports import Sanctions
 from tools.wallets.errors import AddressSanctioned

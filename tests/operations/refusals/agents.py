@@ -3,10 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.operations.refusals import (
-    chain_down,
-    produces,
-)
+from tests.operations.refusals import chain_down, produces
 from tests.trading import Trade, binding
 
 

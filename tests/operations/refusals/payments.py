@@ -3,14 +3,7 @@
 from typing import Any
 
 from tests.chain.flows import plain
-from tests.operations.refusals import (
-    UNKNOWN,
-    chain_down,
-    confirmations,
-    forget_wallet,
-    produces,
-    prove,
-)
+from tests.operations.refusals import UNKNOWN, chain_down, confirmations, forget_wallet, produces, prove
 from tests.trading import Trade
 
 

@@ -13,13 +13,7 @@ from storage.vocabulary import Env, ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
 from tools.engine.context import Context, Outside
 from tools.engine.document_validation import json_text
-from tools.engine.errors import (
-    InvalidCursor,
-    InvalidRequest,
-    NotFound,
-    PayloadTooLarge,
-    StorageFull,
-)
+from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_schedule
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
@@ -29,12 +23,7 @@ from tools.events.schedules.records import Schedule, ScheduleDeleted, SchedulePa
 from tools.events.schedules.rules import resumed
 from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
-from tools.kernel.records import (
-    Json,
-    spliced,
-    stamp,
-    stamp_or_none,
-)
+from tools.kernel.records import Json, spliced, stamp, stamp_or_none
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000

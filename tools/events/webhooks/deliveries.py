@@ -19,23 +19,9 @@ from tools.engine.config import House
 from tools.engine.context import Context
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
-from tools.engine.rate_limits import (
-    Allowance,
-    Rate,
-    Share,
-    take_shares,
-    used_of,
-)
+from tools.engine.rate_limits import Allowance, Rate, Share, take_shares, used_of
 from tools.events.records import written
-from tools.events.webhooks.logic import (
-    DISABLED,
-    OPERATOR,
-    followed,
-    next_turn,
-    open_secret,
-    profile_url,
-    secrets_of,
-)
+from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, profile_url, secrets_of
 from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
     MOST_ATTEMPTS,
@@ -50,13 +36,7 @@ from tools.events.webhooks.rules import (
 )
 from tools.kernel.ids import event_id
 from tools.kernel.records import EPOCH
-from tools.kernel.ssrf_guard import (
-    BadTarget,
-    NotTried,
-    Unreached,
-    judge_target,
-    parse_target,
-)
+from tools.kernel.ssrf_guard import BadTarget, NotTried, Unreached, judge_target, parse_target
 
 LEASE = timedelta(seconds=30)  # an attempt takes at most 11
 LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now

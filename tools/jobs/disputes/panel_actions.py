@@ -16,25 +16,13 @@ from storage.disputes import due_cases
 from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.context import Context
-from tools.events.payloads import (
-    DisputeAssigned,
-    DisputeDecided,
-    DisputeEscalated,
-    DisputePanel,
-)
+from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.operator_webhook import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
 from tools.jobs.disputes.case_file import title_and_category
 from tools.jobs.disputes.draws import draw
 from tools.jobs.disputes.eligibility import wallets_near, wallets_of
-from tools.jobs.disputes.panel_rules import (
-    Decision,
-    Draw,
-    Handover,
-    Lapse,
-    Step,
-    majority,
-)
+from tools.jobs.disputes.panel_rules import Decision, Draw, Handover, Lapse, Step, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed

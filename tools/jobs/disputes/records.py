@@ -6,21 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.kernel.quoting import parts_of
-from tools.kernel.records import (
-    REVEALED,
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-    Step,
-)
-from tools.kernel.text_authors import (
-    BuyersWords,
-    Foreign,
-    Ours,
-    Own,
-    Theirs,
-)
+from tools.kernel.records import REVEALED, Json, Minor, Priced, Stamp, Step
+from tools.kernel.text_authors import BuyersWords, Foreign, Ours, Own, Theirs
 
 OUTCOME = Literal["buyer", "seller", "split"]
 CASE_STATUS = Literal["panel", "escalated", "resolved"]

@@ -11,14 +11,7 @@ from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
 from tools.jobs.disputes.evidence_rules import votes_count_from
-from tools.jobs.disputes.panel_rules import (
-    Decision,
-    Handover,
-    Lapse,
-    Seat,
-    Step,
-    next_step,
-)
+from tools.jobs.disputes.panel_rules import Decision, Handover, Lapse, Seat, Step, next_step
 
 
 @dataclass(frozen=True, slots=True)

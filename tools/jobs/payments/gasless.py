@@ -3,13 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from tools.chain.x402_payload import (
-    SECONDS,
-    Authorization,
-    Token,
-    requirements,
-    settle_body,
-)
+from tools.chain.x402_payload import SECONDS, Authorization, Token, requirements, settle_body
 from tools.engine.config import Network
 from tools.kernel.errors import Json
 from tools.kernel.money import display

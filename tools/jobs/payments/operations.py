@@ -18,15 +18,7 @@ from tools.chain.errors import (
     TransactionNotFound,
     TransactionPending,
 )
-from tools.chain.transfer_proof import (
-    TRANSACTION,
-    ask,
-    known_settlement,
-    no_chain,
-    read_hash,
-    refuse,
-    wallets_of,
-)
+from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
 from tools.chain.transfer_verification import Verdict
 from tools.engine.context import Context, Outside
 from tools.engine.errors import NotFound

@@ -7,13 +7,7 @@ from pydantic import Field
 
 from tools.jobs.payments.errors import PaymentRequired
 from tools.kernel.errors import MarketError
-from tools.kernel.records import (
-    Json,
-    Minor,
-    Priced,
-    Stamp,
-    Step,
-)
+from tools.kernel.records import Json, Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours
 
 

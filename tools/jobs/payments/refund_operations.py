@@ -16,14 +16,7 @@ from tools.chain.errors import (
     TransactionNotFound,
     TransactionPending,
 )
-from tools.chain.transfer_proof import (
-    TRANSACTION,
-    ask,
-    known_settlement,
-    read_hash,
-    refuse,
-    wallets_of,
-)
+from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.chain.transfer_verification import Terms, Verdict
 from tools.engine.arguments import Listed
 from tools.engine.context import Context, Outside
