@@ -175,6 +175,11 @@ def details_in_code() -> Iterator[str]:
                     yield from (str(key.value) for one in made for key in one.keys if isinstance(key, ast.Constant))
 
 
+def holds_records(path: Path) -> bool:
+    """Check whether a module declares what agents read."""
+    return path.stem.endswith(("records", "payloads"))
+
+
 def values_of_records() -> Iterator[str]:
     """Yield values that a description of a record lists and no enum does.
 
@@ -184,11 +189,11 @@ def values_of_records() -> Iterator[str]:
         node.value
         for package in ("tools", "server")
         for path, tree in code(package).items()
-        if "records" not in path.parts
+        if not holds_records(path)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    told = {name for path, text in sentences("tools") if "records" in Path(path).parts for name in SNAKE.findall(text)}
+    told = {name for path, text in sentences("tools") if holds_records(Path(path)) for name in SNAKE.findall(text)}
     return iter(told & constants)
 
 

@@ -24,7 +24,7 @@ def main() -> int:
     asked = _arguments()
     if asked.clauses:
         return clauses.main()
-    modules = [name for name in TESTED_BY if not asked.modules or name.rpartition(".")[2] in asked.modules.split(",")]
+    modules = [name for name in TESTED_BY if not asked.modules or name.removeprefix("tools.") in asked.modules.split(",")]
     sources = {name: read(name) for name in modules}
     found = [change for source in sources.values() for change in source.changes]
     wanted = sample(found, len(found) if asked.sample == "all" else int(asked.sample), asked.seed)
@@ -78,7 +78,8 @@ def reported(wanted: list[Change], noticed: dict[str, bool]) -> int:
 def fingerprint(module: str) -> str:
     """Hash all rules and the module's tests: stored results are valid until one changes."""
     paths = [
-        *sorted((ROOT / "tools" / "rules").glob("*.py")),
+        *sorted((ROOT / "tools" / "kernel").glob("*.py")),
+        *map(path_of, TESTED_BY),
         *(ROOT / path for path in paths_of(module)),
         path_of(module),
     ]

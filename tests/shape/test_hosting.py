@@ -127,7 +127,7 @@ def test_the_image_holds_the_packages_and_asks_its_own_readiness() -> None:
         'HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-m", "server.healthcheck"]'
         in text
     )
-    assert (ROOT / "server" / "probe.py").is_file()
+    assert (ROOT / "server" / "healthcheck.py").is_file()
     assert "://" not in text
 
 
