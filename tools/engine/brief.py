@@ -42,7 +42,8 @@ class Cut:
 class Left:
     """The members that were left out.
 
-    `pointers`: JSON Pointers (RFC 6901) into the full record. `uris`: the bytes of each member that has an address.
+    `pointers`: JSON Pointers (RFC 6901) into the full record. `uris`: the addresses of members that have one, each
+    with the member's bytes.
     """
 
     pointers: list[str]

@@ -95,9 +95,7 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     page = filled(Job(**job_fields(ctx, seen, who)) for seen in see_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
-        data=[
-            one for one in page if asked.status in (None, one.status)
-        ],  # a deadline may have changed a status that its row does not show yet
+        data=[one for one in page if asked.status in (None, one.status)],  # a row may lag behind its deadline
         has_more=more,
         next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )

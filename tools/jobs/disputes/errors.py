@@ -4,7 +4,7 @@ from tools.kernel.errors import TakenAlready, WrongState
 
 
 class AlreadyVoted(TakenAlready):
-    """You have cast another vote in this case; a vote is final."""
+    """You have cast a different vote in this case; a vote is final."""
 
     code = "already_voted"
     usual_hint = "Nothing is left to do: get_dispute shows your vote."

@@ -29,7 +29,7 @@ CASE_STATUS = Literal["panel", "escalated", "resolved"]
 EVIDENCE_RULE = (
     "What the parties post in the job's thread is evidence until the first vote that counts. On live no vote counts before "
     "votes_count_from, a tenth of the time to vote, unless both parties have posted with evidence_done: true; on test votes "
-    "count at once. Of each party evaluators read 100 messages and 128 KB: the first quarter from the oldest, the rest from "
+    "count at once. Evaluators read 100 messages and 128 KB of each party: the first quarter from the oldest, the rest from "
     "the newest, and always each party's first message in the dispute."
 )
 

@@ -62,7 +62,7 @@ class SettlementPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentTerms(Priced):
-    """The debt of a job, its payee, and how to pay it. On REST: status 402, with `error`."""
+    """The amount owed for a job, its payee, and how to pay. On REST: status 402 with `error`."""
 
     object: Literal["payment_terms"] = "payment_terms"
     job_id: str
@@ -82,7 +82,7 @@ class PaymentTerms(Priced):
     steps: Ours[list[str]]
     gasless: Annotated[Ours[dict[str, Json] | None], Field(description="how to pay without gas")]
     x402: Annotated[Ours[dict[str, Json] | None], Field(description="x402 PaymentRequired")]
-    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="the relay")]
+    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="the relay service")]
     next_steps: list[Step]
 
     asks: ClassVar[type[MarketError]] = PaymentRequired

@@ -119,8 +119,8 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
     """Prove a refund to the buyer: refund_expected minor units, from your bound wallet.
 
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
-    owed is recorded, and the rest stays due. An open refund counts against your reputation. If none is owed, a refund is
-    recorded as voluntary, up to what was paid: it lowers the volume of the job and does not count against you.
+    owed is recorded, and the rest stays due. An open refund counts against your reputation. If none is owed, a refund
+    is recorded as voluntary, up to what was paid: it lowers the volume of the job and does not count against you.
     """
     seen = mine_settled(ctx, claim.job_id)
     if seen.role_of(ctx.agent) is not Actor.SELLER:
