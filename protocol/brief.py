@@ -1,6 +1,6 @@
-"""A record in brief: without what is large, and in lists without what only who looks at one record needs.
+"""Records in brief: without large members, and in lists without members that only the reader of one record needs.
 
-Nothing is cut or changed: members are left out whole, and the record then says `detail: "brief"`.
+No value is shortened or changed: members are left out whole, and the record then has `detail: "brief"`.
 """
 
 from collections import defaultdict
@@ -15,17 +15,18 @@ from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
 from tools.kernel.records import Json
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
-MOST_BYTES: Final = 16 * 1024  # of a value's JSON, in a record that is shown alone
-MOST_BYTES_LISTED: Final = 1024  # ... in one of many
+MOST_BYTES: Final = 16 * 1024  # of a value's JSON, in a single record
+MOST_BYTES_LISTED: Final = 1024  # of a value's JSON, in a record of a list
 Cuts = tuple["Cut", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A member that a record in brief may lack, or one that holds records of a `kind` with such members.
+    """A member that a record in brief may lack, or that holds records with such members.
 
-    `most`: bytes of JSON it may have and still be shown. `first`: so many of a list are shown with it. `uri`: where it is to
-    be read, made of the members beside it.
+    `most`: the bytes of JSON up to which it is shown. `uri`: the address to read it from, filled with the record's
+    members. `kind`: the type of the records that it holds; `inner`: their cuts; `each`: it is a list of them. `first`:
+    the number of records of a list that are shown with it.
     """
 
     name: str
@@ -39,26 +40,33 @@ class Cut:
 
 @dataclass(slots=True)
 class Left:
-    """What was left out: JSON Pointers (RFC 6901) into the full record, and the addresses of what has one, with its bytes."""
+    """The members that were left out.
+
+    `pointers`: JSON Pointers (RFC 6901) into the full record. `uris`: the addresses of members that have one, each
+    with the member's bytes.
+    """
 
     pointers: list[str]
     uris: dict[str, int]
 
 
 def cuts(kind: Any) -> Cuts:
-    """What a record of this type may lack in brief; nothing in most."""
+    """Return the members that a record of this type may lack in brief; most types have none."""
     return _cuts(kind, False, ())
 
 
 def without(record: dict[str, Json], places: Cuts) -> tuple[dict[str, Json], Left]:
-    """The record in brief; the same where nothing has to be left out."""
+    """Return the record in brief, or the same object if nothing is left out."""
     left = Left([], {})
     shown = _without(record, places, left, "")
     return (shown | {DETAIL: BRIEF} if left.pointers else record), left
 
 
 def may_lack(kind: Any) -> dict[str, set[str]]:
-    """By the name of each record type in this one, itself too: the members it may lack in brief."""
+    """Return the names of the members that may be left out, by record type.
+
+    It covers this type and every record type in it.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     waiting = [Cut("", kind=kind, inner=cuts(kind))]
     for holder in waiting:
@@ -94,13 +102,16 @@ def _within(value: Json, cut: Cut, left: Left, at: str) -> Json:
 
 
 def _of_one(number: int, cut: Cut) -> Cuts:
-    """What may be left out of this one of a list's first records."""
+    """Return the cuts of one of a list's first records."""
     return tuple(inner for inner in cut.inner if inner.first <= number)
 
 
 @cache
 def _cuts(kind: Any, listed: bool, within: tuple[Any, ...]) -> Cuts:
-    """What a record, one of many or not, may lack that stands inside the records `within`."""
+    """Return the members that a record may lack in brief.
+
+    `listed`: it is one of many. `within`: the types of the records around it.
+    """
     hints = get_type_hints(get_origin(kind) or kind, include_extras=True)
     inside = (*within, kind)
     found = (_cut(name, filled(hint, kind), listed, inside) for name, hint in hints.items())

@@ -1,16 +1,16 @@
-"""The error catalogue: every refusal the market can answer with, one class per code.
+"""The error catalogue: every error that the market can answer with, one class per code.
 
 MarketError
 ├── ValidationFailed      400  validation_error      the request is wrong
-├── AuthenticationFailed  401  authentication_error  who are you
-├── PaymentProblem        402  payment_error         terms, or a payment that does not hold (502: chain down)
-├── PermissionDenied      403  permission_error      known, but not allowed
-├── Missing               404  not_found             no such thing for you
-├── TakenAlready          409  conflict              somebody else holds it
-├── WrongState            409  state_error           not now
-├── RateLimited           429  rate_limited          too fast
+├── AuthenticationFailed  401  authentication_error  no valid credentials
+├── PaymentProblem        402  payment_error         payment due, or a payment that is not valid (502: chain down)
+├── PermissionDenied      403  permission_error      valid credentials, but not allowed
+├── Missing               404  not_found             no such record for this caller
+├── TakenAlready          409  conflict              already taken
+├── WrongState            409  state_error           the state does not allow it
+├── RateLimited           429  rate_limited          too many calls
 ├── NotImplementedHere    501  not_implemented       switched off here
-└── OurFault              500  internal_error        our side (503: too busy)
+└── OurFault              500  internal_error        a fault of the market (503: too busy)
 """
 
 from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse

@@ -21,9 +21,6 @@ LEFT = {
     "tools/*operations.py": "agents read these docstrings as descriptions of tools; to be rewritten",
     "tools/*records.py": "agents read these docstrings in schemas; to be rewritten",
     "tools/events/*payloads.py": "agents read these docstrings in schemas; to be rewritten",
-    "tools/kernel/*marks.py": "to be rewritten with the records",
-    "tools/kernel/text_authors.py": "to be rewritten with the records",
-    "protocol/brief.py": "to be rewritten with the records",
     "tools/screening/phrases*": "lists of words",
 }
 

@@ -1,4 +1,4 @@
-"""What the door itself refuses: form, credentials, limits, our own faults."""
+"""Errors of any call: its form, credentials and limits, and faults of the market itself."""
 
 from tools.kernel.errors import (
     AuthenticationFailed,
@@ -13,7 +13,7 @@ from tools.kernel.errors import (
 
 
 class InvalidRequest(ValidationFailed):
-    """A field is missing, unknown, or outside its bounds. All failing fields stand in details.violations."""
+    """A field is missing, unknown, or out of bounds; details.violations has all such fields."""
 
     code = "invalid_request"
     usual_hint = "Correct every field named in details.violations, then call again."
@@ -25,7 +25,7 @@ class InvalidRequest(ValidationFailed):
 
 
 class MalformedJson(ValidationFailed):
-    """The body is not one JSON value that every party reads alike."""
+    """The body is not one JSON value with a single meaning for every parser."""
 
     code = "malformed_json"
     usual_hint = (
@@ -71,7 +71,7 @@ class HostNotAllowed(ValidationFailed):
 
 
 class OriginNotAllowed(PermissionDenied):
-    """403: a web page elsewhere tries to reach a service on this machine."""
+    """403: a web page of another origin tries to reach a service on this machine."""
 
     code = "origin_not_allowed"
     usual_hint = "Call from a program, or from a page on this machine."
@@ -99,7 +99,7 @@ class IdempotencyKeyReused(TakenAlready):
 
 
 class Unauthenticated(AuthenticationFailed):
-    """No credentials, or credentials that are unknown, revoked, expired or of an agent that is not active."""
+    """The credentials are missing, unknown, revoked or expired, or their agent is not active."""
 
     code = "unauthenticated"
     usual_hint = "Send Authorization: Bearer <API_KEY> or X-API-Key; over MCP also the argument api_key, over A2A api_key in the metadata; or sign the request (RFC 9421, skill.md). No key yet? register_agent (POST /v1/agents) gives one at once."
@@ -113,7 +113,7 @@ class Forbidden(PermissionDenied):
 
 
 class NotFound(Missing):
-    """Wrong id, not yours, of the other environment, or deleted."""
+    """The id is wrong, or the record is not yours, of the other environment, or deleted."""
 
     code = "not_found"
     usual_hint = "Check the id, and that your key is of the environment (live or test) the record was made in."
@@ -134,14 +134,14 @@ class RateLimited(MarketError):
 
 
 class InternalError(OurFault):
-    """A fault of ours. Nothing was written, or the same Idempotency-Key returns what was."""
+    """A fault of ours. Nothing was written, or the same Idempotency-Key returns the result."""
 
     code = "internal_error"
     usual_hint = "Send the same call again with the same Idempotency-Key; quote request_id if it happens again."
 
 
 class TooBusy(OurFault):
-    """503: more is waiting than can be served, or the database does not answer."""
+    """503: more calls wait than can be served, or the database does not answer."""
 
     status, code = 503, "overloaded"
     usual_hint = "Wait Retry-After seconds, then send the same call again with the same Idempotency-Key."
@@ -155,7 +155,7 @@ class NotImplementedHere(MarketError):
 
 
 class SchemaTooExpensive(ValidationFailed):
-    """Checking this document against the schema or the acceptance rules takes longer than 250 ms."""
+    """The check against the schema or the acceptance rules takes longer than 250 ms."""
 
     code = "schema_too_expensive"
     usual_hint = "Send a smaller document, or choose a listing with a simpler schema."

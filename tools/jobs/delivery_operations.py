@@ -1,4 +1,4 @@
-"""Work: accept it, deliver it, review the other party."""
+"""Operations that accept an order or a delivery, deliver work, and review the other party."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ from tools.wallets.errors import WalletAddressRequired
     toolset="jobs",
 )
 def accept_job(ctx: Context, ref: JobRef) -> Job:
-    """Accept: as seller a new order, as buyer a delivery you can read.
+    """Accept a new order as seller, or a delivery you can read as buyer.
 
     Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
     deadlines.deliver_by. Buyer: the job is completed; without an answer it completes by itself at review_by.
@@ -79,7 +79,7 @@ class DeliverJob(JobRef):
 
 @dataclass(frozen=True, slots=True)
 class JudgedDelivery:
-    """A delivery in canonical form, held against the schema and the rules frozen on the job."""
+    """A delivery in canonical form, checked against the schema and the rules frozen on the job."""
 
     output: Document
     preview: Document | None
@@ -87,7 +87,11 @@ class JudgedDelivery:
 
 
 async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery | Document | None:
-    """Where the job takes no delivery by the caller nothing is judged: the work that was delivered before, or None."""
+    """Check a delivery against the schema and the rules frozen on the job.
+
+    If the job takes no delivery by the caller, nothing is checked. The result is then the output's canonical form if
+    work was delivered before, otherwise None.
+    """
     seen, schema, preview_schema = await outside.store.look(lambda tx: _job_and_schemas(tx, work.job_id, outside))
     if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
         return None if seen.row.output is None else await measured(work.output, "output")
@@ -130,7 +134,8 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
     """Deliver the finished work; it cannot be replaced by another delivery.
 
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
-    rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job completes by itself.
+    rounded size and your preview. Next: wait for job.paid, then for the buyer to accept; without an answer the job
+    completes by itself.
     """
     seen = mine(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
@@ -172,7 +177,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
 
 
 def _committed(ctx: Context, output: Document) -> dict[str, Any]:
-    """Make the columns of a new output, with a salt of its own."""
+    """Make the columns of a new output, with a new salt."""
     salt = ctx.world.dice.roll(SALT_BYTES).hex()
     return {
         "output": output.hash,
@@ -185,7 +190,7 @@ def _committed(ctx: Context, output: Document) -> dict[str, Any]:
 class ReviewJob(JobRef):
     rating: int = Field(ge=1, le=5, description="1 worst, 5 best")
     comment: str | None = Field(None, max_length=2000, description="what others should know; public and permanent")
-    machine_generated: bool = Field(False, description="true if no person weighed the words")
+    machine_generated: bool = Field(False, description="true if no person checked the words")
 
 
 @operation(
@@ -197,9 +202,9 @@ class ReviewJob(JobRef):
     toolset="jobs",
 )
 def review_job(ctx: Context, said: ReviewJob) -> Review:
-    """Rate the other party of a completed or resolved job. A review is permanent; each party gives one.
+    """Rate the other party of a completed or resolved job; a review is permanent.
 
-    Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
+    Each party gives one. Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
     """
     seen = mine_settled(ctx, said.job_id)
     warned = private_text(said.comment, "comment")
@@ -233,7 +238,7 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
 
 
 def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None, str | None]:
-    """The job, the schema of its output, the schema of its preview."""
+    """Return the job, the schema of its output, and the schema of its preview."""
     seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
     return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
 
@@ -241,7 +246,10 @@ def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, st
 async def _preview_faults(
     outside: Outside, seen: SeenJob, schema: str | None, preview: Json, made: Document | None
 ) -> Sequence[Violation]:
-    """What is wrong with a preview; a sealed delivery must come with the one that was asked for."""
+    """Return the faults of a preview.
+
+    A sealed delivery without the preview that the buyer asked for is a fault too.
+    """
     if schema is not None and made is not None:
         return await violations(outside, schema, preview, made.size)
     sealed = seen.row.price and not seen.facts.is_paid
@@ -249,7 +257,7 @@ async def _preview_faults(
 
 
 def _with_earlier(seen: SeenJob, warned: list[str]) -> str:
-    """The delivery's warnings beside those of the order."""
+    """Join the delivery's warnings with those of the order."""
     return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
 
 

@@ -4,7 +4,7 @@ from tools.kernel.errors import TakenAlready, WrongState
 
 
 class SellerHasNoWalletAddress(WrongState):
-    """The seller has no wallet to be paid at."""
+    """The seller has no wallet that can be paid."""
 
     code = "seller_has_no_wallet_address"
     usual_hint = "Ask the seller to bind a wallet, or choose another listing with search_listings."
@@ -18,7 +18,7 @@ class ListingUnavailable(WrongState):
 
 
 class SellerBusy(TakenAlready):
-    """Every place of the listing is taken, or this buyer holds half of them."""
+    """All places of the listing are taken, or this buyer holds half of them."""
 
     code, retryable = "seller_busy", True
     usual_hint = "Try again later, or choose another listing with search_listings."
@@ -32,7 +32,7 @@ class JobLimit(TakenAlready):
 
 
 class FirstPartySelfDealing(WrongState):
-    """Two agents run by the operator never trade with each other on live."""
+    """Two agents of the operator never trade with each other on live."""
 
     code = "first_party_self_dealing"
     usual_hint = "Order from an agent that is not first_party."
@@ -46,7 +46,7 @@ class InvalidTransition(WrongState):
 
 
 class QuoteChanged(WrongState):
-    """The seller asks another price now than the one you agreed to. Nothing was agreed."""
+    """The quoted price is no longer the one that you sent. Nothing was agreed."""
 
     code = "quote_changed"
     usual_hint = "Read quoted_price and quote_message with get_job again; accept_quote agrees, cancel_job says no."

@@ -1,4 +1,4 @@
-"""Hiring: order a listing and wait until it is the buyer's turn, in one call."""
+"""Operation that orders a listing and waits until it is the buyer's turn, in one call."""
 
 from dataclasses import replace
 
@@ -21,12 +21,12 @@ from tools.jobs.task_status import TaskStatus, has_output, task_status
 from tools.jobs.views import created_record
 from tools.kernel.records import Json
 
-USUALLY_WAITED = 20  # seconds; clients that set no time of their own give up at 30 or later
+USUALLY_WAITED = 20  # seconds; clients without a timeout of their own give up at 30 or later
 
 
 class Hire(Order):
     wait_seconds: int = Field(
-        USUALLY_WAITED, ge=0, le=MOST_WAITED, description="wait so long for your turn, 0-55; 0: answer at once"
+        USUALLY_WAITED, ge=0, le=MOST_WAITED, description="how long to wait for your turn, 0-55; 0: not at all"
     )
 
 
@@ -35,7 +35,7 @@ def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
 
 
 def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
-    """The same job as it now stands."""
+    """Return the same job in its present state."""
     job = answered["job"]
     return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
 
@@ -52,19 +52,19 @@ def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
     toolset="buying",
 )
 def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
-    """Order a listing and wait for your turn: the job and the terms of payment in one call. Nothing is charged now.
+    """Order a listing and wait for your turn: the job and the payment terms in one call.
 
-    Needs a listing_id of search_listings and an input that its input_schema takes; get_listing shows an example. It answers when
-    payment is due (`terms` is then what to send, and pay_job proves it), when the work lies open, when the job has ended, or when
-    wait_seconds are over: then wait on with get_job. An order not accepted in time expires; nothing is owed.
-    With an Idempotency-Key a repeated call answers the same job as it then stands.
+    Nothing is charged now. Needs a listing_id of search_listings and an input that fits its input_schema; get_listing
+    shows an example. It answers when payment is due (`terms` is then what to send, and pay_job proves it), when you can
+    read the work, when the job has ended, or after wait_seconds: then wait with get_job. An order not accepted in time
+    expires; nothing is owed. Repeated with its Idempotency-Key, the call returns the same job in its present state.
     """
     return _hired(ctx, *place_order(ctx, order, judged))
 
 
 @unlisted("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
 def read_hire(ctx: Context, ref: JobRef) -> HireTask:
-    """What hiring has come to, read by whoever hired: the task it is over MCP, and what hire would answer now."""
+    """Read an ordered job as its buyer: the MCP task, and what hire would answer now."""
     seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
     if seen.role_of(ctx.agent) is not Actor.BUYER:
         raise NotFound("you have ordered no such job", param="job_id")

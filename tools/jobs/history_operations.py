@@ -1,4 +1,4 @@
-"""What happened to a job: its audit trail, and its deliveries before a revision."""
+"""Operations that read a job's audit trail, and its deliveries before a revision."""
 
 import orjson
 from pydantic import Field
@@ -25,9 +25,9 @@ class ListJobEvents(Listed, JobRef):
 
 @operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
 def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
-    """Read everything that happened to a job, oldest first: who did what, when, and what the clock did.
+    """Read all events of a job, oldest first: what happened when, and the agent that did it.
 
-    Use it to settle what happened; get_job says what can be done now.
+    Events caused by a deadline have no agent. Use it to settle what happened; get_job says what can be done now.
     """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
     after = place_of(ctx, "list_job_events", asked, asked.cursor, ctx.agent) or 0
@@ -41,14 +41,15 @@ def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
 
 
 class DeliveryOf(JobRef):
-    revision: int = Field(ge=0, le=5, description="0 is the first delivery; deliveries of get_job lists them")
+    revision: int = Field(ge=0, le=5, description="0 is the first delivery; get_job lists them as deliveries")
 
 
 @operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
 def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
-    """Read one delivery of a job whole, also one that a revision has replaced. While sealed its output is hidden: output_commitment stands for it.
+    """Read one delivery of a job in full, also one that a revision has replaced.
 
-    Use it to compare a revision with what stood before it; get_job has the newest one.
+    A sealed output is hidden: output_commitment identifies it. Use it to compare a revision with the delivery before;
+    get_job has the newest one.
     """
     seen = find_mine(ctx.tx, asked.job_id, ctx.agent, ctx.env)
     row = ctx.tx.get(JobDeliveryRow, seen.row.id, asked.revision)

@@ -1,4 +1,4 @@
-"""Jobs: order, look, list."""
+"""Operations that order, read and list jobs."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ from tools.kernel.records import Json
 def create_job(ctx: Context, order: Order, judged: JudgedOrder) -> JobCreated:
     """Order a listing. Nothing is charged now.
 
-    The seller has accept_timeout_seconds to accept; then it works (on_delivery) or you pay first (upfront).
+    The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
     If it does not answer in time, the job expires and nothing is owed. Follow it with get_job or list_events.
     """
     return created_record(ctx, *place_order(ctx, order, judged))
@@ -35,12 +35,15 @@ class GetJob(JobRef, Waiting):
     since: str | None = Field(
         None,
         max_length=40,
-        description="with wait_seconds: updated_at of the record you hold; any later change is answered",
+        description="with wait_seconds: updated_at of the record you have; answers on any later change",
     )
 
 
 def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
-    """Without `since`, when it is the caller's turn, or nobody's any more."""
+    """Tell whether get_job answers this record or waits on.
+
+    With `since` it answers any change; otherwise it answers once the job waits for the caller or for no one.
+    """
     if asked.since is not None:
         return job.updated_at != asked.since
     return job.waiting_on is None or job.waiting_on.who == job.role
@@ -48,9 +51,10 @@ def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
 
 @operation("GET /v1/jobs/{job_id}", ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")
 def get_job(ctx: Context, ref: GetJob) -> Job:
-    """Look at a job you are a party to: status, what you can do now, what it waits for and until when.
+    """Read one of your jobs: status, what you can do now, what it waits for and until when.
 
-    The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is your turn.
+    The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is
+    your turn.
     """
     return job_record(ctx, find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env))
 
@@ -64,7 +68,7 @@ class ListJobs(Listed):
 def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     """List your jobs, newest first, as buyer, seller or both; of one status if you name it.
 
-    get_job says what to do about one; get_inbox lists only those that wait for you.
+    get_job says what to do about a job; get_inbox lists only jobs that wait for you.
     """
     before = place_of(ctx, "list_jobs", asked, asked.cursor, ctx.agent) or "job_~"
     query = jobs_of(asked.role or "both", asked.status is not None)
@@ -74,7 +78,7 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     page = filled(Job(**job_fields(ctx, seen, who)) for seen in see_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
-        data=[one for one in page if asked.status in (None, one.status)],  # the clock may be ahead of the sweep
+        data=[one for one in page if asked.status in (None, one.status)],  # a row may lag behind its deadline
         has_more=more,
         next_cursor=cursor_to(ctx, "list_jobs", asked, page[-1].id, ctx.agent) if more else None,
     )

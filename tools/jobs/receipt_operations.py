@@ -1,4 +1,4 @@
-"""Receipts: what happened between two agents, signed so that anybody can check it offline."""
+"""Operations on signed receipts of jobs, which anybody can verify offline."""
 
 from dataclasses import asdict
 
@@ -32,9 +32,9 @@ MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
 @operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
 def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
-    """Fetch the signed receipt of a job: parties, price, output and on-chain settlements, at any stage.
+    """Fetch a job's signed receipt at any stage: parties, price, output, on-chain settlements.
 
-    It names the output by output_commitment, and once it is revealed by output_hash and output_salt too.
+    It identifies the output by output_commitment and, once revealed, by output_hash and output_salt too.
 
     Check it with verify_receipt, or offline with the keys at /.well-known/jwks.json.
     """
@@ -44,9 +44,9 @@ def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
 
 
 class VerifyReceipt(Arguments):
-    object: str | None = Field(None, max_length=64, description="of a whole signed document")
-    receipt: dict[str, Json] | None = Field(None, description="the member receipt of get_receipt")
-    attestation: dict[str, Json] | None = Field(None, description="the member attestation of get_attestation")
+    object: str | None = Field(None, max_length=64, description="as in the signed document")
+    receipt: dict[str, Json] | None = Field(None, description="the field receipt of get_receipt")
+    attestation: dict[str, Json] | None = Field(None, description="the field attestation of get_attestation")
     signature: dict[str, Json] = Field(
         description="kid and sig; optional alg, did, canonical",
         json_schema_extra={
@@ -57,7 +57,10 @@ class VerifyReceipt(Arguments):
 
 
 async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
-    """The canonical form of the one document given; ours are a few KB."""
+    """Return the canonical form of the receipt or the attestation.
+
+    Exactly one of the two must be given, and it must not be larger than MOST_SIGNED.
+    """
     document = given.receipt if given.receipt is not None else given.attestation
     if document is None or (given.receipt is not None and given.attestation is not None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
@@ -75,10 +78,10 @@ async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
     toolset="jobs",
 )
 def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
-    """Check a receipt or attestation this market signed. Send the signed document whole, as you got it.
+    """Check a receipt or attestation that this market signed.
 
-    An attestation holds for 7 days: after that valid is false, and the reason says so. What a key signed that was replaced since then is
-    not valid either, and retired names that key: fetch the document again.
+    Send the whole signed document, as you got it. An attestation is valid for 7 days; then valid is false, and reason
+    says so. If its key was replaced, valid is false too, and retired names that key: fetch the document again.
     """
     kid, sig = given.signature.get("kid"), given.signature.get("sig")
     if not isinstance(kid, str) or not isinstance(sig, str):
@@ -105,7 +108,7 @@ def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verif
     "GET /.well-known/jwks.json", auth="none", toolset="market", only_rest="a well-known document, fetched by its path"
 )
 def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
-    """The platform's public keys: receipts, webhooks and the agent card verify against them."""
+    """Return the platform's public keys, which verify receipts, webhooks and the agent card."""
     return KeySet(keys=[PublicKey(**jwk_of(signer_in_force(ctx).public_key))])
 
 
@@ -116,13 +119,16 @@ def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
     only_rest="a well-known document, fetched by its path",
 )
 def get_retired_keys(ctx: Context, _: NoArguments) -> RetiredKeySet:
-    """The keys the platform signed with before the one in jwks.json, and when each was replaced: what they signed is no longer valid."""
+    """Return the keys that the platform signed with before the one in jwks.json.
+
+    Each has the time of its replacement. What it signed is no longer valid.
+    """
     rows = sorted(ctx.tx.all(retired_keys), key=lambda row: (row.retired_at, row.kid), reverse=True)
     return RetiredKeySet(keys=[_retired_record(row) for row in rows])
 
 
 def _retired(ctx: Context, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
-    """The replaced key that made this signature."""
+    """Return the replaced key that made this signature, or None."""
     row = ctx.tx.get(RetiredKeyRow, kid)
     if row is None or not verify_ed25519(bytes.fromhex(row.public_key), document, sig):
         return None
@@ -141,7 +147,10 @@ def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:
 
 
 def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
-    """Why a document we did sign holds no more: an attestation ends, under whatever name it is sent."""
+    """Return the reason why an attestation has expired, or None.
+
+    Both names are checked, because an attestation may be sent as `receipt`.
+    """
     document = given.attestation if given.receipt is None else given.receipt
     ends = (document or {}).get("expires_at")
     return (
@@ -152,7 +161,7 @@ def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
 
 
 def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
-    """What else a signature says of itself must be true too."""
+    """Return the fault of a signature whose optional members are not true, or None."""
     ours = {"alg": "EdDSA", "did": did_of(ctx.world.signer.public_key), "canonical": "json-sorted-keys"}
     wrong = [name for name, value in ours.items() if name in signature and signature[name] != value]
     if not wrong or signature.get("kid") != jwk_of(ctx.world.signer.public_key)["kid"]:
@@ -161,7 +170,10 @@ def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
 
 
 def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
-    """Only ASCII keys, text, booleans, null and integers: every canonical form gives the same bytes."""
+    """Make the content of a receipt.
+
+    It has only ASCII keys, text, booleans, null and integers, so that every canonical form gives the same bytes.
+    """
     row = seen.row
     settlements = [asdict(settlement_record(one, ctx.network, None)) for one in seen.settlements]
     return {
@@ -207,7 +219,7 @@ def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
 
 def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
     agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
-    if agent is None:  # a purchase made it, and nothing was ever paid
+    if agent is None:  # the account of a purchase that was never paid is deleted
         return {"id": agent_id, "handle": GONE, "did": None, "wallet_address": frozen, "first_party": False}
     return {
         "id": agent.id,

@@ -11,13 +11,13 @@ from tools.kernel.text_authors import Foreign, Ours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """The platform's signature over the RFC 8785 form of the document beside it."""
+    """The platform's signature over the RFC 8785 form of the document."""
 
     kid: Annotated[str, Field(description="RFC 7638 thumbprint of the platform key")]
     alg: Literal["EdDSA"] = "EdDSA"
     did: str
     sig: Annotated[str, Field(description="Ed25519 signature, hex")]
-    canonical: Annotated[Literal["json-sorted-keys"], Field(description="that is RFC 8785")] = "json-sorted-keys"
+    canonical: Annotated[Literal["json-sorted-keys"], Field(description="RFC 8785")] = "json-sorted-keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +51,14 @@ class RetiredPlatformKey(PublicKey):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Whether a signed document holds."""
+    """The check of a signed document."""
 
     object: Literal["verification"] = "verification"
     valid: bool
     reason: Ours[str | None]
     kid: str
     did: str
-    retired: Annotated[RetiredPlatformKey | None, Field(description="the key that did sign it, replaced since then")]
+    retired: Annotated[RetiredPlatformKey | None, Field(description="the key that signed it, replaced since then")]
     checked_at: Stamp
 
 
@@ -71,6 +71,6 @@ class KeySet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetiredKeySet:
-    """The keys the platform signed with before, newest first, and when each was replaced."""
+    """The platform's replaced keys, newest first, and when each was replaced."""
 
     keys: list[RetiredPlatformKey]

@@ -1,4 +1,4 @@
-"""Jobs as records, seen by one of their parties."""
+"""Records of jobs, as one party of a job sees them."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -71,7 +71,7 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingOn:
-    """Who must act, by when, and what happens by itself."""
+    """The party that must act, its deadline, and what happens otherwise."""
 
     who: Literal["buyer", "seller", "evaluators", "operator"]
     action: str
@@ -81,7 +81,7 @@ class WaitingOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRef:
-    """One delivery of a job: 0 the first, then one for each revision."""
+    """One delivery of a job: number 0, then one for each revision."""
 
     revision: int
     output_hash: OutputHash
@@ -93,11 +93,11 @@ class DeliveryRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery(DeliveryRef):
-    """One delivery whole."""
+    """One delivery in full."""
 
     object: Literal["delivery"] = "delivery"
     job_id: str
-    role: Annotated[Literal["buyer", "seller"], Field(description="yours in the job")]
+    role: Annotated[Literal["buyer", "seller"], Field(description="your role in the job")]
     output: Annotated[
         SellersWords[Json], Bulk("job://{job_id}/deliveries/{revision}"), Field(description="null while sealed")
     ]
@@ -108,14 +108,14 @@ class Delivery(DeliveryRef):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """One line of a job's audit trail: its data is all that was said by the agent that did it."""
+    """One entry of a job's audit trail. The agent actor_id wrote all of its data."""
 
     author: ClassVar = written_by("actor_id")
 
     object: Literal["job_event"] = "job_event"
     id: str
     type: Annotated[str, Field(description="created, accepted, delivered, …: the event's name without job.")]
-    actor_id: Annotated[str | None, Field(description="the agent who did it; null: the clock")]
+    actor_id: Annotated[str | None, Field(description="the agent that did it; null: no agent")]
     data: Annotated[dict[str, Json], Payload("job.")]
     created_at: Stamp
 
@@ -137,7 +137,7 @@ class Job(Priced):
     object: Literal["job"] = "job"
     id: str
     status: STATUSES
-    role: Annotated[Literal["buyer", "seller"], Field(description="yours")]
+    role: Annotated[Literal["buyer", "seller"], Field(description="your role")]
     available_actions: Annotated[list[str], Field(description="what you can do now")]
     waiting_on: WaitingOn | None
     listing_id: str | None
@@ -160,14 +160,14 @@ class Job(Priced):
     output_bytes: Annotated[int | None, REVEALED]
     output_preview: Bulky[SellersWords[Json]]
     acceptance: Bulky[
-        Annotated[OfferersWords[list[dict[str, Json]] | None], Field(description="rules the delivery is held against")]
+        Annotated[OfferersWords[list[dict[str, Json]] | None], Field(description="rules that check the delivery")]
     ]
     checks: Annotated[
         Alone[list[dict[str, Json]] | None],
         Foreign(OFFERED, members=("name",)),
-        Field(description="name, kind, passed of each rule, also while sealed"),
+        Field(description="name, kind and passed of each rule, also while sealed"),
     ]
-    deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="every delivery, also before a revision")]
+    deliveries: Annotated[Alone[list[DeliveryRef]], Field(description="all deliveries, including replaced ones")]
     content_warnings: list[str]
     units: int
     price: Minor | None
@@ -204,18 +204,18 @@ class Job(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCreated(Job):
-    """The job as ordered, with what to watch for."""
+    """The ordered job, with warnings."""
 
     warnings: Ours[list[dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hired:
-    """The job that was ordered, as it stood when the wait ended, and what is owed for it. The next steps stand outside both."""
+    """The ordered job and its payment terms. Only the outer next_steps is filled."""
 
     object: Literal["hire"] = "hire"
     job: JobCreated
-    terms: Annotated[PaymentTerms | None, Field(description="as pay_job tells them, once payment is due")]
+    terms: Annotated[PaymentTerms | None, Field(description="as in pay_job, once payment is due")]
     next_steps: list[Step]
 
 

@@ -1,4 +1,4 @@
-"""Tasks: jobs with everything A2A says of them. Reads that go through the door, but stand in no catalogue."""
+"""Operations that read jobs as A2A tasks; they are unlisted, so no catalogue contains them."""
 
 from datetime import datetime
 from typing import Any
@@ -27,17 +27,20 @@ LATEST, LAST_JOB = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo), "job_~"
 
 
 class TaskRef(JobRef, Waiting):
-    messages: int = Field(MOST_MESSAGES, ge=0, le=MOST_MESSAGES, description="how many of the thread's newest")
+    messages: int = Field(MOST_MESSAGES, ge=0, le=MOST_MESSAGES, description="how many of the thread's newest messages")
 
 
 def task_rests(asked: TaskRef, task: Task) -> bool:
-    """Whether it has ended, or goes on only when its buyer acts."""
+    """Tell whether the task has ended, or continues only when its buyer acts."""
     return task.job.status not in MOVING
 
 
 @unlisted("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
 def read_task(ctx: Context, ref: TaskRef) -> Task:
-    """A job, its payments and what was said in its thread; what is told of it later has a higher number than newest_event."""
+    """Read a job, its payments and the messages of its thread.
+
+    Later events of the job have a higher number than newest_event.
+    """
     return task_of(ctx, ref.job_id, ref.messages)
 
 
@@ -50,7 +53,7 @@ class TaskList(Listed):
 
 @unlisted("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
-    """What the caller ordered, what changed last first."""
+    """List the jobs that the caller ordered, the last changed first."""
     newest = newest_of(ctx)
     place: Any = place_of(ctx, "read_tasks", asked, asked.cursor, ctx.agent)
     at, before = (LATEST, LAST_JOB) if place is None else (datetime.fromisoformat(place[0]), place[1])

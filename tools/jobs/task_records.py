@@ -1,4 +1,4 @@
-"""Tasks: a job with what A2A or MCP says of it beside its record."""
+"""Records of tasks: a job with the other data that A2A or MCP shows."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from tools.messages.records import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDue:
-    """What the buyer still has to send, and within how many seconds."""
+    """The amount that the buyer must still send, and the seconds left."""
 
     amount: int
     confirmations: int
@@ -19,7 +19,7 @@ class PaymentDue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A job as the task it is over A2A."""
+    """A job as a task over A2A."""
 
     object: Literal["task"] = "task"
     job: Job
@@ -33,7 +33,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushConfig:
-    """A URL that a task is posted to whenever it changes. What the posts carry for it to let them in is shown to nobody."""
+    """A URL that a task is posted to whenever it changes.
+
+    The credentials in the posts are never shown.
+    """
 
     object: Literal["push_config"] = "push_config"
     id: str
@@ -52,7 +55,7 @@ class PushConfigPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushConfigDeleted:
-    """Nothing more is posted to it."""
+    """A deleted push config: nothing more is posted to its URL."""
 
     object: Literal["push_config"] = "push_config"
     id: str
@@ -72,10 +75,10 @@ class TaskPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HireTask:
-    """A job as the task over MCP of whoever ordered it."""
+    """A job as a task of its buyer over MCP."""
 
     object: Literal["hire_task"] = "hire_task"
     status: Literal["working", "input_required", "completed", "cancelled"]
-    in_vain: bool  # it has ended, and left its buyer no output
-    your_turn: str | None  # the action that is the buyer's to take
+    in_vain: bool  # the job has ended without output for its buyer
+    your_turn: str | None  # the action that the buyer must take
     hired: Hired

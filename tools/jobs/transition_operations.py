@@ -1,4 +1,4 @@
-"""Moves of a job beside the straight way: say no, quote, agree to a quote, ask for changes, stop, dispute."""
+"""Operations that decline, quote, agree to a quote, ask for a revision, cancel, or dispute."""
 
 from dataclasses import asdict
 
@@ -32,7 +32,7 @@ WRITTEN_ERRORS = (*MOVE_ERRORS, ContentRejected)
 
 
 class Reasoned(JobRef):
-    reason: str | None = Field(None, max_length=500, description="in your words; posted to the job's thread")
+    reason: str | None = Field(None, max_length=500, description="your reason; posted to the job's thread")
 
 
 @operation(
@@ -45,9 +45,9 @@ class Reasoned(JobRef):
     toolset="selling",
 )
 def decline_job(ctx: Context, said: Reasoned) -> Job:
-    """Say no to an order you do not want, before the work has begun. A reason helps the buyer to order better.
+    """Decline an order you do not want, before the work has begun.
 
-    Nothing is owed afterwards; a payment that was under way has to be sent back.
+    A reason helps the buyer to order better. Nothing is owed afterwards; a payment under way must be sent back.
     """
     seen = mine(ctx, said.job_id)
     private_text(said.reason, "reason")
@@ -73,9 +73,10 @@ class QuoteJob(JobRef):
     toolset="selling",
 )
 def quote_job(ctx: Context, offer: QuoteJob) -> Job:
-    """Name your price for a job ordered from a quote listing; again to change it while the buyer has not agreed.
+    """Name your price for a job ordered from a quote listing.
 
-    The buyer has the accept window, counted from the first quote, to accept it; else the job expires.
+    Call it again to change the price until the buyer agrees. The buyer has the accept window, counted from the first
+    quote, to accept; otherwise the job expires.
     """
     seen = mine(ctx, offer.job_id)
     private_text(offer.message, "message")
@@ -89,7 +90,7 @@ def quote_job(ctx: Context, offer: QuoteJob) -> Job:
         ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
     )
     post_note(ctx, done, offer.message, "quote")
-    take(ctx, 0)  # a quote may be changed again and again: its notes are refused where there is no room
+    take(ctx, 0)  # a quote can change without a limit, so its notes are refused if the storage is full
     return job_record(ctx, done)
 
 
@@ -98,7 +99,7 @@ class AcceptQuote(JobRef):
         None,
         ge=0,
         le=MOST_PRICE,
-        description="the quoted_price you have read and agree to, minor units; if another stands now: 409 quote_changed",
+        description="the quoted_price you have read and agree to, minor units; if it has changed: 409 quote_changed",
     )
 
 
@@ -111,9 +112,9 @@ class AcceptQuote(JobRef):
     toolset="buying",
 )
 def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
-    """Agree to the quoted price: the work begins (on_delivery, or free), or you pay first (upfront).
+    """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
 
-    Send the price you have read: until you agree the seller may change it, and then the call is refused and tells the new one.
+    Send the price you have read: the seller may change it until you agree; the call is then refused with the new one.
     Next: wait for the delivery, or pay_job.
     """
     seen = mine(ctx, said.job_id)
@@ -126,7 +127,7 @@ def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
 
 
 def _hold_to_price(ctx: Context, seen: SeenJob, read: int | None) -> None:
-    """Refuse to agree to another price than the one the buyer has read."""
+    """Refuse a price other than the one the buyer has read."""
     quoted = seen.row.quoted_price
     if read in (None, quoted):
         return
@@ -141,7 +142,7 @@ def _hold_to_price(ctx: Context, seen: SeenJob, read: int | None) -> None:
 
 
 class RequestRevision(JobRef):
-    message: str = Field(min_length=1, max_length=4000, description="what is to change; posted to the job's thread")
+    message: str = Field(min_length=1, max_length=4000, description="what to change; posted to the job's thread")
 
 
 @operation(
@@ -153,9 +154,9 @@ class RequestRevision(JobRef):
     toolset="buying",
 )
 def request_revision(ctx: Context, asked: RequestRevision) -> Job:
-    """Ask the seller to change a delivery you can read. The job goes back to work, as often as max_revisions allows.
+    """Ask the seller to change a delivery you can read, as often as max_revisions allows.
 
-    The seller has turnaround_seconds again; the delivery you have stays readable.
+    The work resumes; the seller has turnaround_seconds again. The delivery you have stays readable.
     """
     seen = mine(ctx, asked.job_id)
     private_text(asked.message, "message")
@@ -188,11 +189,11 @@ def request_revision(ctx: Context, asked: RequestRevision) -> Job:
     toolset="jobs",
 )
 def cancel_job(ctx: Context, said: Reasoned) -> Job:
-    """Stop a job. What it means depends on who stops it, and when; available_actions says whether you can.
+    """Stop a job; available_actions says whether you can.
 
-    Buyer: free before the work begins and for a sealed delivery; from one hour after a missed deliver_by on the seller owes
-    back what was paid. Seller: before the work it declines; during the work it counts as a failed job, and what was
-    paid is owed back.
+    The effect depends on role and time. Buyer: free before the work begins and for a sealed delivery; from one hour
+    after a missed deliver_by, the seller owes back what was paid. Seller: before the work it declines the order; during
+    the work it counts as a failed job, and what was paid is owed back.
     """
     seen = mine(ctx, said.job_id)
     private_text(said.reason, "reason")
@@ -217,7 +218,10 @@ SchemaChecks = dict[str, Json]
 
 
 async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | None:
-    """How the delivery does against the job's output_schema, for the case. No reason to refuse the dispute."""
+    """Check the delivery against the job's output_schema, for the case.
+
+    The result never refuses the dispute.
+    """
     schema, output = await outside.store.look(lambda tx: _promised(tx, outside, said.job_id))
     if schema is None or output is None:
         return None
@@ -246,12 +250,13 @@ def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | 
     toolset="buying",
 )
 def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> Job:
-    """Have a delivery judged that is not what was promised. Independent evaluators decide; the verdict is final.
+    """Dispute a delivery that is not what was promised; the verdict is final.
 
-    Ask for a revision first where one is left. Three evaluators are drawn, read the case without your names, and vote by
-    majority; a verdict for you, or a split, obliges the seller to send money back. Both sides add evidence by post_message
-    in the job's thread until the first vote that counts: on live not before a tenth of the time to vote, unless both
-    post with evidence_done true; on test at once. Next: get_dispute; withdraw_dispute while it is undecided.
+    If a revision is left, ask for it first. Three independent evaluators are drawn, read the case without your names,
+    and vote by majority; a verdict for you, or a split, obliges the seller to send money back. Both sides add evidence
+    by post_message in the job's thread until the first vote that counts: on live not before a tenth of the time to
+    vote, unless both post with evidence_done true; on test at once. Next: get_dispute; withdraw_dispute while it is
+    undecided.
     """
     seen = mine(ctx, said.job_id)
     private_text(said.reason, "reason")

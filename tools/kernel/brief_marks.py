@@ -1,4 +1,4 @@
-"""What of a record is left out where it is shown in brief: said once at the field, derived in protocol.brief."""
+"""Marks of fields that a record in brief leaves out; protocol.brief reads them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
@@ -8,18 +8,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Marks a value of any size: left out when it is large. `uri`: where it can be read then, made of its record's members."""
+    """A mark for a value of any size, which is left out when it is large.
+
+    `uri`: the address to read it from, filled with its record's members.
+    """
 
     uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Foremost:
-    """Marks what in a list only the first few records are shown with: the others say enough to ask for them."""
+    """A mark for a member that only the first `count` records of a list have.
+
+    The other records have enough members to ask for them.
+    """
 
     count: int
 
 
 ONE_ALONE: Final = "left out of lists"
 Bulky = Annotated[T, Bulk()]
-Alone = Annotated[T, ONE_ALONE]  # shown of one record, left out of each in a list
+Alone = Annotated[T, ONE_ALONE]  # shown in a single record, left out of each record in a list

@@ -1,4 +1,4 @@
-"""The root of the catalogue: one class per code, one shape on every surface."""
+"""Base classes of all errors: one class per code, one shape on every surface."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ class MarketError(Exception):
     code: ClassVar[str]
     retryable: ClassVar[bool] = False
     usual_hint: ClassVar[str] = ""
-    quotes: ClassVar[tuple[str, ...]] = ()  # where it may hold text of other agents, such as a name in their schema
+    quotes: ClassVar[tuple[str, ...]] = ()  # members that may hold text of other agents, such as a name in their schema
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class MarketError(Exception):
         super().__init__(message)
         self.message, self.param, self.details, self.next_steps = message, param, details, next_steps
         self.hint = hint or self.usual_hint
-        self.beside: tuple[MarketError, ...] = ()  # what else stands in the way of the call
+        self.beside: tuple[MarketError, ...] = ()  # the other errors of the same call
 
     @property
     def retry_after_seconds(self) -> int | None:
@@ -41,9 +41,9 @@ class MarketError(Exception):
         return seconds if isinstance(seconds, int) else None
 
     def record(self, request_id: str, docs_url: str) -> dict[str, Json]:
-        """The error object of the contract, plus `retryable` and, where they help, `next_steps`.
+        """Return the error object of the contract, plus `retryable` and, if they help, `next_steps`.
 
-        Where more stands in the way, `details.failing` names all of it, each with what mends it.
+        If the call has several errors, `details.failing` lists them all, each with its hint.
         """
         failing = {"failing": [one.said() for one in (self, *self.beside)]} if self.beside else {}
         return {
@@ -88,7 +88,7 @@ class TakenAlready(MarketError):
 
 
 class WrongState(MarketError):
-    """409: the thing is not in a state that allows this."""
+    """409: the state of the record does not allow this."""
 
     status, type = 409, "state_error"
 
@@ -98,7 +98,10 @@ class OurFault(MarketError):
 
 
 class Faults:
-    """Checks that are made together, so that all that fails is told at once: `with faults.noted(): check()`, then `refuse()`."""
+    """The errors of checks that are made together, so that the caller gets all of them at once.
+
+    Use it as `with faults.noted(): check()` for each check, then `refuse()`.
+    """
 
     def __init__(self) -> None:
         self.found: list[MarketError] = []
@@ -111,7 +114,7 @@ class Faults:
             self.found.append(error)
 
     def refuse(self) -> None:
-        """Raise the first, with the others beside it."""
+        """Raise the first error, with the others in its `beside`."""
         if self.found:
             first, *rest = self.found
             first.beside = (*first.beside, *rest)

@@ -1,6 +1,6 @@
-"""What all records share: how they are written as JSON, and how their JSON Schema is made.
+"""Base of all records: their JSON text and their JSON Schema.
 
-A record is a frozen dataclass: `object` names its kind, money is an integer in minor units beside a display string,
+A record is a frozen dataclass: `object` names its kind, money is an integer in minor units with a display string,
 a time is ISO-8601 UTC text with milliseconds.
 """
 
@@ -29,7 +29,7 @@ Stamp = Annotated[str, Field(json_schema_extra={"format": "date-time"}, descript
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A record with amounts: where `x_display` stands beside an amount `x`, it is made here and never said by hand."""
+    """A record with amounts: a member `x_display` is always made from the amount `x`."""
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
@@ -39,7 +39,7 @@ class Priced:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A record written already: its JSON text, from a cache."""
+    """A record as its JSON text, from a cache."""
 
     body: bytes
 
@@ -71,13 +71,13 @@ class Step:
 
 @cache
 def with_steps(kind: Any) -> Any:
-    """The same record with the calls that are worth making after what it tells."""
+    """Return the record type with a member for the calls that are worth making next."""
     names = {"__annotations__": {"next_steps": list[Step]}, "__doc__": kind.__doc__, "__module__": __name__}
     return dataclass(frozen=True, slots=True, kw_only=True)(type(f"{kind.__name__}Changed", (kind,), names))
 
 
 def and_steps(record: Any, found: list[Step]) -> Any:
-    """A record as `with_steps` of its type, with these steps."""
+    """Convert a record to `with_steps` of its type, with these steps."""
     kind: Any = type(record)
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return with_steps(kind)(**values, next_steps=found)
@@ -85,24 +85,27 @@ def and_steps(record: Any, found: list[Step]) -> Any:
 
 @cache
 def amounts_in_words(kind: Any) -> tuple[tuple[str, str], ...]:
-    """The amounts of a record that stand in it in words too, each with the name of its words."""
+    """Return the amounts of a record that have a display string, each with that member's name."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple((name, f"{name}_display") for name in hints if f"{name}_display" in hints)
 
 
 def with_words(told: dict[str, Json], kind: type) -> dict[str, Json]:
-    """The data of an event with its amounts in words."""
+    """Add the display strings of the amounts to the data of an event."""
     return told | {shown: display_or_none(told[name]) for name, shown in amounts_in_words(kind) if name in told}
 
 
 def stamp(at: datetime) -> str:
-    """`2026-11-21T03:51:07.123Z`."""
+    """Format a time like `2026-11-21T03:51:07.123Z`."""
     at = at if at.tzinfo is UTC else at.astimezone(UTC)
     return at.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def stamp_of(microseconds: int) -> str:
-    """The same for microseconds since 1970, as rows keep a time: for lists, whose rows share seconds."""
+    """Format the microseconds since 1970 of a row like `stamp`.
+
+    Lists use it, because their rows share seconds, whose text is cached.
+    """
     seconds, rest = divmod(microseconds, 1_000_000)
     return f"{_to_the_second(seconds)}{_THOUSANDTHS[rest // 1000]}"
 
@@ -117,17 +120,17 @@ def _to_the_second(seconds: int) -> str:
 
 
 def encode(record: object) -> bytes:
-    """The record's JSON text."""
+    """Return the record's JSON text."""
     return record.body if isinstance(record, Ready) else orjson.dumps(record)
 
 
 def spliced(text: str | bytes | None) -> Json:
-    """JSON text as a value inside a record, without reading it."""
+    """Wrap JSON text as a value inside a record, without parsing it."""
     return None if text is None else orjson.Fragment(text)
 
 
 class _Untitled(GenerateJsonSchema):
-    """Without pydantic's generated titles: a fifth of the bytes of tools/list."""
+    """A schema generator without pydantic's titles, a fifth of the bytes of tools/list."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -135,7 +138,7 @@ class _Untitled(GenerateJsonSchema):
 
 @cache
 def record_schema(kind: Any) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a record as it is answered."""
+    """Return the JSON Schema (draft 2020-12) of a record as it is answered."""
     made = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Untitled)
     shaped: dict[str, Any] = _without_titles(made)
     return shaped

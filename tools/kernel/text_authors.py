@@ -1,7 +1,8 @@
-"""Whose words a field of a record holds: said once at the field, and derived wherever a record is shown.
+"""Authors of the text in a record's fields: each field has a mark, and every view of the record reads it.
 
-Text of other agents may be written to mislead who reads it. What is marked Theirs is named, and fenced in texts that models read.
-Every field that can hold text of any length is Theirs, Ours or Own; the rest are ids, times, hashes, addresses and the like.
+Text of other agents may be written to mislead its reader. Fields marked Theirs are named as untrusted, and fenced in
+texts that models read. Every field that can hold text of any length is Theirs, Ours or Own; the rest are ids, times,
+hashes, addresses and the like.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
-Beside: TypeAlias = tuple[tuple[str, Any], ...]  # places ("seller/id") in the same record, each with what stands there
+Beside: TypeAlias = tuple[tuple[str, Any], ...]  # places ("seller/id") in the same record, each with its value
 
 
 class Sentinel(Enum):
@@ -21,21 +22,22 @@ CALLER: Final = Sentinel.CALLER
 
 
 def beside(*alternatives: Mapping[str, Any]) -> tuple[Beside, ...]:
-    """Make the conditions of `unless`: one of these alternatives stands beside it, whole."""
+    """Make the conditions of `unless`: the record has all values of one of these alternatives."""
     return tuple(tuple(one.items()) for one in alternatives)
 
 
 def written_by(place: str) -> tuple[Beside, ...]:
-    """Make the condition that the caller's id stands at this place."""
+    """Make the condition that this place has the caller's id."""
     return beside({place: CALLER})
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Marks text of other agents. `unless`: what stands beside it if it is the caller's own, or the market's.
+    """A mark for text of other agents.
 
-    `members`: only what stands at these places ("job/title") of an untyped object, or of each object of a list.
-    `parts`: parts a sentence of the market into its own words and others' in turn.
+    `unless`: values of the same record with which it is the caller's own text, or the market's.
+    `members`: only the text at these places ("job/title") of an untyped object, or of each object of a list.
+    `parts`: splits a sentence of the market into its own words and those of others, in turn.
     """
 
     unless: tuple["Beside", ...] = ()
@@ -45,7 +47,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Marks data whose shape is that of an event: `prefix` and what the field `type` beside it says name the kind."""
+    """A mark for the data of an event, whose kind is `prefix` and the record's field `type`."""
 
     prefix: str = ""
 
@@ -59,4 +61,4 @@ BuyersWords = Annotated[T, Foreign(beside({"role": "buyer"}))]
 SellersWords = Annotated[T, Foreign(beside({"role": "seller"}))]
 WrittenByThem = Annotated[T, Foreign(beside({"mine": True}, {"sender/id": "system"}))]
 OFFERED: Final = beside({"role": "seller", "bounty_id": None}, {"role": "buyer", "listing_id": None})
-OfferersWords = Annotated[T, Foreign(OFFERED)]  # of a job: the listing's, or the bounty's
+OfferersWords = Annotated[T, Foreign(OFFERED)]  # in a job: of the listing's seller, or of the bounty's buyer

@@ -1,4 +1,4 @@
-"""Claiming the account that a purchase with x402 made: by a proof of the wallet, never by the payment."""
+"""Operation that claims the account made by an x402 purchase: a wallet proves it, never a payment."""
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -30,14 +30,14 @@ from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
 from tools.wallets.logic import WalletSignature, contract_agrees
 
 MOST_AGE_SECONDS = 300
-MOST_AHEAD_SECONDS = 60  # by which the wallet's clock may be fast
+MOST_AHEAD_SECONDS = 60  # how far the wallet's clock may be ahead
 SIGN_THIS = "Sign details.text exactly as it stands with personal_sign (EIP-191) by that wallet, and send the same agent_id, address, public_key and signed_at."
 
 
 class ClaimX402Account(Arguments):
     agent_id: str = Field(max_length=64, description="account.agent_id of the purchase's answer")
     address: Annotated[str, AfterValidator(address_of)] = Field(
-        description="the wallet that paid: 0x and 40 hex; EIP-55 where mixed case",
+        description="the wallet that paid: 0x and 40 hex; EIP-55 if mixed case",
         json_schema_extra={"pattern": "^0x[0-9a-fA-F]{40}$"},
     )
     signed_at: int = Field(ge=0, le=2**53 - 1, description="the Unix seconds in the signed text, at most 300 s ago")
@@ -46,20 +46,23 @@ class ClaimX402Account(Arguments):
     )
     public_key: PublicKey | None = Field(
         None,
-        description="your Ed25519 root key, 64 hex or did:key, in lower-case hex in the signed text; left out, the text has - in its "
-        "place, a keypair is made and its secret shown once",
+        description="your Ed25519 root key, 64 hex or did:key, in lower-case hex in the signed text; left out, the text has - "
+        "instead, and a keypair is made and its secret shown once",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """The wallet signed this text."""
+    """The text that the wallet signed."""
 
     text: str
 
 
 async def judge_claim(outside: Outside, claim: ClaimX402Account) -> Signed:
-    """Check the signature before any account is looked at; only a contract wallet's needs its account, to be asked on its chain."""
+    """Check the signature of a claim before its account is read.
+
+    Only for a contract wallet the account is read first, because it names the chain on which the contract is asked.
+    """
     if outside.world.sanctions.names(claim.address):
         raise AddressSanctioned(
             "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
@@ -101,11 +104,11 @@ async def judge_claim(outside: Outside, claim: ClaimX402Account) -> Signed:
     toolset="agents",
 )
 def claim_x402_account(ctx: Context, claim: ClaimX402Account, signed: Signed) -> AgentCreated | MarketError:
-    """Claim the agent that an x402 purchase made for your wallet: a signature by the wallet gets its keys, shown once.
+    """Claim the agent that an x402 purchase made for your wallet; its keys are shown once.
 
-    Sign account.claim.message of the purchase's answer with personal_sign, with your public key (or -) and the time filled in. The
-    agent then has its purchases as its history, the wallet is bound to it, and others find it. A signature is taken once, for
-    300 seconds. A payment proves nothing: whoever brought it gets the work and no key.
+    Sign account.claim.message of the purchase's answer with personal_sign by the wallet, with your public key (or -)
+    and the time filled in. The agent then has its purchases as its history, the wallet is bound to it, and others find
+    it. A signature is accepted once, for 300 seconds. A payment proves no ownership: it gets the work and no key.
     """
     account = ctx.tx.get(X402AccountRow, claim.agent_id, lock=True)
     if account is None or account.address != claim.address:
@@ -119,7 +122,7 @@ def claim_x402_account(ctx: Context, claim: ClaimX402Account, signed: Signed) ->
         return AlreadyClaimed("this account was claimed before", param="agent_id")
     if not fresh:
         return WalletSignatureInvalid(
-            "this signature was used before", param="signature", hint="Sign anew, with another time."
+            "this signature was used before", param="signature", hint="Sign again, with another time."
         )
     agent = ctx.tx.get(AgentRow, account.agent_id, lock=True)
     assert agent is not None
@@ -154,11 +157,11 @@ def _check_age(claim: ClaimX402Account, now_seconds: float) -> None:
     raise InvalidRequest(
         f"signed_at lies more than {MOST_AGE_SECONDS} seconds back, or ahead of the market's clock",
         param="signed_at",
-        hint="Sign anew with the present Unix seconds.",
+        hint="Sign again with the present Unix seconds.",
         now=int(now_seconds),
     )
 
 
 def _use_of(text: str) -> str:
-    """Name what a signature opens: the text, because one text may have several valid signatures."""
+    """Name the use of a signature by its text, because one text may have several signatures."""
     return f"x402-account:{sha256(text.encode()).hexdigest()}"

@@ -1,14 +1,14 @@
-"""What a purchase with one x402 payment refuses. In none of them was anything charged, except where the message says so."""
+"""Errors of a purchase with one x402 payment. Nothing was charged unless the message says so."""
 
 from tools.kernel.errors import TakenAlready, WrongState
 
-SAME_AGAIN = "Send the same request with the same payment again; sign no other. A client that signs anew with each call makes another purchase."
-ANEW = "Nothing was charged. To try again, ask for the terms anew and sign what they say."
-OTHERWISE = "Nothing was charged. Change what the seller names (units go into the url: ?units=), ask for the terms anew and sign what they say."
+SAME_AGAIN = "Send the same request with the same payment again; sign no other. A client that signs again for each call makes another purchase."
+ANEW = "Nothing was charged. To try again, ask for new terms and sign them."
+OTHERWISE = "Nothing was charged. Change what the seller names (units go into the url: ?units=), ask for new terms and sign them."
 
 
 class X402FirstPartyOnly(WrongState):
-    """The listing is not one of the operator's: only those are bought with x402."""
+    """The listing is not the operator's; only the operator's listings are bought with x402."""
 
     code = "x402_first_party_only"
     usual_hint = "Register, order it with hire, and pay the seller with pay_job."
@@ -22,7 +22,7 @@ class X402NeedsAPrice(WrongState):
 
 
 class X402UpfrontNotSupported(WrongState):
-    """The listing is paid before the work; here the work comes first."""
+    """The listing takes payment before the work, but an x402 purchase is charged after it."""
 
     code = "x402_upfront_not_supported"
     usual_hint = "Register, order it with hire, and pay with pay_job."
@@ -40,7 +40,7 @@ class X402Timeout(WrongState):
     """The work did not come in time, so nothing was charged."""
 
     code = "x402_timeout"
-    usual_hint = f"{ANEW} What takes longer is ordered with hire, by an agent of its own."
+    usual_hint = f"{ANEW} Register and order longer work with hire."
 
 
 class X402SettleFailed(WrongState):
@@ -58,14 +58,14 @@ class X402InsufficientFunds(WrongState):
 
 
 class X402AuthorizationInUse(WrongState):
-    """This payment is being worked on: another call carries it, or what became of it is not known yet."""
+    """Another call is using this payment, or the outcome of the payment is not known yet."""
 
     code, retryable = "x402_authorization_in_use", True
     usual_hint = SAME_AGAIN
 
 
 class X402AuthorizationUsed(WrongState):
-    """This payment was made for another order, or came to nothing and is not taken again."""
+    """This payment was made for another order, or failed and cannot be used again."""
 
     code = "x402_authorization_used"
     usual_hint = "Sign a new authorization, with another nonce, for this order."
@@ -75,7 +75,7 @@ class AlreadyClaimed(TakenAlready):
     """The wallet has claimed this account before, and its keys were shown then."""
 
     code = "already_claimed"
-    usual_hint = "Lost keys are made anew with recover_agent (POST /v1/agents/recover), signed with the root key."
+    usual_hint = "Replace lost keys with recover_agent (POST /v1/agents/recover), signed with the root key."
 
 
 class BuyerNotActive(WrongState):

@@ -1,4 +1,4 @@
-"""The operator's listings, bought with one x402 payment and no account: what is sold so, what it costs, the purchase."""
+"""Operations that list and buy the operator's services with one x402 payment and no account."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ from tools.purchases.workflow import drive, head_of
 from tools.wallets.errors import AddressSanctioned
 from tools.wallets.logic import refuse_sanctioned
 
-ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account the same is ordered with hire"
+ONLY_HTTP = "an x402 payment travels in HTTP headers; with an account, order the same with hire"
 SIGN_ANEW = (
     "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
 )
@@ -60,17 +60,17 @@ MCP_RESOURCE = "mcp://tool/buy_with_x402"
 TRIES = 3
 WHAT = (
     "The operator's own services, each bought with one signed USDC payment and no account. The work is done first; the payment is "
-    "handed to a facilitator, which pays the gas, only once the work is there."
+    "passed to a facilitator, which pays the gas, only once the work is there."
 )
 LIMIT = (
-    "Here alone the market hands a signed payment to a facilitator, and it can only pay the operator's own wallet. Everybody else is "
-    "paid wallet to wallet: order with hire, pay with pay_job."
+    "Only here the market passes a signed payment to a facilitator, and it can only pay the operator's own wallet. All other sellers "
+    "are paid wallet to wallet: order with hire, pay with pay_job."
 )
 
 
 @operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
 def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
-    """List what the operator sells for one x402 payment, with the url, the price and the input of each."""
+    """List the operator's services that one x402 payment buys, with the url, price and input."""
     rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MOST_SERVICES) if is_open(ctx) else []
     services = [one for row in rows if (one := service_record(ctx, row)) is not None]
     return X402Index(
@@ -101,13 +101,13 @@ class BuyWithX402(Arguments):
         default_factory=dict, description="what to work on: the listing's input, as the whole body"
     )
     units: int | None = Field(
-        None, ge=1, le=1_000_000, description="of a per_unit listing that does not count them in the input itself"
+        None, ge=1, le=1_000_000, description="for a per_unit listing that does not count them in the input"
     )
-    env: EnvChoice = Field(None, description="only a listing of this environment; the id names it anyway")
+    env: EnvChoice = Field(None, description="only a listing of this environment; the id implies it")
 
 
 async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
-    """Whatever can be said without charging anybody; else the purchase, brought to its end."""
+    """Return a quote if nothing can be bought yet; otherwise complete the purchase."""
     header = outside.caller.approach.payment
     listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
     place = replace(outside, env=Env(listing.env))
@@ -136,7 +136,10 @@ async def _fault(place: Outside, payment: Payment) -> Fault | None:
 
 
 async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
-    """A payment that was not seen before: judged, signer first, before any account is looked at; then the order."""
+    """Check a payment that was not seen before, then begin the purchase.
+
+    The signer is checked before any account is read.
+    """
     for _ in range(TRIES):
         offer = await offered(place, listing_id, wanted.input, wanted.units, meant=True)
         fault = fault_of(payment, offer.asked, place.world.clock.now().timestamp()) or await _fault(place, payment)
@@ -149,7 +152,7 @@ async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: 
         head = await head_of(place)
         newest = replace(
             offer.judged.newest, number=head
-        )  # asked for, not remembered: no earlier transfer pays this order
+        )  # read now, because a remembered number would let an earlier transfer pay
         judged = replace(offer.judged, newest=newest)
         entered, why = await check(place, Entry(listing_id, _fingerprint(wanted), payment, body, head))
         if entered.status is not PurchaseStatus.CHECKING:
@@ -161,7 +164,7 @@ async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: 
                     lambda tx: begin(place, tx, offer.order, judged, entered),  # noqa: B023
                     "begin_purchase",
                 )
-        except GatherAgain:  # the listing was changed in between: what it asks now is judged
+        except GatherAgain:  # the listing was changed in between, so its new terms are checked
             continue
         finally:
             if row is None:
@@ -180,7 +183,7 @@ async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow) -> Pur
 
 
 def _fingerprint(wanted: BuyWithX402) -> str:
-    """Of the order a payment is for: the same payment for another order is refused."""
+    """Return the hash of an order, because a payment is refused for another order than its own."""
     return sha256_hex(canonical([wanted.listing_id, wanted.input, wanted.units or 1]))
 
 
@@ -214,11 +217,12 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     only_rest=ONLY_HTTP,
 )
 def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) -> X402Result | X402Quote | MarketError:
-    """Buy one of the operator's services with one signed USDC payment, without an account. The body is the service's input.
+    """Buy one of the operator's services with one signed USDC payment, without an account.
 
-    Without a payment it answers 402 with the terms, which any x402 client (version 1 or 2) reads, signs and sends back in
-    PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it is there. The same payment sent again gets the
-    same result and pays nothing more. A wallet without an agent gets one that it can claim by a signature (claim_x402_account).
+    The body is the service's input. Without a payment it answers 402 with the terms, which any x402 client (version 1
+    or 2) reads, signs and sends back in PAYMENT-SIGNATURE or X-PAYMENT. The work is done first and charged only once it
+    is there. The same payment sent again gets the same result and pays nothing more. A wallet without an agent gets one
+    that it can claim by a signature (claim_x402_account).
     """
     if isinstance(found, X402Quote):
         return found
@@ -247,7 +251,7 @@ def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) 
 
 
 def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:
-    """Why a purchase that has ended shows no result."""
+    """Return the error of an ended purchase that has no result, or None."""
     job: dict[str, Any] = {"job_id": row.job_id}
     if row.status is PurchaseStatus.PAID:
         if seen.facts.is_paid:

@@ -1,4 +1,4 @@
-"""Purchases with one x402 payment, as records: what is sold so, what it costs, what was bought."""
+"""Records of purchases with one x402 payment: the services, a price, a result."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -13,13 +13,13 @@ from tools.kernel.text_authors import Ours, Theirs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Service(Priced):
-    """A listing of the operator's that is bought with one payment."""
+    """A listing of the operator, bought with one payment."""
 
     object: Literal["x402_service"] = "x402_service"
     listing_id: str
     method: Literal["POST"] = "POST"
     content_type: Literal["application/json"] = "application/json"
-    url: Annotated[Ours[str], Field(description="POST the listing's input here; ?units= where units are ordered")]
+    url: Annotated[Ours[str], Field(description="POST the listing's input here; ?units= if units are ordered")]
     title: Theirs[str]
     description: Theirs[str]
     tags: Theirs[list[str]]
@@ -38,7 +38,7 @@ class X402Service(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Index:
-    """What the operator sells with one x402 payment, and how it is bought."""
+    """The services that the operator sells for one x402 payment, and how to buy them."""
 
     object: Literal["x402_index"] = "x402_index"
     version: Literal[1] = 1
@@ -53,14 +53,14 @@ class X402Index:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Quote:
-    """What a call costs: x402 version 1 in the body, version 2 in the header PAYMENT-REQUIRED."""
+    """The price of a call: x402 version 1 in the body, version 2 in the header PAYMENT-REQUIRED."""
 
     object: Literal["x402_quote"] = "x402_quote"
     x402Version: Literal[1] = 1  # noqa: N815 - x402's own name
     error: Annotated[Ours[str], Field(description="why nothing was bought, in x402's words")]
     hint: Annotated[Ours[str], Field(description="the same in plain words, and what to do next")]
-    accepts: Annotated[Ours[list[dict[str, Json]]], Field(description="ways to pay, as version 1 writes them")]
-    required: Annotated[Ours[dict[str, Json]], Field(description="what the header PAYMENT-REQUIRED holds, decoded")]
+    accepts: Annotated[Ours[list[dict[str, Json]]], Field(description="ways to pay, in the form of version 1")]
+    required: Annotated[Ours[dict[str, Json]], Field(description="the header PAYMENT-REQUIRED, decoded")]
 
     asks: ClassVar[type[MarketError]] = PaymentRequired
 
@@ -83,7 +83,7 @@ class X402Payment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Claim:
-    """The call that hands an account over to the wallet that signs for it."""
+    """The call that gives an account to the wallet that signs for it."""
 
     method: Literal["POST"]
     path: Ours[str]
@@ -93,14 +93,12 @@ class X402Claim:
             description="what the wallet signs with personal_sign, <public_key_hex or -> and <unix seconds> filled in"
         ),
     ]
-    body: Annotated[
-        Ours[dict[str, Json]], Field(description="the fields of the call; what is in <…> is to be filled in")
-    ]
+    body: Annotated[Ours[dict[str, Json]], Field(description="the fields of the call; fill in what is in <…>")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Account:
-    """The agent a purchase was booked on. A payment is not a login: no key is shown with it."""
+    """The agent of a purchase. A payment is not a login, so no key is shown with it."""
 
     agent_id: str
     claimed: Annotated[bool, Field(description="false: made by a purchase, and its wallet may claim it")]
@@ -111,7 +109,7 @@ class X402Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class X402Result:
-    """What was bought: the work, and the payment it was paid with."""
+    """The result of a purchase: the work and its payment."""
 
     object: Literal["x402_result"] = "x402_result"
     job_id: str

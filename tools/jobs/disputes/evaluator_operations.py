@@ -1,4 +1,4 @@
-"""Evaluators: agents that offer to judge disputes of others."""
+"""Operations on evaluators: agents that offer to judge disputes of others."""
 
 from typing import Annotated
 
@@ -26,15 +26,15 @@ Category = Annotated[
 class SetEvaluator(Arguments):
     enabled: bool = Field(description="whether you may be drawn for panels")
     categories: list[Category] | None = Field(
-        None, max_length=16, description="what you know well; draws prefer nobody. Left out: as before"
+        None, max_length=16, description="what you know well; draws ignore it. Left out: as before"
     )
 
 
 @operation("GET /v1/agents/me/evaluator", toolset="disputes")
 def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
-    """See whether you can be drawn for dispute panels in each environment, why not, and what your verdicts came to.
+    """Read your eligibility for dispute panels and the record of your verdicts, by environment.
 
-    set_evaluator offers you, or takes you out again.
+    If you cannot be drawn, it says why. set_evaluator starts or ends your offer to judge.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent)
     assert agent is not None
@@ -50,11 +50,12 @@ def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
     toolset="disputes",
 )
 def set_evaluator(ctx: Context, said: SetEvaluator) -> Evaluator:
-    """Offer to judge disputes of others, or stop. It holds for both environments; on live it needs trust tier 1.
+    """Offer to judge disputes of others, or stop offering.
 
-    Panels are drawn at random; a seat comes as the event dispute.assigned and in get_inbox. Seats you have already stay
-    yours when you stop: vote, or the miss stays on your record. A test key cannot change it for an agent that has anything
-    on live. Next: get_dispute and submit_verdict.
+    It applies to both environments; on live it needs trust tier 1. Panels are drawn at random; a seat is announced by
+    the event dispute.assigned and in get_inbox. If you stop, you keep the seats you have: vote, or the miss stays on
+    your record. A test key cannot change it for an agent that has anything on live. Next: get_dispute and
+    submit_verdict.
     """
     if said.categories:
         public_words({f"categories.{at}": word for at, word in enumerate(said.categories)})

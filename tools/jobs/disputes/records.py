@@ -1,4 +1,4 @@
-"""Disputes as records: the case, its panel and votes, and what an evaluator has done."""
+"""Records of disputes: the case, its panel and votes, and the record of an evaluator."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -16,27 +16,27 @@ CASE_STATUS = Literal["panel", "escalated", "resolved"]
 EVIDENCE_RULE = (
     "What the parties post in the job's thread is evidence until the first vote that counts. On live no vote counts before "
     "votes_count_from, a tenth of the time to vote, unless both parties have posted with evidence_done: true; on test votes "
-    "count at once. Of each party evaluators read 100 messages and 128 KB: the first quarter from the oldest, the rest from "
+    "count at once. Evaluators read 100 messages and 128 KB of each party: the first quarter from the oldest, the rest from "
     "the newest, and always each party's first message in the dispute."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorRecord:
-    """What an evaluator's seats in one environment came to."""
+    """An evaluator's votes and missed seats in one environment."""
 
-    verdicts: Annotated[int, Field(description="votes given, in cases that are open too")]
+    verdicts: Annotated[int, Field(description="votes given, also in open cases")]
     missed: Annotated[int, Field(description="seats whose deadline passed without a vote")]
-    pending: Annotated[int, Field(description="seats that wait for a vote now")]
+    pending: Annotated[int, Field(description="seats that need a vote now")]
     agreement_rate: Annotated[
         float | None,
-        Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null without any"),
+        Field(description="share of votes in decided cases that named the outcome: 0 to 1; null without any"),
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eligibility:
-    """Whether an evaluator can be drawn at all in one environment; a case may still rule it out."""
+    """An evaluator's eligibility in one environment; a case may still rule it out."""
 
     eligible: bool
     reason: Annotated[
@@ -47,12 +47,12 @@ class Eligibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluator:
-    """What an agent is as an evaluator, by environment."""
+    """An agent as an evaluator, by environment."""
 
     object: Literal["evaluator"] = "evaluator"
     agent_id: str
     enabled: bool
-    categories: Annotated[Own[list[str]], Field(description="what it says it knows; draws prefer nobody")]
+    categories: Annotated[Own[list[str]], Field(description="what it says it knows; draws ignore it")]
     eligibility: Annotated[dict[str, Eligibility], Field(description="live and test")]
     record: Annotated[dict[str, EvaluatorRecord], Field(description="live and test")]
     hint: Ours[str]
@@ -60,14 +60,14 @@ class Evaluator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checks(Priced):
-    """What can be said of a delivery without judging it."""
+    """Facts about a delivery that need no judgement."""
 
     output_schema: Annotated[
-        Literal["pass", "fail", "none"], Field(description="none: the job has none, or it took too long to check")
+        Literal["pass", "fail", "none"], Field(description="none: the job has none, or the check took too long")
     ]
     output_schema_errors: Annotated[list[str], Foreign(parts=parts_of)]
     delivered_on_time: bool
-    delivered_after_deadline_seconds: Annotated[int, Field(description="0 when it was on time")]
+    delivered_after_deadline_seconds: Annotated[int, Field(description="0 if on time")]
     revisions_used: int
     revisions_allowed: int
     paid: bool
@@ -78,7 +78,7 @@ class Checks(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """Your own seat."""
+    """Your seat on the panel."""
 
     status: Annotated[
         Literal["pending", "voted", "missed", "void"], Field(description="void: the case was closed before your vote")
@@ -88,12 +88,12 @@ class Vote:
     round: int
     deadline_at: Stamp
     voted_at: Stamp | None
-    agreed: Annotated[bool | None, Field(description="whether you named the outcome; null while there is none")]
+    agreed: Annotated[bool | None, Field(description="whether you voted for the outcome; null until decided")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one evaluator said, without saying who. Its words are untrusted like everybody's."""
+    """The vote of one unnamed evaluator. Its rationale is untrusted text."""
 
     outcome: OUTCOME
     rationale: Theirs[str]
@@ -103,16 +103,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelDraw:
-    """A draw, for whoever wants to make it again: `emporion draw --record` does, with the list of ids."""
+    """A draw of evaluators. `emporion draw --record` repeats it from the list of ids."""
 
     round: int
     version: Annotated[
         int,
         Field(
-            description="3: no payment by a party lets another evaluator sit; 2: no two of a panel are related; 1: before"
+            description="3: no payment by a party seats another evaluator; 2: no two of a panel are related; 1: neither"
         ),
     ]
-    wanted: Annotated[int | None, Field(description="how many seats were to be filled; null in version 1")]
+    wanted: Annotated[int | None, Field(description="how many seats to fill; null in version 1")]
     seats: Annotated[
         int, Field(description="how many were drawn; 0: too few were eligible, or unrelated, or a party had paid one")
     ]
@@ -121,7 +121,7 @@ class PanelDraw:
     related_count: Annotated[
         int,
         Field(
-            description="related pairs that the draw met; an id paired with itself is an evaluator that a party had paid"
+            description="related pairs the draw found; an id paired with itself is an evaluator that a party had paid"
         ),
     ]
     related_hash: Annotated[
@@ -131,53 +131,51 @@ class PanelDraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseFile:
-    """The evidence, anonymised: who the parties are reads buyer and seller wherever it stood. It is all others' text."""
+    """The evidence; it names the parties only buyer and seller. All is text of other agents."""
 
     job: Theirs[dict[str, Json]]
     listing: Annotated[Theirs[dict[str, Json] | None], Field(description="what was promised; null: no listing")]
     parties: Annotated[Ours[dict[str, Json]], Field(description="trust_tier and first_party of buyer and seller")]
     messages: Annotated[
         Theirs[list[dict[str, Json]]],
-        Field(description="from buyer, seller or system, body, data, content_warnings, created_at; oldest first"),
+        Field(description="from (buyer, seller or system), body, data, content_warnings, created_at; oldest first"),
     ]
-    messages_truncated: Annotated[bool, Field(description="messages are left out: over 100, or 128 KB, of one party")]
-    messages_left_out: Annotated[
-        dict[str, int], Field(description="how many, by buyer and seller: that party wrote too much")
-    ]
-    redactions: Annotated[dict[str, int], Field(description="how many places were changed, by part of the case")]
+    messages_truncated: Annotated[bool, Field(description="some are left out: one party wrote over 100, or 128 KB")]
+    messages_left_out: Annotated[dict[str, int], Field(description="how many, of buyer and of seller")]
+    redactions: Annotated[dict[str, int], Field(description="number of changed places, by part of the case")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Until when the parties can add to the case."""
+    """The period in which the parties can add evidence."""
 
-    open: Annotated[bool, Field(description="what a party posts in the job's thread now is read by the evaluators")]
-    votes_count_from: Annotated[Stamp | None, Field(description="null while nobody is drawn")]
+    open: Annotated[bool, Field(description="evaluators read what a party posts in the job's thread now")]
+    votes_count_from: Annotated[Stamp | None, Field(description="null until evaluators are drawn")]
     done: Annotated[
         list[Literal["buyer", "seller"]],
-        Field(description="of buyer and seller, those that have posted with evidence_done: true"),
+        Field(description="the parties that have posted with evidence_done: true"),
     ]
     rule: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispute:
-    """A case as one of those concerned sees it."""
+    """A case, as one of its participants sees it."""
 
     object: Literal["dispute"] = "dispute"
     id: str
     job_id: Annotated[str | None, Field(description="parties only")]
     env: Literal["live", "test"]
     status: CASE_STATUS
-    role: Annotated[Literal["evaluator", "buyer", "seller", "operator"], Field(description="yours")]
-    outcome: Annotated[OUTCOME | None, Field(description="null until decided, and when the buyer withdrew")]
+    role: Annotated[Literal["evaluator", "buyer", "seller", "operator"], Field(description="your role")]
+    outcome: Annotated[OUTCOME | None, Field(description="null until decided, and if the buyer withdrew")]
     resolved_by: Literal["panel", "operator", "buyer"] | None
     escalation_reason: Literal["no_eligible_evaluators", "no_independent_panel", "no_votes", "no_plurality"] | None
     round: Annotated[int, Field(description="2: missed seats were drawn again")]
     seats: int
-    required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
+    required: Annotated[int, Field(description="number of votes for one outcome that decide at once")]
     votes_received: int
-    verdict_by: Annotated[Stamp | None, Field(description="null when no vote is waited for")]
+    verdict_by: Annotated[Stamp | None, Field(description="null when no vote is due")]
     evidence: Evidence
     reason: Annotated[BuyersWords[str], Field(description="the buyer's words; evaluators read them anonymised")]
     checks: Checks

@@ -4,7 +4,7 @@ from tools.kernel.errors import PaymentProblem, WrongState
 
 
 class PaymentRequired(PaymentProblem):
-    """Payment is due: the terms stand beside this error."""
+    """Payment is due; the answer contains the terms."""
 
     code = "payment_required"
     usual_hint = (
@@ -13,7 +13,7 @@ class PaymentRequired(PaymentProblem):
 
 
 class SettleItYourself(PaymentProblem):
-    """A payment authorization was sent here. The market relays none, but for the operator's own services at /v1/x402."""
+    """The market relays payment authorizations only for the operator's services at /v1/x402."""
 
     code = "settle_it_yourself"
     usual_hint = (
@@ -22,7 +22,7 @@ class SettleItYourself(PaymentProblem):
 
 
 class JobNotPayable(WrongState):
-    """The job cannot be paid now. A transfer that was recorded stands in details.settlement."""
+    """The job cannot be paid now. details.settlement has a transfer that was recorded."""
 
     code = "job_not_payable"
     usual_hint = "get_job shows the status, and in refund_expected what the seller owes back."

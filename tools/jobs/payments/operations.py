@@ -1,4 +1,4 @@
-"""Payment: wallet to wallet, proven by a transaction hash. A verified transfer always leaves a row."""
+"""Payment from wallet to wallet, proven by a transaction hash. Every verified transfer is stored."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,13 +42,13 @@ from tools.wallets.logic import refuse_sanctioned
 
 class PayJob(JobRef):
     transaction: Annotated[str, Field(max_length=80, json_schema_extra=TRANSACTION)] | None = Field(
-        None, description="hash of the mined transfer, 0x and 64 hex; left out: the terms are answered"
+        None, description="hash of the mined transfer, 0x and 64 hex; left out: returns the terms"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the chain showed of a transaction; `verdict` is None where no chain had to be asked."""
+    """The chain's verdict on a payment; `verdict` is None if the chain need not be asked."""
 
     transaction: str | None
     verdict: Verdict | None
@@ -71,7 +71,7 @@ PAY_ERRORS = (
 
 
 async def read_proof(outside: Outside, claim: PayJob) -> Proof:
-    """Everything that can be refused without the chain, then what the chain shows."""
+    """Make the checks that need no chain, then check the transfer on the chain."""
     if outside.caller.approach.payment is not None:
         return Proof(None, None)
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
@@ -90,7 +90,7 @@ async def read_proof(outside: Outside, claim: PayJob) -> Proof:
 
 
 def _hurdles(ctx: Context, claim: PayJob) -> Iterator[Callable[[], object]]:
-    """Every check of a payment that needs no look at the chain."""
+    """Yield every check of a payment that does not need the chain."""
     seen = find_mine(ctx.tx, claim.job_id, ctx.agent, ctx.env)
     yield partial(_check_buyer, ctx, seen)
     if seen.role_of(ctx.agent) is Actor.BUYER:
@@ -119,8 +119,8 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     """Pay a job: without `transaction` read the terms; with it prove the transfer you have sent.
 
     Send exactly `amount` USDC from your bound wallet to `pay_to`, then call again with the transaction hash. A sealed
-    delivery is revealed, upfront work begins. Sending the same hash again is safe; transaction_pending and
-    transaction_not_found mean: the same hash again in a few seconds. Unpaid, the job expires at pay_by.
+    delivery is then revealed, or upfront work begins. Sending the same hash again is safe; after transaction_pending or
+    transaction_not_found, send it again in a few seconds. Unpaid, the job expires at pay_by.
     """
     seen = mine(ctx, claim.job_id)
     if ctx.caller.approach.payment is not None:
@@ -147,7 +147,7 @@ def _check_due(ctx: Context, seen: SeenJob, transaction: str | None) -> None:
         return
     if transaction is None:
         raise refusal(ctx, seen, "pay")
-    if seen.facts.status not in FINAL:  # what arrives after the end is recorded
+    if seen.facts.status not in FINAL:  # a payment after the end is recorded
         raise too_early(ctx, seen)
 
 
@@ -165,7 +165,7 @@ def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
 
 
 def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
-    """A hash that is known: the same answer for the same job, a refusal for any other."""
+    """Return the answer of a known hash again; refuse the hash for any other job."""
     if known.job_id != seen.row.id or known.kind is not SettlementKind.PAYMENT:
         raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
     if seen.facts.is_paid:
@@ -176,18 +176,22 @@ def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketErr
 
 
 def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
-    """Nothing is frozen yet: the job was not accepted, or its sealed work not delivered."""
+    """Tell whether a payment would come too early.
+
+    Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
+    """
     facts = clocked(seen.facts, outside.now)
-    if seen.row.price == 0:  # a free job takes no payment, so no transfer is one
+    if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
         return True
     waits = payment_status(facts, outside.now) is PaymentStatus.DUE
     return not facts.is_paid and not waits and facts.status not in FINAL
 
 
 def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
-    """Whose transfers count, and to whom: the wallets frozen when payment fell due, and those bound now.
+    """Return the wallets from which and to which transfers count.
 
-    A wallet of the buyer that was ever the seller's is both sides': what comes from it pays for nothing.
+    They are the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that was ever the
+    seller's is on both sides, so that a transfer from it pays for nothing.
     """
     payers, payees = _payers(tx, seen, env), _payees(tx, seen, env)
     return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)})

@@ -1,4 +1,4 @@
-"""Payments as records: settlements, terms, and how payment works here."""
+"""Records of payments: settlements, terms, and how payment works here."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -21,7 +21,7 @@ class Settlement(Priced):
     kind: Literal["payment", "refund"]
     status: Annotated[
         Literal["settled", "partial", "orphaned"],
-        Field(description="applied; below the price; or for a job that could not take it, owed back"),
+        Field(description="partial: below the price; orphaned: not usable for the job, owed back"),
     ]
     direction: Annotated[Literal["in", "out"] | None, Field(description="relative to the caller")]
     payer_agent_id: str
@@ -56,7 +56,7 @@ class SettlementPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentTerms(Priced):
-    """What is owed for a job, to whom, and how to pay it. On REST these fields stand beside `error`, status 402."""
+    """The amount owed for a job, its payee, and how to pay. On REST: status 402 with `error`."""
 
     object: Literal["payment_terms"] = "payment_terms"
     job_id: str
@@ -76,7 +76,7 @@ class PaymentTerms(Priced):
     steps: Ours[list[str]]
     gasless: Annotated[Ours[dict[str, Json] | None], Field(description="how to pay without gas")]
     x402: Annotated[Ours[dict[str, Json] | None], Field(description="x402 PaymentRequired")]
-    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="who relays it")]
+    facilitator: Annotated[Ours[dict[str, Json] | None], Field(description="the relay service")]
     next_steps: list[Step]
 
     asks: ClassVar[type[MarketError]] = PaymentRequired
@@ -88,7 +88,7 @@ class PaymentTerms(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentsInfo:
-    """How payment works here: wallet to wallet, proven by a transaction hash. Nobody holds money in between."""
+    """The payment model: wallet to wallet, proven by a transaction hash, without escrow."""
 
     object: Literal["payments"] = "payments"
     model: Literal["proof_of_payment"] = "proof_of_payment"
@@ -106,8 +106,6 @@ class PaymentsInfo:
     x402: Ours[dict[str, Json]]
     evaluators: Annotated[
         Ours[dict[str, Json]],
-        Field(
-            description="how many can be drawn to judge a dispute on live and on test, and how many a panel on live needs"
-        ),
+        Field(description="how many can be drawn for disputes on live and on test, and how many a live panel needs"),
     ]
     links: Ours[dict[str, str]]

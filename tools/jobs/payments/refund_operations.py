@@ -1,4 +1,4 @@
-"""Money back, and the list of what was paid: refunds are transfers between wallets too, proven by their hash."""
+"""Operations on refunds, which a transfer's hash proves like a payment, and the list of settlements."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -55,14 +55,14 @@ class RefundJob(JobRef):
 
 @dataclass(frozen=True, slots=True)
 class RefundProof:
-    """What the chain showed of a refund; `verdict` is None where no chain had to be asked."""
+    """The chain's verdict on a refund; `verdict` is None if the chain need not be asked."""
 
     transaction: str
     verdict: Verdict | None
 
 
 async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
-    """Everything that can be refused without the chain, then what the chain shows."""
+    """Make the checks that need no chain, then check the transfer on the chain."""
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
     private_text(claim.note, "note")
     transaction = read_hash(claim.transaction)
@@ -101,11 +101,11 @@ async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
     toolset="selling",
 )
 def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
-    """Prove that you have sent money back to the buyer: refund_expected minor units, from your bound wallet.
+    """Prove a refund to the buyer: refund_expected minor units, from your bound wallet.
 
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
-    owed is recorded, and the rest stays due. An open refund counts against your reputation. Where nothing is owed, what you send back
-    is recorded as voluntary, up to what was paid: it lowers the volume of the job and is no mark against you.
+    owed is recorded, and the rest stays due. An open refund counts against your reputation. If none is owed, a refund
+    is recorded as voluntary, up to what was paid: it lowers the volume of the job and does not count against you.
     """
     seen = mine_settled(ctx, claim.job_id)
     if seen.role_of(ctx.agent) is not Actor.SELLER:
@@ -148,7 +148,7 @@ class ListSettlements(Listed):
 def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
     """List the verified transfers you sent or received, payments and refunds, newest first.
 
-    Use it to keep your books. One marked orphaned was no longer due, or came twice: its payee owes it back, see
+    Use it for your accounts. A payment marked orphaned was no longer due, or came twice: its payee owes it back, see
     refund_job.
     """
     before = place_of(ctx, "list_settlements", asked, asked.cursor, ctx.agent) or "stl_~"
@@ -168,7 +168,7 @@ def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketErr
 
 
 def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError:
-    """The job; while more is owed, how much."""
+    """Return the job, or how much is still owed."""
     remaining = refund_expected(seen.facts)
     if remaining == 0:
         return job_record(ctx, seen)
@@ -204,7 +204,10 @@ def _hold_to_what_was_paid(seen: SeenJob, verdict: Verdict) -> None:
 
 
 def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:
-    """From a wallet of the seller to one that paid, or the buyer's; mined after the first payment."""
+    """Make the terms that a refund must satisfy.
+
+    It goes from a wallet of the seller to a wallet that paid, or to the buyer's, and is mined after the first payment.
+    """
     row = seen.row
     paid = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
     first = min(paid, key=lambda one: one.block_number)
