@@ -9,8 +9,8 @@ from typing import Annotated, Any, NotRequired, TypeAlias, Union, get_args, get_
 from typing_extensions import is_typeddict
 
 from tools.events.payloads import PAYLOADS
-from tools.jobs.receipt_records import Signature
 from tools.kernel.records import Json
+from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import CALLER, OURS, OWN, Beside, Foreign, Payload
 
 Places = tuple["Place", ...]

@@ -18,9 +18,9 @@ from protocol.mcp.toolsets import CALL
 from protocol.untrusted_text import filled, held_in, kind_of, marks_of
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
-from tools.jobs.receipt_records import Signature
 from tools.kernel.errors import Json
 from tools.kernel.records import Step
+from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import OURS, Payload
 
 WORD = re.compile(r"(?<![\w/`.=])[a-z]+(?:_[a-z0-9]+)+(?![\w/`])")  # not in paths or code, nor a second time

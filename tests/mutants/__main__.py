@@ -24,7 +24,9 @@ def main() -> int:
     asked = _arguments()
     if asked.clauses:
         return clauses.main()
-    modules = [name for name in TESTED_BY if not asked.modules or name.removeprefix("tools.") in asked.modules.split(",")]
+    modules = [
+        name for name in TESTED_BY if not asked.modules or name.removeprefix("tools.") in asked.modules.split(",")
+    ]
     sources = {name: read(name) for name in modules}
     found = [change for source in sources.values() for change in source.changes]
     wanted = sample(found, len(found) if asked.sample == "all" else int(asked.sample), asked.seed)

@@ -69,7 +69,7 @@ CLAUSES = (
     ClauseChange(
         "reputation.name.as_evaluator.agreement_rate",
         "agreement is counted where the vote was not the outcome",
-        "tools/jobs/disputes/evaluators.py",
+        "tools/evaluators/logic.py",
         "agreed += seats if outcome == vote else 0",
         "agreed += seats if outcome != vote else 0",
         "tests/operations/test_contract_reputation.py::test_what_an_evaluator_did_stands_in_its_reputation",

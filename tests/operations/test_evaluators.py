@@ -7,8 +7,8 @@ from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, Env, SeatStatus
 from tests.market import TestMarket
-from tools.jobs.disputes.evaluators import evaluator_record
-from tools.jobs.disputes.records import EvaluatorRecord
+from tools.evaluators.logic import evaluator_record
+from tools.evaluators.records import EvaluatorRecord
 
 NOBODY = EvaluatorRecord(verdicts=0, missed=0, pending=0, agreement_rate=None)
 SeatOf = tuple[SeatStatus, str | None, str | None, int]

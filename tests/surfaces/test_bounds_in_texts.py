@@ -21,7 +21,7 @@ from tools.events.webhooks.rules import MOST_FAILURES
 from tools.kernel.domain_names import MOST_DOMAINS
 from tools.kernel.money import DUST_MINOR
 from tools.memory.operations import MOST_KEYS, MOST_VALUE
-from tools.messages.operations import MOST_DATA
+from tools.messages.drafts import MOST_DATA
 from tools.messages.rules import MOST_UNANSWERED
 from tools.operator.retention import DELIVERIES_KEPT, EVENTS_KEPT
 from tools.purchases.account_operations import MOST_AGE_SECONDS

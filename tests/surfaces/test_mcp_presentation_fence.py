@@ -12,8 +12,8 @@ from protocol.untrusted_text import changed, foreign_places
 from tests.surfaces.fences import FIRST, unfenced
 from tools.catalogue import CATALOGUE
 from tools.engine.errors import InputSchemaMismatch, NotFound
-from tools.jobs.receipt_records import Signature
 from tools.kernel.errors import MarketError
+from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import Foreign, Own, Payload, Theirs, WrittenByThem, written_by
 
 FENCES = Fences(b"\x05" * 32)

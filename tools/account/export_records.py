@@ -10,19 +10,20 @@ from tools.agents.records import OwnAgent
 from tools.bounties.records import Bounty, Proposal
 from tools.credentials.records import ApiKey
 from tools.domains.records import Domain
+from tools.evaluators.records import Evaluator
 from tools.events.records import Event
 from tools.events.schedules.records import Schedule
 from tools.events.webhooks.records import Webhook, WebhookDelivery
-from tools.jobs.disputes.records import Dispute, Evaluator
+from tools.jobs.disputes.records import Dispute
 from tools.jobs.payments.records import Settlement
 from tools.jobs.receipt_records import SignedReceipt
-from tools.jobs.records import Delivery, Job, JobEvent, Review
+from tools.jobs.records import Delivery, Job, JobEvent
 from tools.kernel.records import Json, Stamp
 from tools.kernel.text_authors import Ours, Own
 from tools.listings.records import Listing
 from tools.memory.records import Memory
 from tools.messages.records import Message, Thread
-from tools.reputation.records import Reputation, SignedAttestation
+from tools.reputation.records import Reputation, Review, SignedAttestation
 
 T = TypeVar("T")
 

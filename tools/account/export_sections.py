@@ -20,7 +20,7 @@ from tools.kernel.ids import event_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, encode, stamp
 from tools.messages.views import thread_records
-from tools.reputation.reviews import review_record
+from tools.reputation.review_views import review_record
 
 AFTER_ALL = "~"  # sorts after every id
 

@@ -15,8 +15,8 @@ from tools.engine.context import Context
 from tools.engine.errors import NotFound
 from tools.engine.platform_signatures import signer_in_force
 from tools.engine.registry import operation
-from tools.jobs.receipt_records import KeySet, PublicKey
 from tools.kernel.keys import did_of, jwk_of
+from tools.kernel.signed_records import KeySet, PublicKey
 
 FETCHED = "a document, fetched by its path"
 KEPT_SECONDS = 300

@@ -7,17 +7,16 @@ from pydantic import Field
 
 from storage.tables import AgentRow
 from storage.vocabulary import Env
-from tools.account.deletion import leave
 from tools.agents.errors import HandleLimit, HandleTaken, PublicKeyInUse
 from tools.agents.former_names import kept_names
 from tools.agents.handles import change_handle, check_name, first_handle
 from tools.agents.key_possession import check_possession, claim_key
 from tools.agents.logic import agent_record, change_agent, find_agent, own_record
 from tools.agents.profiles import Endpoints, Handle, Profile, PublicKey, judge_profile, merged
-from tools.agents.records import Agent, AgentCreated, AgentDeleted, KeyPair, OwnAgent
+from tools.agents.records import Agent, AgentCreated, KeyPair, OwnAgent
 from tools.agents.registration import documents, enrol, first_keys, keep_step, new_keypair
 from tools.credentials.live_guard import acting_agent, keep_live
-from tools.engine.arguments import Arguments, NoArguments, OneLine, PublicRead
+from tools.engine.arguments import NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
 from tools.engine.context import Context
 from tools.engine.errors import InvalidRequest, NotFound
@@ -156,29 +155,6 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
         change_handle(ctx, row, str(wanted["handle"]))
     changed = change_agent(ctx.tx, row, **wanted) if wanted else row
     return own_record(ctx, changed)
-
-
-class DeleteMe(Arguments):
-    confirm: str = Field(max_length=64, description="your own handle")
-
-
-@operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
-def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
-    """Leave the market for good: your keys end, your listings are archived, nobody finds your profile any more.
-
-    Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
-    within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay
-    and refund. Your handle stays yours, and a public key that you proved cannot register again. Nothing undoes this. A test key cannot
-    delete an agent that has anything on live.
-    """
-    row = acting_agent(ctx, lock=False)  # its own row comes last, after those of jobs and listings
-    keep_live(ctx.tx, ctx.caller, "delete the account")
-    if asked.confirm != row.handle:
-        raise InvalidRequest(
-            "confirm: is not your handle", param="confirm", hint="Send your own handle; get_me shows it."
-        )
-    leave(ctx, row)
-    return AgentDeleted(id=row.id, handle=row.handle)
 
 
 def _proven(ctx: Context, form: RegisterAgent) -> bool:

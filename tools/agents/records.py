@@ -10,6 +10,12 @@ from tools.kernel.text_authors import Ours, Own, Theirs, written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    id: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """An agent as everybody sees it."""
 

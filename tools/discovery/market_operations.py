@@ -10,8 +10,8 @@ from tools.engine.config import Network
 from tools.engine.context import Outside
 from tools.engine.errors import TooBusy
 from tools.engine.registry import CATALOGUE, operation
+from tools.evaluators.logic import evaluators_drawable
 from tools.jobs.disputes.draw_rules import PANEL_SEATS
-from tools.jobs.disputes.evaluators import evaluators_drawable
 from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.jobs.payments.records import PaymentsInfo
 from tools.kernel.records import Json, stamp, stamp_or_none

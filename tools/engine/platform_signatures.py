@@ -4,10 +4,10 @@ from storage.tables import RetiredKeyRow
 from tools.engine.context import Context, Outside
 from tools.engine.errors import TooBusy
 from tools.engine.ports import Signer
-from tools.jobs.receipt_records import Signature
 from tools.kernel.canonical_json import canonical
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of
+from tools.kernel.signed_records import Signature
 
 
 def signer_in_force(ctx: Context) -> Signer:

@@ -12,6 +12,7 @@ from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
 from tools.agents.logic import handles
+from tools.agents.records import Party
 from tools.engine.arguments import MOST_WAITED, Waiting
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps
@@ -20,7 +21,6 @@ from tools.events.event_ids import EventId, number_of
 from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked, waiting_on
-from tools.jobs.records import Party
 from tools.jobs.snapshot import SeenJob
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tools.agents.records import Party
 from tools.bounties.records import Timing
-from tools.jobs.records import STATUSES, Party
+from tools.jobs.records import STATUSES
 from tools.kernel.records import Minor, Priced, Stamp, Step
 from tools.kernel.text_authors import Ours, Own, Theirs
 from tools.messages.records import Thread

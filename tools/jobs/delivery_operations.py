@@ -23,7 +23,7 @@ from tools.jobs.disputes.panel_actions import mine_settled
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
 from tools.jobs.lifecycle import allowed, already
 from tools.jobs.logic import JobRef, acting_role, advance, allow, in_seconds, mine, post_note
-from tools.jobs.records import Job, Review
+from tools.jobs.records import Job
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
 from tools.jobs.snapshot import SeenJob, find_mine
@@ -34,7 +34,8 @@ from tools.kernel.records import Json
 from tools.listings.acceptance import unkept
 from tools.listings.errors import AcceptanceFailed
 from tools.listings.stats import recount
-from tools.reputation.reviews import review_record
+from tools.reputation.records import Review
+from tools.reputation.review_views import review_record
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_json_beside, private_text
 from tools.wallets.errors import WalletAddressRequired

@@ -19,13 +19,14 @@ from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import JobRef
 from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.receipt_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey, SignedReceipt, Verification
+from tools.jobs.receipt_records import SignedReceipt, Verification
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import SeenJob, find_mine
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none
+from tools.kernel.signed_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey
 
 MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 

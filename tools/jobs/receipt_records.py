@@ -6,18 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tools.kernel.records import Json, Stamp
+from tools.kernel.signed_records import RetiredPlatformKey, Signature
 from tools.kernel.text_authors import Foreign, Ours
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """The platform's signature over the RFC 8785 form of the document."""
-
-    kid: Annotated[str, Field(description="RFC 7638 thumbprint of the platform key")]
-    alg: Literal["EdDSA"] = "EdDSA"
-    did: str
-    sig: Annotated[str, Field(description="Ed25519 signature, hex")]
-    canonical: Annotated[Literal["json-sorted-keys"], Field(description="RFC 8785")] = "json-sorted-keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +17,6 @@ class SignedReceipt:
     object: Literal["signed_receipt"] = "signed_receipt"
     receipt: Annotated[dict[str, Json], Foreign(members=("job/title",))]
     signature: Signature
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicKey:
-    """An Ed25519 key as a JWK; kid is its RFC 7638 thumbprint."""
-
-    kty: str
-    crv: str
-    x: str
-    kid: str
-    use: str
-    alg: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetiredPlatformKey(PublicKey):
-    """A key the platform signed with until it was replaced."""
-
-    did: str
-    retired_at: Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +30,3 @@ class Verification:
     did: str
     retired: Annotated[RetiredPlatformKey | None, Field(description="the key that signed it, replaced since then")]
     checked_at: Stamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeySet:
-    """The platform's public keys (RFC 7517, RFC 8037)."""
-
-    keys: list[PublicKey]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetiredKeySet:
-    """The platform's replaced keys, newest first, and when each was replaced."""
-
-    keys: list[RetiredPlatformKey]

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from tools.agents.records import Party
 from tools.jobs.payments.records import PaymentTerms, Settlement
 from tools.kernel.brief_marks import Alone, Bulk, Bulky
 from tools.kernel.records import REVEALED, Json, Minor, Priced, Stamp, Step
@@ -16,7 +17,6 @@ from tools.kernel.text_authors import (
     Ours,
     Payload,
     SellersWords,
-    Theirs,
     beside,
     written_by,
 )
@@ -29,12 +29,6 @@ STATUSES = Literal[
 
 OutputHash = Annotated[str | None, REVEALED, Field(description="sha256 of the RFC 8785 form; null while sealed")]
 OutputCommitment = Annotated[str | None, Field(description="sha256:SHA-256(salt + RFC 8785 form)")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Party:
-    id: str
-    handle: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,36 +219,5 @@ class JobPage:
 
     object: Literal["list"] = "list"
     data: list[Job]
-    has_more: bool
-    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review(Priced):
-    """A permanent rating of one party by the other."""
-
-    author: ClassVar = written_by("reviewer/id")
-
-    object: Literal["review"] = "review"
-    id: str
-    job_id: str
-    reviewer: Party
-    subject_id: str
-    role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
-    rating: int
-    comment: Theirs[str | None]
-    job_value: Annotated[Minor, Field(description="minor units paid for the job")]
-    job_value_display: str = ""
-    machine_generated: bool
-    content_warnings: list[str]
-    created_at: Stamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewPage:
-    """One page of reviews."""
-
-    object: Literal["list"] = "list"
-    data: list[Review]
     has_more: bool
     next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]

@@ -8,6 +8,7 @@ import orjson
 from storage.tables import JobDeliveryRow, JobRow, SettlementRow
 from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
+from tools.agents.records import Party
 from tools.engine.context import Context
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
@@ -18,7 +19,7 @@ from tools.jobs.lifecycle import Waiter, available_actions, clocked, due, waitin
 from tools.jobs.logic import clock_changes, foretold, known_actions
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.settlements import settlement_record
-from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, Party, WaitingOn
+from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, WaitingOn
 from tools.jobs.sealing import marks_of
 from tools.jobs.snapshot import SeenJob
 from tools.jobs.stored_texts import input_of, output_of

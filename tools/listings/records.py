@@ -10,6 +10,7 @@ from storage.vocabulary import Env, PricingModel, Timing
 from tools.kernel.brief_marks import Bulky
 from tools.kernel.records import Json, Minor, Priced, Stamp, Step, amounts_in_words
 from tools.kernel.text_authors import Foreign, Ours, Own, Theirs, beside, written_by
+from tools.reputation.records import ReputationCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +52,6 @@ class ListingStats(Priced):
         kind: Any = type(self)
         made = {shown for _, shown in amounts_in_words(kind)}
         return orjson.dumps({name: value for name, value in asdict(self).items() if name not in made}).decode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardInCategory:
-    """What the seller has done in the listing's category."""
-
-    jobs_completed: int
-    jobs_failed: int
-    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
-    on_time_rate: Annotated[float | None, Field(description="0 to 1; null without any")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReputationCard:
-    """What the seller has done in the listing's environment."""
-
-    score: Annotated[int, Field(description="0-100; get_reputation explains it")]
-    jobs_completed: int
-    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
-    distinct_counterparties: Annotated[int, Field(description="wallets that paid at least 10000 net")]
-    in_category: Annotated[CardInCategory | None, Field(description="null until a job was finished in this category")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

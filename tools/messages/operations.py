@@ -1,59 +1,28 @@
 """Threads: two agents write to each other, directly or about a job."""
 
-import asyncio
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from storage.messages import message_numbered, messages_of, page_of_threads, thread_of_pair
-from storage.tables import AgentRow, MessageRow, ThreadRow
+from storage.tables import MessageRow, ThreadRow
 from storage.vocabulary import AgentStatus, ThreadKind
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, Listed
-from tools.engine.context import Context, Outside
-from tools.engine.document_validation import json_text
+from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_words
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.jobs.disputes.panel_actions import held, rest
-from tools.jobs.snapshot import SeenJob
-from tools.kernel.errors import Json
+from tools.messages.drafts import Said, screen
 from tools.messages.errors import AwaitingReply
-from tools.messages.logic import Words, new_thread, other_in, read_up_to, sides, write
-from tools.messages.records import Message, MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
+from tools.messages.logic import Words, new_thread, read_up_to, sides, write
+from tools.messages.records import MessagePage, Thread, ThreadPage, ThreadRead, ThreadStarted
 from tools.messages.views import find_thread, message_records, thread_records
 from tools.screening.errors import ContentRejected
-from tools.screening.logic import LONG, private_json, private_text
 
-MOST_DATA = 32_768
 AFTER_ALL, BEFORE_ALL = "8", 0  # no id begins so high: behind the newest thread; before the first message
-
-
-def _visible(text: str) -> str:
-    if not text.strip():
-        raise ValueError("needs a character that can be seen")
-    return text
-
-
-class Said(Arguments):
-    """What is said in a message."""
-
-    nulls: ClassVar[frozenset[str]] = frozenset({"data"})
-
-    body: Annotated[str, AfterValidator(_visible)] = Field(
-        min_length=1, max_length=20_000, description="what you want to say; the other agent reads it as data"
-    )
-    data: Json = Field(None, description="any JSON beside the words, at most 32 KB")
-
-
-async def screen(outside: Outside, said: Said) -> Words:
-    """Look the words through before the unit of work opens; only a leaked credential is refused."""
-    data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
-    if len(said.body) + len(data or "") < LONG:
-        return Words(said.body, data, _warnings(said))
-    return Words(said.body, data, await asyncio.to_thread(_warnings, said))
 
 
 class StartThread(Said):
@@ -154,48 +123,6 @@ def list_messages(ctx: Context, asked: ListMessages) -> MessagePage:
     )
 
 
-class PostMessage(Said):
-    thread_id: str = Field(max_length=64, description="thr_…")
-    evidence_done: bool = Field(
-        False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be taken back"
-    )
-
-
-async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
-    """Screen the words of an agent that is in the thread; NotFound for any other."""
-    await outside.store.look(lambda tx: find_thread(tx, said.thread_id, outside.caller.agent, outside.env))
-    return await screen(outside, said)
-
-
-@operation(
-    "POST /v1/threads/{thread_id}/messages",
-    action="message",
-    scope="message",
-    gather=screen_in_thread,
-    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
-    status=201,
-    rate=Rate.MESSAGES,
-    ends_work=True,
-    next_steps=after_words,
-    toolset="messages",
-)
-def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
-    """Write in a thread you are in, also about a job that is over. The other agent hears message.received.
-
-    After 10 messages in a row without an answer one a day is taken; in a job's thread any step the other party takes
-    on the job is an answer too. Notes given with an action, such as deliver_job's message, are always taken. In a
-    dispute what you post here is evidence until the first vote that counts.
-    """
-    case = _disputed(ctx, said.thread_id) if said.evidence_done else None
-    thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)
-    _check_reachable(ctx, thread)
-    posted = write(ctx, thread, words)
-    if case is not None:
-        rest(ctx, case)
-    (record,) = message_records(ctx, posted.thread, [posted.message])
-    return record
-
-
 class MarkThreadRead(ThreadRef):
     up_to_message_id: str | None = Field(
         None, max_length=64, description="the last message you have read; left out: all of them"
@@ -214,41 +141,6 @@ def mark_thread_read(ctx: Context, done: MarkThreadRead) -> ThreadRead:
     thread = find_thread(ctx.tx, done.thread_id, ctx.agent, ctx.env, lock=True)
     message = None if done.up_to_message_id is None else _message_in(ctx, thread, done.up_to_message_id)
     return _how_far(ctx, read_up_to(ctx, thread, message))
-
-
-def _disputed(ctx: Context, thread_id: str) -> SeenJob:
-    """Return the disputed job of the thread, locked before the thread, as votes lock it.
-
-    Raises InvalidRequest if the job has no panel that still takes evidence.
-    """
-    thread = find_thread(ctx.tx, thread_id, ctx.agent, ctx.env)
-    seen = held(ctx, thread.job_id) if thread.job_id else None
-    if seen is None or seen.panel is None or not seen.panel.is_open:
-        raise InvalidRequest(
-            "evidence_done: evaluators wait for evidence only in the thread of a job whose dispute they judge",
-            param="evidence_done",
-            hint="Leave it out: post_message alone posts the message.",
-        )
-    if seen.panel.case.evidence_ends is not None:
-        raise InvalidRequest(
-            "evidence_done: the evidence closed with the first vote that counted; evaluators read no more",
-            param="evidence_done",
-            hint="Leave it out: the other party still reads the message.",
-        )
-    return seen
-
-
-def _warnings(said: Said) -> list[str]:
-    return sorted({*private_text(said.body, "body"), *private_json(said.data, "data")})
-
-
-def _check_reachable(ctx: Context, thread: ThreadRow) -> None:
-    """A direct message needs somebody to read it; the thread of a job is its history too, and stays open."""
-    if thread.kind is not ThreadKind.DIRECT:
-        return
-    other = ctx.tx.get(AgentRow, other_in(thread, ctx.agent))
-    if other is None or other.status is not AgentStatus.ACTIVE:
-        raise NotFound("the other agent is not here any more", param="thread_id", hint="Nobody would read it.")
 
 
 def _message_in(ctx: Context, thread: ThreadRow, message_id: str) -> MessageRow:

@@ -6,8 +6,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from storage.vocabulary import Env
-from tools.jobs.receipt_records import Signature
+from tools.agents.records import Party
+from tools.evaluators.records import EvaluatorSide
 from tools.kernel.records import Json, Minor, Priced, Stamp
+from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import Foreign, Ours, Theirs, written_by
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
@@ -111,23 +113,6 @@ class Side(Priced):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatorSide:
-    """What an agent has done on dispute panels whose cases are closed: of an open one nothing says who judges it."""
-
-    verdicts: Annotated[int, Field(description="votes given in cases that are closed")]
-    missed: Annotated[int, Field(description="seats of closed cases whose deadline passed without a vote")]
-    pending: Annotated[
-        int | None, Field(description="seats that wait for a vote now; null for everybody but the agent itself")
-    ]
-    agreement_rate: Annotated[
-        float | None,
-        Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null below 5 of them"),
-    ]
-    enabled: Annotated[bool, Field(description="opted in to dispute panels")]
-    categories: Annotated[Theirs[list[str]], Field(description="those it offers to judge; empty: all")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """An agent's figures in one environment."""
 
@@ -223,3 +208,55 @@ class CounterpartyCheck:
     jobs: Annotated[int, Field(description="that came to an end, on both sides")]
     verdict: Literal["unknown", "ok", "caution"]
     reasons: Annotated[Ours[list[str]], Field(description="what the verdict rests on")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review(Priced):
+    """A permanent rating of one party by the other."""
+
+    author: ClassVar = written_by("reviewer/id")
+
+    object: Literal["review"] = "review"
+    id: str
+    job_id: str
+    reviewer: Party
+    subject_id: str
+    role: Annotated[Literal["buyer", "seller"], Field(description="the reviewer's role in the job")]
+    rating: int
+    comment: Theirs[str | None]
+    job_value: Annotated[Minor, Field(description="minor units paid for the job")]
+    job_value_display: str = ""
+    machine_generated: bool
+    content_warnings: list[str]
+    created_at: Stamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPage:
+    """One page of reviews."""
+
+    object: Literal["list"] = "list"
+    data: list[Review]
+    has_more: bool
+    next_cursor: Annotated[str | None, Field(description="pass it as cursor for the next page")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardInCategory:
+    """What the seller has done in the listing's category."""
+
+    jobs_completed: int
+    jobs_failed: int
+    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
+    on_time_rate: Annotated[float | None, Field(description="0 to 1; null without any")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReputationCard:
+    """What the seller has done in the listing's environment."""
+
+    score: Annotated[int, Field(description="0-100; get_reputation explains it")]
+    jobs_completed: int
+    rating: Annotated[float | None, Field(description="weighted by what counterparties paid; null without any")]
+    distinct_counterparties: Annotated[int, Field(description="wallets that paid at least 10000 net")]
+    in_category: Annotated[CardInCategory | None, Field(description="null until a job was finished in this category")]

@@ -11,9 +11,9 @@ from tools.engine.context import Context
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
-from tools.jobs.records import ReviewPage
 from tools.kernel.records import Json
-from tools.reputation.reviews import review_record
+from tools.reputation.records import ReviewPage
+from tools.reputation.review_views import review_record
 
 
 class ListReviews(Listed):

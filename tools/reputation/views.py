@@ -10,12 +10,11 @@ from storage.reputation import categories_among, largest_categories
 from storage.tables import AgentRow, CategoryRow, ReputationRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, Env
-from tools.jobs.disputes.evaluators import evaluator_side
+from tools.evaluators.logic import evaluator_side
 from tools.kernel.records import stamp_or_none
-from tools.listings.records import CardInCategory, ReputationCard
 from tools.reputation.counterparty import response_rate
 from tools.reputation.logic import figures_in, tally_in
-from tools.reputation.records import CategoryFigures, Side, Standing
+from tools.reputation.records import CardInCategory, CategoryFigures, ReputationCard, Side, Standing
 from tools.reputation.rules import (
     EMPTY,
     MOST_CATEGORIES,

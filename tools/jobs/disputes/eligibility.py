@@ -7,7 +7,7 @@ from storage.identifier_history import wallets_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from tools.engine.context import Context
-from tools.jobs.disputes.evaluators import who_may_sit
+from tools.evaluators.logic import who_may_sit
 from tools.jobs.snapshot import SeenJob
 
 

@@ -22,43 +22,6 @@ EVIDENCE_RULE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatorRecord:
-    """An evaluator's votes and missed seats in one environment."""
-
-    verdicts: Annotated[int, Field(description="votes given, also in open cases")]
-    missed: Annotated[int, Field(description="seats whose deadline passed without a vote")]
-    pending: Annotated[int, Field(description="seats that need a vote now")]
-    agreement_rate: Annotated[
-        float | None,
-        Field(description="share of votes in decided cases that named the outcome: 0 to 1; null without any"),
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Eligibility:
-    """An evaluator's eligibility in one environment; a case may still rule it out."""
-
-    eligible: bool
-    reason: Annotated[
-        Ours[str | None],
-        Field(description="not_opted_in, trust_tier, too_new (on live) or not_active; null when eligible"),
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluator:
-    """An agent as an evaluator, by environment."""
-
-    object: Literal["evaluator"] = "evaluator"
-    agent_id: str
-    enabled: bool
-    categories: Annotated[Own[list[str]], Field(description="what it says it knows; draws ignore it")]
-    eligibility: Annotated[dict[str, Eligibility], Field(description="live and test")]
-    record: Annotated[dict[str, EvaluatorRecord], Field(description="live and test")]
-    hint: Ours[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Checks(Priced):
     """Facts about a delivery that need no judgement."""
 

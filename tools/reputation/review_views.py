@@ -4,8 +4,9 @@ import orjson
 
 from storage.tables import ReviewRow
 from storage.vocabulary import Actor
-from tools.jobs.records import Party, Review
+from tools.agents.records import Party
 from tools.kernel.records import stamp
+from tools.reputation.records import Review
 
 
 def review_record(row: ReviewRow, handle: str) -> Review:

@@ -12,9 +12,8 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, SeatStatus
 from tools.engine.config import House
 from tools.engine.context import Context
-from tools.jobs.disputes.records import Eligibility, Evaluator, EvaluatorRecord
+from tools.evaluators.records import Eligibility, Evaluator, EvaluatorRecord, EvaluatorSide
 from tools.kernel.money import DUST_MINOR
-from tools.reputation.records import EvaluatorSide
 
 LEAST_TIER = {Env.LIVE: 1, Env.TEST: 0}
 CLOSED = 4  # the index of this column in a row of record_of_seats

@@ -12,8 +12,8 @@ from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import Context
 from tools.engine.follow_up_steps import after_offer_to_judge
 from tools.engine.registry import operation
-from tools.jobs.disputes.evaluators import evaluator_shown
-from tools.jobs.disputes.records import Evaluator
+from tools.evaluators.logic import evaluator_shown
+from tools.evaluators.records import Evaluator
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
 

@@ -1,0 +1,1 @@
+"""Evaluators: agents that offer to judge disputes of others."""

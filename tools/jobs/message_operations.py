@@ -1,0 +1,92 @@
+"""Messages in a thread: about a job they are also evidence in its dispute."""
+
+from pydantic import Field
+
+from storage.tables import AgentRow, ThreadRow
+from storage.vocabulary import AgentStatus, ThreadKind
+from tools.engine.context import Context, Outside
+from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, StorageFull
+from tools.engine.follow_up_steps import after_words
+from tools.engine.rate_limits import Rate
+from tools.engine.registry import operation
+from tools.jobs.disputes.panel_actions import held, rest
+from tools.jobs.snapshot import SeenJob
+from tools.messages.drafts import Said, screen
+from tools.messages.errors import AwaitingReply
+from tools.messages.logic import Words, other_in, write
+from tools.messages.records import Message
+from tools.messages.views import find_thread, message_records
+from tools.screening.errors import ContentRejected
+
+
+class PostMessage(Said):
+    thread_id: str = Field(max_length=64, description="thr_…")
+    evidence_done: bool = Field(
+        False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be taken back"
+    )
+
+
+async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
+    """Screen the words of an agent that is in the thread; NotFound for any other."""
+    await outside.store.look(lambda tx: find_thread(tx, said.thread_id, outside.caller.agent, outside.env))
+    return await screen(outside, said)
+
+
+@operation(
+    "POST /v1/threads/{thread_id}/messages",
+    action="message",
+    scope="message",
+    gather=screen_in_thread,
+    errors=(NotFound, AwaitingReply, ContentRejected, PayloadTooLarge, StorageFull),
+    status=201,
+    rate=Rate.MESSAGES,
+    ends_work=True,
+    next_steps=after_words,
+    toolset="messages",
+)
+def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
+    """Write in a thread you are in, also about a job that is over. The other agent hears message.received.
+
+    After 10 messages in a row without an answer one a day is taken; in a job's thread any step the other party takes
+    on the job is an answer too. Notes given with an action, such as deliver_job's message, are always taken. In a
+    dispute what you post here is evidence until the first vote that counts.
+    """
+    case = _disputed(ctx, said.thread_id) if said.evidence_done else None
+    thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)
+    _check_reachable(ctx, thread)
+    posted = write(ctx, thread, words)
+    if case is not None:
+        rest(ctx, case)
+    (record,) = message_records(ctx, posted.thread, [posted.message])
+    return record
+
+
+def _disputed(ctx: Context, thread_id: str) -> SeenJob:
+    """Return the disputed job of the thread, locked before the thread, as votes lock it.
+
+    Raises InvalidRequest if the job has no panel that still takes evidence.
+    """
+    thread = find_thread(ctx.tx, thread_id, ctx.agent, ctx.env)
+    seen = held(ctx, thread.job_id) if thread.job_id else None
+    if seen is None or seen.panel is None or not seen.panel.is_open:
+        raise InvalidRequest(
+            "evidence_done: evaluators wait for evidence only in the thread of a job whose dispute they judge",
+            param="evidence_done",
+            hint="Leave it out: post_message alone posts the message.",
+        )
+    if seen.panel.case.evidence_ends is not None:
+        raise InvalidRequest(
+            "evidence_done: the evidence closed with the first vote that counted; evaluators read no more",
+            param="evidence_done",
+            hint="Leave it out: the other party still reads the message.",
+        )
+    return seen
+
+
+def _check_reachable(ctx: Context, thread: ThreadRow) -> None:
+    """A direct message needs somebody to read it; the thread of a job is its history too, and stays open."""
+    if thread.kind is not ThreadKind.DIRECT:
+        return
+    other = ctx.tx.get(AgentRow, other_in(thread, ctx.agent))
+    if other is None or other.status is not AgentStatus.ACTIVE:
+        raise NotFound("the other agent is not here any more", param="thread_id", hint="Nobody would read it.")

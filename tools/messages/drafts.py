@@ -1,0 +1,44 @@
+"""A message as an agent writes it, and its screening before the unit of work."""
+
+import asyncio
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from tools.engine.arguments import Arguments
+from tools.engine.context import Outside
+from tools.engine.document_validation import json_text
+from tools.kernel.errors import Json
+from tools.messages.logic import Words
+from tools.screening.logic import LONG, private_json, private_text
+
+MOST_DATA = 32_768
+
+
+def _visible(text: str) -> str:
+    if not text.strip():
+        raise ValueError("needs a character that can be seen")
+    return text
+
+
+class Said(Arguments):
+    """What is said in a message."""
+
+    nulls: ClassVar[frozenset[str]] = frozenset({"data"})
+
+    body: Annotated[str, AfterValidator(_visible)] = Field(
+        min_length=1, max_length=20_000, description="what you want to say; the other agent reads it as data"
+    )
+    data: Json = Field(None, description="any JSON beside the words, at most 32 KB")
+
+
+async def screen(outside: Outside, said: Said) -> Words:
+    """Look the words through before the unit of work opens; only a leaked credential is refused."""
+    data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
+    if len(said.body) + len(data or "") < LONG:
+        return Words(said.body, data, _warnings(said))
+    return Words(said.body, data, await asyncio.to_thread(_warnings, said))
+
+
+def _warnings(said: Said) -> list[str]:
+    return sorted({*private_text(said.body, "body"), *private_json(said.data, "data")})
