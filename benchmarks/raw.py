@@ -23,7 +23,7 @@ from storage.open import serve
 from storage.sqlite import READER, WRITER, SQLite
 from storage.transaction import Cursor
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.ports import World
 
@@ -108,7 +108,7 @@ async def record(path: Path, pepper: bytes, calls: Sequence[Call]) -> list[Unit]
     for call in calls:
         database.reads.clear()
         database.writes.clear()
-        approach = Approach(Surface.REST, "127.0.0.1", "req_bench", credential=call.key)
+        approach = CallRequest(Surface.REST, "127.0.0.1", "req_bench", credential=call.key)
         answer = await market.call(CATALOGUE[call.operation], call.arguments, approach)
         if answer.refused:
             raise RuntimeError(f"{call.operation}: {answer.body.decode()}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.types import Message, Receive, Send
 
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.idempotency import Answer
 from tools.engine.oauth import challenge
 
@@ -43,7 +43,7 @@ async def send_refusal(send: Send, answer: Answer, *more: Header) -> None:
     await send_json(send, answer.status, answer.body, *headers)
 
 
-def challenged(answer: Answer, house: House, sent: Sequence[Header], path: str, *, tried: bool) -> list[Header]:
+def challenged(answer: Answer, house: MarketConfig, sent: Sequence[Header], path: str, *, tried: bool) -> list[Header]:
     """Return the header with which a 401 tells OAuth clients where to log in.
 
     `sent` are the headers of the request.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tools.engine.client_assertions import TYPE
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.oauth import ENV_SCOPES, SCOPES_ARE, TOKEN_PATH
 from tools.engine.registry import Auth
 from tools.engine.scopes import SCOPES
@@ -52,7 +52,7 @@ ERRORS = (
 TEXT: Schema = {"type": "string"}
 
 
-def security_schemes(house: House) -> Schema:
+def security_schemes(house: MarketConfig) -> Schema:
     """Return every authentication scheme."""
     flow = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}
     return {

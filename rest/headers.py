@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from tools.engine.idempotency import Answer
-from tools.engine.rate_limits import Quota
+from tools.engine.rate_limits import RateLimitStatus
 
 Headers = list[tuple[bytes, bytes]]
 INTEGER, TEXT = {"type": "integer", "minimum": 0}, {"type": "string"}
@@ -92,7 +92,7 @@ def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
     return headers + (of_quota(answer.quota) if answer.quota else [])
 
 
-def of_quota(quota: Quota) -> Headers:
+def of_quota(quota: RateLimitStatus) -> Headers:
     """Return both forms: the three old fields, and the draft's RateLimit and RateLimit-Policy."""
     left = max(0, quota.remaining)
     name = quota.rate.encode()

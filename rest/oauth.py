@@ -20,7 +20,7 @@ from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal
-from tools.engine.token_grants import Granted, Login, grant
+from tools.engine.token_grants import Login, TokenResponse, grant
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson, parse
 
@@ -197,7 +197,7 @@ def _documents(market: Market) -> dict[str, Document]:
     return found
 
 
-def _told(given: Granted) -> bytes:
+def _told(given: TokenResponse) -> bytes:
     answer = {
         "access_token": given.token,
         "token_type": "Bearer",

@@ -14,7 +14,7 @@ from rest.headers import QUOTA, documented, headers_named
 from rest.links import SCHEMAS, links_of
 from rest.webhooks import webhook_entries
 from tools import error_catalogue as catalogue
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.context import Surface
 from tools.engine.dispatch import COMMON
 from tools.engine.errors import (
@@ -52,12 +52,12 @@ TEXT: Schema = {"type": "string"}
 PAYMENTS = (("PAYMENT-SIGNATURE", "as version 2 sends it"), ("X-PAYMENT", "as version 1 does; version 2 is read too"))
 
 
-def openapi_json(operations: Iterable[Operation], house: House) -> bytes:
+def openapi_json(operations: Iterable[Operation], house: MarketConfig) -> bytes:
     """Return the document as JSON."""
     return orjson.dumps(openapi(operations, house))
 
 
-def openapi(operations: Iterable[Operation], house: House) -> Schema:
+def openapi(operations: Iterable[Operation], house: MarketConfig) -> Schema:
     """Return the document.
 
     Raises TypeError if two different schemas share a name.
@@ -121,7 +121,7 @@ class Components:
         return {"$ref": f"#/components/responses/{name}"}
 
 
-def _info(house: House) -> Schema:
+def _info(house: MarketConfig) -> Schema:
     licence = metadata("emporion").json.get("license_expression")
     named = {"license": {"name": licence, "identifier": licence}} if licence else {}
     return {"title": house.title, "version": house.version, "description": DESCRIPTION, **named}

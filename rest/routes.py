@@ -14,7 +14,7 @@ from rest.deprecation import noticed
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
 from rest.x402_http import framed, listening
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
 from tools.engine.idempotency import Answer
@@ -26,7 +26,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-ApproachOf = Callable[[Scope, Surface], Approach]
+ApproachOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
 ALSO = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
@@ -117,7 +117,7 @@ class Rest:
         self,
         op: Operation,
         given: Callable[[], dict[str, Json]],
-        approach: Approach,
+        approach: CallRequest,
         scope: Scope,
         receive: Receive,
         send: Send,

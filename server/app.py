@@ -44,8 +44,8 @@ from storage.open import open_store
 from storage.store import Store
 from storage.vocabulary import Env
 from tools.catalogue import CATALOGUE
-from tools.engine.config import House
-from tools.engine.context import Approach, Surface
+from tools.engine.config import MarketConfig
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.oauth import OPEN_MCP
 from tools.engine.ports import Chain, Facilitator, World
@@ -71,7 +71,7 @@ class Served:
     oauth: OAuth
     pages: Pages
     probes: Probes
-    approach_of: Callable[[Scope, Surface], Approach]
+    approach_of: Callable[[Scope, Surface], CallRequest]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -174,7 +174,7 @@ def disk_watch(settings: Settings) -> Callable[[], bool]:
     return low
 
 
-def make_tracing(settings: Settings, house: House) -> "Tracing | None":
+def make_tracing(settings: Settings, house: MarketConfig) -> "Tracing | None":
     """Return the tracer, or None without OTEL_ENDPOINT; it is imported only if needed."""
     if settings.otel_endpoint is None:
         return None
@@ -186,7 +186,7 @@ def make_tracing(settings: Settings, house: House) -> "Tracing | None":
 
 
 def make_market(
-    store: Store, world: World, house: House, settings: Settings, tracing: "Tracing | None" = None
+    store: Store, world: World, house: MarketConfig, settings: Settings, tracing: "Tracing | None" = None
 ) -> Market:
     """Return the market: with counters if METRICS is set, with traces if OTEL_ENDPOINT is set."""
     metrics = Metrics(world.clock) if settings.metrics else None
@@ -223,7 +223,7 @@ def assemble(market: Market, settings: Settings, hosts: frozenset[str], extra: A
     )
 
 
-def make_probes(market: Market, settings: Settings, approach_of: Callable[[Scope, Surface], Approach]) -> Probes:
+def make_probes(market: Market, settings: Settings, approach_of: Callable[[Scope, Surface], CallRequest]) -> Probes:
     """Return the pages for the operator's monitoring: /ready and, if METRICS is set, /metrics."""
     file = settings.database_file
     probes: dict[str, Probe] = {"/ready": Readiness(market, file and file.parent, settings.min_free_disk_mb)}
@@ -253,7 +253,7 @@ def make_pages(market: Market, texts: Texts, card: bytes) -> Pages:
     return Pages(pages, {"/": page(texts.index_md, MARKDOWN)}, people)
 
 
-def make_world(settings: Settings, house: House, secrets: Secrets) -> tuple[World, list[Closing]]:
+def make_world(settings: Settings, house: MarketConfig, secrets: Secrets) -> tuple[World, list[Closing]]:
     """Return the real world, and the parts of it that must be closed at the end."""
     clock = SystemClock()
     urls = {Env.LIVE: settings.live_rpc_url, Env.TEST: settings.test_rpc_url}

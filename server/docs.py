@@ -11,7 +11,7 @@ from protocol.docs.html_pages import POLICY, Book, Doc
 from protocol.docs.reference import pointers, reference_text
 from protocol.docs.texts import Texts
 from server.pages import Page
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 
 HTML, MARKDOWN, JSON = "text/html; charset=utf-8", "text/markdown; charset=utf-8", "application/json"
 
@@ -29,7 +29,7 @@ def programs_pages(texts: Texts, openapi: bytes) -> dict[str, tuple[str | bytes,
     }
 
 
-def book(texts: Texts, openapi: bytes, house: House) -> Book:
+def book(texts: Texts, openapi: bytes, house: MarketConfig) -> Book:
     """Return all pages in reading order; those made from openapi.json are made on demand."""
 
     def document() -> dict[str, Any]:

@@ -18,8 +18,8 @@ from storage.store import Store
 from storage.transaction import ServedElsewhere, StorageError
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown, block_time_in
-from tools.engine.config import House
-from tools.engine.ports import Chain, Clock, SettleLost, SettleNotSent, World
+from tools.engine.config import MarketConfig
+from tools.engine.ports import Chain, Clock, SettleNotSent, SettleUnknown, World
 from tools.jobs.recount_queue import count_waiting
 from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
@@ -119,14 +119,14 @@ async def _recomputed(store: Store) -> AsyncIterator[tuple[bool, str]]:
         yield not drift.keys, f"recomputed: {drift}"
 
 
-async def _facilitators(world: World, house: House) -> AsyncIterator[tuple[bool, str]]:
+async def _facilitators(world: World, house: MarketConfig) -> AsyncIterator[tuple[bool, str]]:
     """Check that each facilitator answers and settles on the network that the settings name."""
     for env, named in world.facilitators.items():
         assert isinstance(named, HttpFacilitator)
         wanted = house.networks[env].id
         try:
             known = await named.networks()
-        except (SettleNotSent, SettleLost) as down:
+        except (SettleNotSent, SettleUnknown) as down:
             yield (
                 False,
                 f"facilitator {env}: does not answer GET /supported ({down}); nothing is paid gas-free meanwhile",

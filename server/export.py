@@ -25,16 +25,16 @@ from storage.vocabulary import AgentStatus, Env
 from tools.account.export_operations import document
 from tools.account.export_writer import Reader, gathered
 from tools.agents.logic import any_agent
-from tools.engine.context import Approach, Caller, Outside, Surface
+from tools.engine.context import Caller, CallRequest, ReadContext, Surface
 from tools.engine.dispatch import Market
 from tools.engine.scopes import EVERYTHING
 from tools.jobs.sealing import marks_of
-from tools.jobs.snapshot import see_all
+from tools.jobs.snapshot import load_all
 from tools.jobs.stored_texts import INPUT
 from tools.kernel.records import stamp
 
 MANIFEST = "manifest.json"
-HERE = Approach(Surface.REST, "", "export")  # a call without credential and address
+HERE = CallRequest(Surface.REST, "", "export")  # a call without credential and address
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class OperatorsReader(Reader):
 def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[bytes, None]:
     """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
-    outside = Outside(
+    outside = ReadContext(
         market.store, market.shelf, market.pulse, market.bell, market.snapshots, market.desk, market.searches,
         market.world, market.house, caller, env, market.world.clock.now(), market.operations,
     )  # fmt: skip
@@ -141,7 +141,7 @@ async def _sealed(moment: Moment) -> set[str]:
     found = set[str]()
     async for page in _pages(moment, JobRow):
         delivered = [row for row in page if row.output is not None and row.price]
-        for seen in await moment.look(lambda tx: see_all(tx, delivered)):  # noqa: B023
+        for seen in await moment.look(lambda tx: load_all(tx, delivered)):  # noqa: B023
             if seen.facts.is_sealed:
                 found.add(seen.row.id)
     return found

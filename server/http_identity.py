@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tools.engine.access_tokens import is_token
-from tools.engine.context import Approach, Surface
-from tools.engine.ports import Dice
+from tools.engine.context import CallRequest, Surface
+from tools.engine.ports import RandomSource
 from tools.engine.rate_limits import bare_address
 from tools.kernel.http_signatures import READ, HttpRequest
 
@@ -16,13 +16,13 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{8,128}")
 CONTRADICTION = "an empty credential, or more than one"  # not a valid API key, so the call is refused
 
 
-def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], Approach]:
+def approach_reader(trusted_proxies: frozenset[str]) -> Callable[[Scope, Surface], CallRequest]:
     """Return a reader of requests; it believes forwarded addresses only from `trusted_proxies`."""
 
-    def read(scope: Scope, surface: Surface) -> Approach:
+    def read(scope: Scope, surface: Surface) -> CallRequest:
         headers = scope["headers"]
         names = dict(headers).keys()
-        return Approach(
+        return CallRequest(
             surface=surface,
             ip=client_ip(scope, trusted_proxies),
             request_id=scope["state"]["request_id"],
@@ -41,7 +41,7 @@ def _request(scope: Scope) -> HttpRequest:
     return HttpRequest(scope["method"], raw.split(b"?")[0], scope["query_string"], tuple(scope["headers"]))
 
 
-def request_id(given: bytes | None, dice: Dice) -> str:
+def request_id(given: bytes | None, dice: RandomSource) -> str:
     """Return the caller's X-Request-Id if it is well-formed, otherwise a new id."""
     told = "" if given is None else given.decode("latin-1")
     return told if REQUEST_ID.fullmatch(told) else f"req_{dice.roll(13).hex()}"

@@ -20,8 +20,8 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.authentication import need_operator
-from tools.engine.config import House
-from tools.engine.context import Approach, Surface
+from tools.engine.config import MarketConfig
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Given, Market
 from tools.engine.errors import RateLimited
 from tools.engine.idempotency import Answer
@@ -98,19 +98,19 @@ class Metrics:
 class MeasuredMarket(Market):
     """A market that counts its calls. Without METRICS the plain market is used, at no cost."""
 
-    def __init__(self, store: Store, world: World, house: House, metrics: Metrics) -> None:
+    def __init__(self, store: Store, world: World, house: MarketConfig, metrics: Metrics) -> None:
         super().__init__(store, world, house)
         self.metrics = metrics
         metrics.registry.register(Now(self))
 
-    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+    async def call(self, op: Operation, given: Given, approach: CallRequest, key: str | None = None) -> Answer:
         began = self.metrics.clock.monotonic()
         answer = await super().call(op, given, approach, key)
         self.metrics.answered(op, approach.surface.value, answer, self.metrics.clock.monotonic() - began)
         return answer
 
     async def stream(
-        self, op: Operation, given: Given, approach: Approach, *, headless: bool = False
+        self, op: Operation, given: Given, approach: CallRequest, *, headless: bool = False
     ) -> AsyncGenerator[Any, None] | Answer:
         opened = await super().stream(op, given, approach, headless=headless)
         surface = approach.surface.value
@@ -119,16 +119,16 @@ class MeasuredMarket(Market):
         self.metrics.refused(surface, refused)
         return opened
 
-    async def knock(self, approach: Approach) -> Answer | None:
+    async def knock(self, approach: CallRequest) -> Answer | None:
         return self._counted(approach, await super().knock(approach))
 
-    async def unread(self, approach: Approach, body_bytes: int) -> Answer | None:
+    async def unread(self, approach: CallRequest, body_bytes: int) -> Answer | None:
         return self._counted(approach, await super().unread(approach, body_bytes))
 
-    async def gate(self, approach: Approach) -> Answer | None:
+    async def gate(self, approach: CallRequest) -> Answer | None:
         return self._counted(approach, await super().gate(approach))
 
-    def _counted(self, approach: Approach, refused: Answer | None) -> Answer | None:
+    def _counted(self, approach: CallRequest, refused: Answer | None) -> Answer | None:
         self.metrics.refused(approach.surface.value, refused)
         return refused
 
@@ -203,7 +203,7 @@ def outcome_of(attempt: Attempted | None) -> str:
 
 
 def metrics_page(
-    market: Market, metrics: Metrics, approach_of: Callable[[MutableMapping[str, Any], Surface], Approach]
+    market: Market, metrics: Metrics, approach_of: Callable[[MutableMapping[str, Any], Surface], CallRequest]
 ) -> Callable[[MutableMapping[str, Any]], Any]:
     """Return the handler of GET /metrics, which needs the operator's secret.
 
@@ -224,7 +224,7 @@ def metrics_page(
     return answer
 
 
-def _said_of(refused: Answer, scope: MutableMapping[str, Any], house: House) -> Iterator[tuple[bytes, bytes]]:
+def _said_of(refused: Answer, scope: MutableMapping[str, Any], house: MarketConfig) -> Iterator[tuple[bytes, bytes]]:
     """Return the headers of a refusal as REST sends them, but not cache-control.
 
     Probes sets cache-control itself.

@@ -19,7 +19,7 @@ from tools.engine.errors import (
     PayloadTooLarge,
     UnsupportedMediaType,
 )
-from tools.engine.ports import Dice
+from tools.engine.ports import RandomSource
 from tools.kernel.errors import MarketError
 
 Scope = MutableMapping[str, Any]
@@ -61,7 +61,7 @@ class Refused(Exception):
 class Edge:
     """The wrapper around the application; `hosts` are the accepted Host headers."""
 
-    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: Dice) -> None:
+    def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
         self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, Stock(dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +103,7 @@ class Edge:
 class Stock:
     """A buffer of random bytes: one system call for each request would cost more."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: RandomSource) -> None:
         self.dice, self.kept = dice, b""
 
     def roll(self, count: int) -> bytes:

@@ -12,7 +12,7 @@ import structlog
 from server.workers import context_of
 from storage.transaction import StorageError
 from tools.domains import logic as domains
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
 from tools.identities import logic as identities
 from tools.kernel.ssrf_guard import NotTried
@@ -46,7 +46,7 @@ class Looks:
         of_domains = await self._all(domains.claim_due, self._at_domain)
         return of_domains + await self._all(identities.claim_due, self._at_identity)
 
-    async def _all(self, claim: Callable[[Context], list[Due]], look: Callable[[Due], Awaitable[None]]) -> int:
+    async def _all(self, claim: Callable[[TxContext], list[Due]], look: Callable[[Due], Awaitable[None]]) -> int:
         looked = 0
         while claimed := await self._write(claim):
             ended = await asyncio.gather(*map(look, claimed), return_exceptions=True)
@@ -68,5 +68,5 @@ class Looks:
         seen = await identities.look_again(self.market.world, self.market.house, due)
         await self._write(lambda ctx: identities.finish_look(ctx, due, seen))
 
-    async def _write(self, step: Callable[[Context], T]) -> T:
+    async def _write(self, step: Callable[[TxContext], T]) -> T:
         return await self.market.store.write(lambda tx: step(context_of(self.market, tx)), "looks")

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from storage.vocabulary import Env
 from tools.chain.wallet_proof import address_of
-from tools.engine.config import House, Limits, Network, Windows
+from tools.engine.config import Limits, MarketConfig, Network, Windows
 from tools.kernel.reserved_words import COMMON_BRAND
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
@@ -276,9 +276,9 @@ def _sentence(fault: Mapping[str, Any]) -> str:
     return f"{PREFIX}{name.upper()}: {message}{shown}"
 
 
-def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> House:
+def house_of(settings: Settings, pepper: bytes, sandbox_rpc_url: str | None = None) -> MarketConfig:
     """Return the configuration that the operations see."""
-    return House(
+    return MarketConfig(
         brand=settings.service_name,
         base_url=settings.url,
         version=version("emporion"),

@@ -25,8 +25,8 @@ from server.metrics import MeasuredMarket, Metrics
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.engine.config import House
-from tools.engine.context import Approach
+from tools.engine.config import MarketConfig
+from tools.engine.context import CallRequest
 from tools.engine.dispatch import Given, Market
 from tools.engine.idempotency import Answer
 from tools.engine.ports import World
@@ -45,7 +45,7 @@ CARRIER = (b"traceparent", b"tracestate")
 class Tracing:
     """The tracer of one process, and the exporter of its spans."""
 
-    def __init__(self, endpoint: str, house: House) -> None:
+    def __init__(self, endpoint: str, house: MarketConfig) -> None:
         named = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: house.brand}
         resource = Resource.create({**named, SERVICE_VERSION: house.version})
         self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -66,7 +66,7 @@ class Tracing:
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
-    def market(self, store: Store, world: World, house: House, metrics: Metrics | None) -> Market:
+    def market(self, store: Store, world: World, house: MarketConfig, metrics: Metrics | None) -> Market:
         """Return a market that traces its calls, its transactions and its chain calls."""
         store = cast(Store, TracedStore(store, self))
         world = replace(
@@ -116,7 +116,7 @@ class Traced(Market):
 
     tracing: Tracing
 
-    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+    async def call(self, op: Operation, given: Given, approach: CallRequest, key: str | None = None) -> Answer:
         named = {"emporion.operation": op.name, "emporion.surface": approach.surface.value}
         with self.tracing.span(f"call {op.name}", **named) as span:
             answer = await super().call(op, given, approach, key)

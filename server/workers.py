@@ -25,7 +25,7 @@ from tools.bounties.logic import expire_due_bounties
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.arguments import NoArguments
 from tools.engine.batch import Place as Due
-from tools.engine.context import Approach, Caller, Context, Surface
+from tools.engine.context import Caller, CallRequest, Surface, TxContext
 from tools.engine.dispatch import Market
 from tools.engine.last_seen import write_touches
 from tools.engine.ports import Chain
@@ -42,8 +42,8 @@ from tools.operator.retention import forget_old
 from tools.purchases.workflow import look_after
 
 log = structlog.get_logger("emporion.workers")
-Batches = Callable[[Context, Due], tuple[int, Due | None]]
-NOBODY = Caller(None, None, None, (), Approach(Surface.REST, "worker", "req_worker"))
+Batches = Callable[[TxContext, Due], tuple[int, Due | None]]
+NOBODY = Caller(None, None, None, (), CallRequest(Surface.REST, "worker", "req_worker"))
 PROBE_SECONDS, SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 5.0, 1.0, 300.0
 PATIENCE_SECONDS = 3.0
 DEPARTURES, INDEX_BATCHES, DESERTED, PURCHASES, MATCH_BATCHES = 50, 20, 50, 20, 10
@@ -280,7 +280,7 @@ class Workers:
         return "down"
 
 
-def context_of(market: Market, tx: Tx) -> Context:
+def context_of(market: Market, tx: Tx) -> TxContext:
     """Return a context for work that no caller asked for."""
     now: datetime = market.world.clock.now()
-    return Context(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)
+    return TxContext(tx, market.world, market.house, NOBODY, Env.LIVE, now, market.operations)

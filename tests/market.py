@@ -16,8 +16,8 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tests.steps import check_steps
 from tools.catalogue import CATALOGUE
-from tools.engine.config import House, Limits, Network, Windows
-from tools.engine.context import Approach, Surface
+from tools.engine.config import Limits, MarketConfig, Network, Windows
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Answer
 from tools.engine.ports import Chain, Fetched, Reply, Screening, World
@@ -108,7 +108,7 @@ class NoNames:
         raise AssertionError(f"{name} was asked for")
 
 
-def house(**limits: Any) -> House:
+def house(**limits: Any) -> MarketConfig:
     network = Network(
         id="eip155:84532",
         chain_id=84532,
@@ -133,7 +133,7 @@ def house(**limits: Any) -> House:
         confirmations=3,
         identity_registry="0x8004A169FB4a3325136EB29fA0ceB6D2e539a432",
     )
-    return House(
+    return MarketConfig(
         brand="service",
         base_url=BASE_URL,
         version="0.1.0",
@@ -194,7 +194,7 @@ class TestMarket:
         repeat: str | None = None,
         **approach: Any,
     ) -> Answer:
-        came = Approach(Surface.REST, ip, "req_test", credential=key, **approach)
+        came = CallRequest(Surface.REST, ip, "req_test", credential=key, **approach)
         return await self.market.call(CATALOGUE[operation], dict(given or {}), came, repeat)
 
     async def call(self, operation: str, *, by: Agent | None = None, on: str = "test", **given: Any) -> Any:

@@ -11,7 +11,7 @@ from server.rechecks import Looks
 from server.sandbox.genesis import IDENTITIES
 from tests.chain.evm import Evm, pack
 from tests.market import BASE_URL, Agent, TestMarket
-from tools.engine.ports import Fetched, Reply, Unanswered
+from tools.engine.ports import Fetched, Reply, Unreachable
 from tools.kernel.ssrf_guard import Unreached
 
 DOMAIN = "agent.example.com"
@@ -32,7 +32,7 @@ class Zone:
         self.asked.append(name)
         found = self.records.get(name, [])
         if isinstance(found, str):
-            raise Unanswered(found)
+            raise Unreachable(found)
         return found
 
 
@@ -55,7 +55,7 @@ class Sites:
 
 
 @dataclass
-class Outside:
+class ReadContext:
     """The external services of a market, and the worker that checks the proofs every day."""
 
     market: TestMarket

@@ -21,7 +21,7 @@ from tests.operations.test_contract_gasless import name_facilitator
 from tests.trading import PRICE, Trade
 from tools.chain.transfer_verification import ChainDown
 from tools.engine.idempotency import Answer
-from tools.engine.ports import Settled, SettleLost, SettleNotSent
+from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 from tools.purchases.quotes import header
 
 INPUT = {"text": "guten Tag"}
@@ -59,27 +59,27 @@ class Relay:
             word = "yes" if self.evm.balance(one["from"]) >= int(one["value"]) else "insufficient_funds"
         return None if word == "yes" else word
 
-    async def settle(self, body: Mapping[str, Any]) -> Settled:
+    async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         self.bodies.append(body)
         word = self.told.pop(0) if self.told else "honest"
         if word == "down":
             raise SettleNotSent("ClientConnectorError")
         if word == "refuses":
-            return Settled(None, "invalid_exact_evm_insufficient_balance")
+            return SettleResult(None, "invalid_exact_evm_insufficient_balance")
         if word == "lies":
-            return Settled(self.lie, None)
+            return SettleResult(self.lie, None)
         if word == "forgets":
-            raise SettleLost("TimeoutError")
+            raise SettleUnknown("TimeoutError")
         if word == "waits":
             self.at_it.set()
             await self.go_on.wait()
         async with self.turn:  # each transaction needs the next nonce of the account
             sent = await asyncio.to_thread(self.send, body)
         if sent is None:
-            return Settled(None, "invalid_exact_evm_nonce_already_used")
+            return SettleResult(None, "invalid_exact_evm_nonce_already_used")
         if word == "lost":
-            raise SettleLost("ServerDisconnectedError")
-        return Settled(None, "settle_failed") if word == "denies" else Settled(sent, None)
+            raise SettleUnknown("ServerDisconnectedError")
+        return SettleResult(None, "settle_failed") if word == "denies" else SettleResult(sent, None)
 
     def send(self, body: Mapping[str, Any]) -> str | None:
         payload = body["paymentPayload"]["payload"]

@@ -11,7 +11,7 @@ import orjson
 from nacl.signing import SigningKey
 
 from tests.market import BASE_URL, Agent
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.registry import Operation
 from tools.kernel.http_signatures import HttpRequest
 
@@ -97,10 +97,10 @@ def signing(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **
     return Signing(**{"method": op.method, "url": url, "body": body, "keyid": agent.id, "created": int(at)} | more)
 
 
-def approach(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **more: Any) -> Approach:
+def approach(agent: Agent, op: Operation, given: Mapping[str, Any], at: float, **more: Any) -> CallRequest:
     """Return the signed request as `Market.call` receives it."""
     made = signing(agent, op, given, at, **more)
     parts = urlsplit(made.url)
     headers = tuple((name.encode(), value.encode()) for name, value in made.headers(agent.seed).items())
     request = HttpRequest(made.method, parts.path.encode(), parts.query.encode(), headers, made.body)
-    return Approach(Surface.REST, "203.0.113.9", "req_test", request=request)
+    return CallRequest(Surface.REST, "203.0.113.9", "req_test", request=request)

@@ -75,7 +75,7 @@ from tools.jobs.errors import (
     SellerHasNoWalletAddress,
 )
 from tools.jobs.payments.errors import JobNotPayable, NotPaid, PaymentRequired, SettleItYourself
-from tools.kernel.errors import Faults, MarketError
+from tools.kernel.errors import ErrorCollector, MarketError
 from tools.listings.errors import AcceptanceFailed, ListingArchived, ListingLimit, UpfrontRequiresTrust
 from tools.memory.errors import MemoryLimit, VersionConflict
 from tools.messages.errors import AwaitingReply
@@ -112,11 +112,11 @@ __all__ = [
     "DisputeClosed",
     "Erc8004LiveLinkExists",
     "Erc8004UriMismatch",
+    "ErrorCollector",
     "EvidenceOpen",
     "FaucetClaimedToday",
     "FaucetTestOnly",
     "FaucetUnavailable",
-    "Faults",
     "FirstPartySelfDealing",
     "Forbidden",
     "HandleLimit",

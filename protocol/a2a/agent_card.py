@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from tools.agents.agent_cards import Card, card_of, signed
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.context import Surface
 from tools.engine.ports import Signer
 from tools.engine.registry import Operation
@@ -23,12 +23,12 @@ HOW = (
 )
 
 
-def card_json(house: House, operations: Iterable[Operation], signer: Signer) -> bytes:
+def card_json(house: MarketConfig, operations: Iterable[Operation], signer: Signer) -> bytes:
     """Return the signed public card: one skill per toolset, and the workflows."""
     return orjson.dumps(signed(public_card(house, operations), house.base_url, signer))
 
 
-def public_card(house: House, operations: Iterable[Operation]) -> Card:
+def public_card(house: MarketConfig, operations: Iterable[Operation]) -> Card:
     """Return the unsigned public card in version 1.0, without empty members."""
     offered = [op for op in operations if Surface.A2A in op.surfaces]
     toolsets: dict[str, list[Operation]] = {}
@@ -38,7 +38,7 @@ def public_card(house: House, operations: Iterable[Operation]) -> Card:
     return _card(house, [*(_skill_of_all(name, ops) for name, ops in toolsets.items()), *workflows])
 
 
-def extended_card(house: House, operations: Iterable[Operation]) -> Card:
+def extended_card(house: MarketConfig, operations: Iterable[Operation]) -> Card:
     """Return the unsigned card for callers with a key, where every operation is a skill."""
     return _card(house, [_skill_of(op) for op in operations if Surface.A2A in op.surfaces])
 
@@ -54,7 +54,7 @@ def example_of(op: Operation) -> dict[str, Any]:
     return {"tool": op.name, "arguments": {name: f"<{name}>" for name in required}}
 
 
-def _card(house: House, skills: list[Card]) -> Card:
+def _card(house: MarketConfig, skills: list[Card]) -> Card:
     what = f"A market where software agents hire each other and pay wallet to wallet in USDC. {HOW}"
     return card_of(house, house.title, what, skills)
 

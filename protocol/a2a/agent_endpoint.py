@@ -9,7 +9,7 @@ from starlette.types import Scope, Send
 from protocol.a2a.errors import invalid
 from protocol.a2a.sdk_bodies import Call
 from protocol.http import send_json, send_refusal
-from tools.engine.context import Approach
+from tools.engine.context import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, NotFound, RouteNotFound
 from tools.engine.idempotency import Answer
@@ -71,5 +71,5 @@ class Shops:
         return answer
 
 
-def _anybody(call: Call) -> Approach:
+def _anybody(call: Call) -> CallRequest:
     return replace(call.approach, credential=None, argument_key=None, request=None, dry_run=False)

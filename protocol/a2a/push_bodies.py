@@ -11,10 +11,10 @@ from google.protobuf.json_format import MessageToDict
 
 from protocol.a2a.sdk_bodies import Call, filled, held
 from protocol.a2a.task_view import View, forms_of
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.registry import Operation
 
-NO_APPROACH = Approach(Surface.A2A, "sender", "req_sender")
+NO_APPROACH = CallRequest(Surface.A2A, "sender", "req_sender")
 
 
 class PushBodies:

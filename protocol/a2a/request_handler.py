@@ -22,7 +22,7 @@ from protocol.a2a.send_message import Sending
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
 from tools.engine.authentication import NO_KEY
-from tools.engine.context import Approach
+from tools.engine.context import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.registry import Operation
@@ -131,7 +131,7 @@ class Desk(RequestHandler):
             raise card_refused(error) from None
         return self.extended_old if call.old else self.extended
 
-    async def _identified(self, approach: Approach) -> None:
+    async def _identified(self, approach: CallRequest) -> None:
         caller = await self.market.visitor(approach)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)

@@ -16,7 +16,7 @@ from starlette.types import Message, Scope, Send
 
 from protocol.brief import DETAIL, FULL
 from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
-from tools.engine.context import Approach
+from tools.engine.context import CallRequest
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
@@ -39,7 +39,7 @@ MOST_DETAIL = 500  # characters of an error's data
 class Call:
     """One request beside the SDK: its caller, its extracted data, and its response's documents."""
 
-    approach: Approach
+    approach: CallRequest
     idempotency_key: str | None = None
     detail: str = FULL
     over_rpc: bool = True  # otherwise HTTP+JSON

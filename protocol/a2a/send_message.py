@@ -22,7 +22,7 @@ from protocol.a2a.sdk_bodies import Call
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, is_nobody
 from tools.engine.arguments import MOST_WAITED
-from tools.engine.context import Letter
+from tools.engine.context import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
 from tools.engine.idempotency import Answer
 from tools.engine.registry import CATALOGUE, Operation
@@ -115,7 +115,7 @@ class Sending:
         self, order: dict[str, Json], asked: pb.SendMessageRequest, call: Call, wait: bool
     ) -> pb.Task | pb.Message:
         message, (order, seconds) = asked.message, self._waited(order)
-        letter = Letter(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
+        letter = A2aMessageRef(_short(message.message_id, "messageId"), _short(message.context_id, "contextId") or None)
         approach = replace(call.approach, letter=letter)
         answer = await self.market.call(CATALOGUE["create_job"], order, approach, _key(message, call))
         call.further()

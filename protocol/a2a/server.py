@@ -39,7 +39,7 @@ from protocol.a2a.request_handler import Desk
 from protocol.a2a.sdk_bodies import Call, Reply
 from protocol.http import challenged, read_body, replayed, send_json, send_refusal
 from tools.engine.access_tokens import is_token
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed, RouteNotFound
 from tools.engine.registry import CATALOGUE
@@ -68,7 +68,7 @@ class A2aSurface:
     and credential from a request.
     """
 
-    def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], Approach]) -> None:
+    def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], CallRequest]) -> None:
         self.market, self.approach_of = market, approach_of
         self.shops = Shops(market)
         self.desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()

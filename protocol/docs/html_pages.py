@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 
 if TYPE_CHECKING:
     from protocol.docs.html_markdown import Heading
@@ -38,7 +38,7 @@ class Doc:
 class Book:
     """All pages. `pointers` maps pointers into openapi.json to ids of headings in the reference."""
 
-    def __init__(self, docs: Sequence[Doc], house: House, pointers: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, docs: Sequence[Doc], house: MarketConfig, pointers: Callable[[], Mapping[str, str]]) -> None:
         self.docs, self.house, self.pointers = {doc.path: doc for doc in docs}, house, pointers
         self.root = urlsplit(house.base_url).path.rstrip("/")
         known = "|".join(map(re.escape, sorted({*self.docs, *MOVED, "/openapi.json"}, key=len, reverse=True)))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from protocol.docs.skill import called, span
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.registry import Operation
 from tools.jobs.attention import LEAD_SHARE, LEAST_LEAD, MOST_LEAD
 from tools.jobs.lifecycle import LISTING_MOVES, MOVES, NOTICES, OPENINGS, REVIEWED_IN, WAITS, JobMove, Wait
@@ -41,7 +41,7 @@ COUNTS = {  # the effect on a party's reputation
 EMPTY = "—"
 
 
-def lifecycle_text(operations: Iterable[Operation], house: House) -> str:
+def lifecycle_text(operations: Iterable[Operation], house: MarketConfig) -> str:
     """Return the page as markdown. `operations` are those that agents can call."""
     offered = list(operations)
     return "\n".join([*_head(house), *_diagram(), *_states(offered), *_deadlines(house), *_notices(), *_listings(), ""])
@@ -70,7 +70,7 @@ def condition(move: JobMove) -> str:
     return ", ".join(filter(None, (needs, f"past {_moment(move.deadline, move.grace)}")))
 
 
-def _head(house: House) -> list[str]:
+def _head(house: MarketConfig) -> list[str]:
     return [
         "# Lifecycle of a job",
         "",
@@ -139,7 +139,7 @@ def _calls(move: JobMove, operations: list[Operation]) -> str:
     )
 
 
-def _deadlines(house: House) -> Iterator[str]:
+def _deadlines(house: MarketConfig) -> Iterator[str]:
     windows = [house.windows[env] for env in Env]
     accept, payment, review, verdict = (
         [span(getattr(one, name)) for one in windows]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from protocol.docs.fields import fields_table
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import Operation
 
@@ -15,7 +15,7 @@ NEEDS = {
 }
 
 
-def full_text(documents: Mapping[str, str], operations: Iterable[Operation], house: House) -> str:
+def full_text(documents: Mapping[str, str], operations: Iterable[Operation], house: MarketConfig) -> str:
     """Return the documents with their URLs, then the operations that agents can call."""
     parts = [f"Source: {house.base_url}{path}\n\n{_body(text).strip()}" for path, text in documents.items()]
     listed = "\n".join(line for op in operations for line in _section(op))

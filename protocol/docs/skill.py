@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storage.vocabulary import Env
 from tools import error_catalogue as catalogue
-from tools.engine.config import House, Network
+from tools.engine.config import MarketConfig, Network
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 from tools.kernel.keys import binding_message, rotation_message
@@ -24,18 +24,18 @@ def skill_source() -> str:
     return found.read_text(encoding="utf-8")
 
 
-def skill_text(source: str, operations: Iterable[Operation], house: House) -> str:
+def skill_text(source: str, operations: Iterable[Operation], house: MarketConfig) -> str:
     """Return the skill for agents: with this market's URL and blocks, without markers."""
     blocks = _blocks(list(operations), house)
     return BLOCK.sub(lambda found: blocks[found[2]], source.replace(EXAMPLE_URL, house.base_url))
 
 
-def rewrite_skill(path: Path, operations: Iterable[Operation], house: House) -> None:
+def rewrite_skill(path: Path, operations: Iterable[Operation], house: MarketConfig) -> None:
     """Update the generated blocks of the file."""
     path.write_text(refreshed(path.read_text(encoding="utf-8"), operations, house), encoding="utf-8")
 
 
-def refreshed(source: str, operations: Iterable[Operation], house: House) -> str:
+def refreshed(source: str, operations: Iterable[Operation], house: MarketConfig) -> str:
     """Return the file with updated blocks; the markers stay."""
     blocks = _blocks(list(operations), house)
     return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]]}{found[4]}", source)
@@ -63,7 +63,7 @@ def free_usdc(network: Network) -> str:
     return network.faucet or "none"
 
 
-def _blocks(operations: list[Operation], house: House) -> dict[str, str]:
+def _blocks(operations: list[Operation], house: MarketConfig) -> dict[str, str]:
     return {
         "environments": _environments(house),
         "binding": _binding(house),
@@ -94,7 +94,7 @@ def called(op: Operation) -> str:
     return f"{op.name}({', '.join(sorted(arguments, key=lambda name: name.endswith('?')))})"
 
 
-def _environments(house: House) -> str:
+def _environments(house: MarketConfig) -> str:
     networks, windows = [house.networks[env] for env in Env], [house.windows[env] for env in Env]
     rows = {
         "keys begin with": [f"`as_{env}_`" for env in Env],
@@ -112,7 +112,7 @@ def _environments(house: House) -> str:
     return "\n".join([*head, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""])
 
 
-def _binding(house: House) -> str:
+def _binding(house: MarketConfig) -> str:
     text = binding_message(house.brand, "<agent_id>", "<address_lowercase>")
     python = binding_message(house.brand, "{agent_id}", "{address_lowercase}")
     return f"""\
@@ -143,7 +143,7 @@ proof = SigningKey(bytes.fromhex(secret_key)).sign(text.encode()).signature.hex(
 """
 
 
-def _signing(house: House) -> str:
+def _signing(house: MarketConfig) -> str:
     text = rotation_message(house.brand, "{agent_id}", "{public_key}", "{new.verify_key.encode().hex()}")
     return f"""\
 ```python

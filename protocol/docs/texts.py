@@ -15,7 +15,7 @@ from protocol.docs.llms_full import full_text
 from protocol.docs.skill import every_error, free_usdc, skill_source, skill_text, span
 from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.dispatch import COMMON
 from tools.engine.errors import (
     HeadersTooLarge,
@@ -27,7 +27,7 @@ from tools.engine.errors import (
     RouteNotFound,
     UnsupportedMediaType,
 )
-from tools.engine.rate_limits import ALLOWANCES, Allowance, Rate
+from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit
 from tools.engine.registry import Operation
 from tools.jobs.payments.errors import PaymentRequired
 from tools.kernel.errors import MarketError
@@ -59,7 +59,7 @@ FIRST = (
 class Texts:
     """The documents of one market, made once; tools, paths and arguments are from the registry."""
 
-    def __init__(self, operations: Iterable[Operation], house: House) -> None:
+    def __init__(self, operations: Iterable[Operation], house: MarketConfig) -> None:
         offered = [op for op in operations if op.auth != "admin"]
         self.version: str = house.version
         self.skill_md: str = skill_text(skill_source(), offered, house)
@@ -89,7 +89,7 @@ class Texts:
 class Calls:
     """Example calls in curl. Unknown operations or arguments raise KeyError or TypeError."""
 
-    def __init__(self, operations: list[Operation], house: House) -> None:
+    def __init__(self, operations: list[Operation], house: MarketConfig) -> None:
         self.operations, self.base_url = {op.name: op for op in operations}, house.base_url
 
     def curl(self, name: str, /, **arguments: Any) -> str:
@@ -119,7 +119,7 @@ class Calls:
         return op
 
 
-def _llms(operations: list[Operation], house: House) -> str:
+def _llms(operations: list[Operation], house: MarketConfig) -> str:
     base = house.base_url
     toolsets = dict.fromkeys(op.toolset for op in operations)
     sections = [(name.capitalize(), [_entry(op, base) for op in operations if op.toolset == name]) for name in toolsets]
@@ -177,7 +177,7 @@ def _entry(op: Operation, base: str) -> str:
     return f"- [{op.name}]({base}/openapi.json#/paths/{pointer}/{op.method.lower()}): `{op.method} {op.path}`. {op.summary}{notes}"
 
 
-def _quickstart(calls: Calls, house: House) -> str:
+def _quickstart(calls: Calls, house: MarketConfig) -> str:
     base = house.base_url
     server = {"type": "http", "url": f"{base}/mcp", "headers": {"X-API-Key": "as_test_…"}}
     connected = _json({"mcpServers": {house.brand: server}}, indented=True)
@@ -231,7 +231,7 @@ Sign the line `{house.brand}:wallet:<agent_id>:<address_lowercase>` with persona
 {_trading(calls, house)}"""
 
 
-def _trading(calls: Calls, house: House) -> str:
+def _trading(calls: Calls, house: MarketConfig) -> str:
     """Return the second half of the quickstart: buying, selling, repeating."""
     return f"""\
 ## 5. Buy
@@ -273,10 +273,10 @@ metadata). The same key and arguments get the first answer again for 24 hours, a
 """
 
 
-def _limits(house: House) -> str:
+def _limits(house: MarketConfig) -> str:
     if not house.limits.enforced:
         return "This installation has switched rate limits off."
-    counted = {**ALLOWANCES, Rate.REGISTER: Allowance(house.limits.registrations_per_hour, 3600)}
+    counted = {**ALLOWANCES, Rate.REGISTER: RateLimit(house.limits.registrations_per_hour, 3600)}
     rates = ", ".join(f"{rate} {one.calls} per {span(one.seconds).removeprefix('1 ')}" for rate, one in counted.items())
     return (
         f"Calls per key, or per address without one: {rates}; messages and exports count per agent, exports in each environment. The RateLimit headers say what is left; on 429 wait Retry-After "
@@ -286,7 +286,7 @@ def _limits(house: House) -> str:
     )
 
 
-def _errors(operations: list[Operation], house: House) -> str:
+def _errors(operations: list[Operation], house: MarketConfig) -> str:
     shown = _json({"error": PaymentRequired("…").record("req_…", house.docs_url)}, indented=True)
     head = f"""\
 # Errors
@@ -323,7 +323,7 @@ def _asks(kind: type) -> type[MarketError] | None:
     return asks
 
 
-def _index(calls: Calls, house: House) -> dict[str, Any]:
+def _index(calls: Calls, house: MarketConfig) -> dict[str, Any]:
     base = house.base_url
     start = [{"action": name, "why": why, **_where(calls.operations[name], name)} for name, why in FIRST]
     return {

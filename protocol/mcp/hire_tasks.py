@@ -21,7 +21,7 @@ from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import CALL
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import API_KEY, Reserved, take
-from tools.engine.context import Approach
+from tools.engine.context import CallRequest
 from tools.engine.errors import Forbidden, NotFound
 from tools.engine.idempotency import Answer
 from tools.engine.registry import CATALOGUE
@@ -104,20 +104,20 @@ class Hires:
         if answer.error is not None and not isinstance(answer.refusal, InvalidTransition):
             raise self._refused(task.task_id, answer, asking)
 
-    async def _change(self, tool: str, given: dict[str, Json], asking: Asking, approach: Approach) -> Answer:
+    async def _change(self, tool: str, given: dict[str, Json], asking: Asking, approach: CallRequest) -> Answer:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
             return self.market.refuse_stranger(error, approach)
         return await self.market.call(CATALOGUE[tool], given, approach)
 
-    async def _record(self, task_id: str, asking: Asking, approach: Approach) -> dict[str, Json]:
+    async def _record(self, task_id: str, asking: Asking, approach: CallRequest) -> dict[str, Json]:
         answer = await self.market.call(read_hire, {"job_id": task_id}, approach)
         if answer.refusal is not None:
             raise self._refused(task_id, answer, asking)
         record: dict[str, Json] = orjson.loads(answer.body)
         return record
 
-    def _task(self, record: dict[str, Json], asking: Asking, approach: Approach) -> Task:
+    def _task(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> Task:
         job = record["hired"]["job"]
         return Task(
             task_id=job["id"],
@@ -128,7 +128,7 @@ class Hires:
             inside=self._inside(record, asking, approach),
         )
 
-    def _inside(self, record: dict[str, Json], asking: Asking, approach: Approach) -> dict[str, Json]:
+    def _inside(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> dict[str, Json]:
         if record["status"] == "completed":
             return {"result": self._result(record, asking, approach)}
         if record["status"] == "input_required":
@@ -136,7 +136,7 @@ class Hires:
             return {"inputRequests": {} if ask is None else {ask.key: ask.request(self.tools.wording(asking.view))}}
         return {}
 
-    def _result(self, record: dict[str, Json], asking: Asking, approach: Approach) -> Json:
+    def _result(self, record: dict[str, Json], asking: Asking, approach: CallRequest) -> Json:
         """Return the result that `hire` would give now.
 
         A job that ended without a result is an error of the tool, without structuredContent.
@@ -150,7 +150,7 @@ class Hires:
         frame = result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"structured_content"})
         return frame | ({} if result.structured_content is None else {"structuredContent": result.structured_content})
 
-    def _approach(self, asking: Asking, task_id: str) -> Approach:
+    def _approach(self, asking: Asking, task_id: str) -> CallRequest:
         """Return the caller's approach, with the key from the reserved member `api_key`."""
         return replace(asking.approach, argument_key=self._reserved(asking, task_id).api_key)
 
@@ -161,7 +161,7 @@ class Hires:
         except MarketError as error:
             raise self._refused(task_id, self.market.refuse_stranger(error, asking.approach), asking) from None
 
-    def _further(self, asking: Asking, task: Task) -> Approach:
+    def _further(self, asking: Asking, task: Task) -> CallRequest:
         """Return the approach for later calls, because the first one consumed the signature."""
         return replace(self._approach(asking, task.task_id), follows=True)
 

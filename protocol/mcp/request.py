@@ -7,14 +7,14 @@ from mcp.server.context import ServerRequestContext
 from starlette.types import Scope
 
 from protocol.mcp.toolsets import USUAL, View
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.kernel.errors import Json
 from tools.kernel.strict_json import BadJson
 
 Request = ServerRequestContext[Any, Any]
 
 REPEAT = b"idempotency-key"
-IN_PROCESS = Approach(Surface.MCP, ip="unknown", request_id="req_in_process")  # for calls without HTTP
+IN_PROCESS = CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process")  # for calls without HTTP
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Arrived:
     """
 
     scope: Scope
-    approach: Approach
+    approach: CallRequest
     view: View
     request: Json
     tool: str | None
@@ -49,6 +49,6 @@ def view_in(request: Request) -> View:
     return USUAL if arrived is None else arrived.view
 
 
-def approach_in(request: Request) -> Approach:
+def approach_in(request: Request) -> CallRequest:
     arrived = arrived_in(request)
     return IN_PROCESS if arrived is None else arrived.approach

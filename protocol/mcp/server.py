@@ -29,7 +29,7 @@ from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, promp
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import view_of
 from tools.engine.access_tokens import is_token
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import MethodNotAllowed
 from tools.engine.idempotency import Answer
@@ -79,7 +79,7 @@ class McpSurface:
     def __init__(
         self,
         market: Market,
-        approach_of: Callable[[Scope, Surface], Approach],
+        approach_of: Callable[[Scope, Surface], CallRequest],
         texts: Texts,
         allowed_hosts: tuple[str, ...],
         extra: Extra | None = None,
@@ -132,7 +132,7 @@ class McpSurface:
         manager = self.streaming if tool in self.extra.calls or wire.waits(arrived) else self.plain
         await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
-    async def _shut(self, scope: Scope, approach: Approach) -> tuple[Answer, *tuple[Header, ...]] | None:
+    async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Answer, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
@@ -143,7 +143,7 @@ class McpSurface:
             return (self.market.refuse(error, approach),)
         return None
 
-    async def _refuse(self, send: Send, approach: Approach, answering: Coroutine[Any, Any, None]) -> None:
+    async def _refuse(self, send: Send, approach: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
         """Count a malformed request and send its error, or a 429 beyond the rate limit."""
         refused = await self.market.knock(approach)
         if refused is None:

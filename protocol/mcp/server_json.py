@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.context import Surface
 from tools.engine.oauth import OPEN_MCP
 from tools.engine.registry import Operation
@@ -19,7 +19,7 @@ KEY = "API key of an agent, as_live_… or as_test_…, from register_agent. Not
 HERE = "localhost"  # the namespace of a market on loopback or an IP address, which registries do not accept
 
 
-def server_json(operations: Iterable[Operation], house: House) -> dict[str, Any]:
+def server_json(operations: Iterable[Operation], house: MarketConfig) -> dict[str, Any]:
     """Return the document, named by the reversed host and the brand.
 
     The owner of the domain can prove the name to a registry.

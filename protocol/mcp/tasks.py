@@ -18,7 +18,7 @@ from pydantic import Field
 from protocol.mcp.http import TASKS
 from protocol.mcp.request import Request, approach_in, view_in
 from protocol.mcp.toolsets import View
-from tools.engine.context import Approach
+from tools.engine.context import CallRequest
 from tools.kernel.errors import Json
 
 POLL_MS = 5_000
@@ -79,7 +79,7 @@ class Asking:
     detail: Json = None
 
     @property
-    def approach(self) -> Approach:
+    def approach(self) -> CallRequest:
         return approach_in(self.request)
 
     @property

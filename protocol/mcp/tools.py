@@ -25,7 +25,7 @@ from protocol.reserved_arguments import (
 )
 from protocol.untrusted_markers import Fences
 from tools.discovery.tool_search import nearest
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Forbidden, InvalidRequest, MalformedJson
 from tools.engine.idempotency import Answer
@@ -70,7 +70,7 @@ class Tools:
             return tool
         return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
-    def listed(self, approach: Approach, view: View) -> list[t.Tool]:
+    def listed(self, approach: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
         return [*self._shown(view, approach.keyless), *self.more]
 
@@ -81,7 +81,7 @@ class Tools:
     def _wording(self, view: View) -> Wording:
         return Wording(frozenset(self.operations).difference(shown(view, self.operations.values())))
 
-    async def call(self, called: Called, approach: Approach, bad: BadJson | None = None) -> Said:
+    async def call(self, called: Called, approach: CallRequest, bad: BadJson | None = None) -> Said:
         """Call an operation; an unknown name raises MCPError, every other refusal is a result."""
         wording = self.wording(called.view)
         if called.name not in self.keyed:
@@ -145,7 +145,7 @@ class Tools:
         return f"Did you mean {near}? find_tools names others." if near else "find_tools names them."
 
     def said(
-        self, op: Operation | None, answer: Answer, approach: Approach, wording: Wording, detail: str | None = None
+        self, op: Operation | None, answer: Answer, approach: CallRequest, wording: Wording, detail: str | None = None
     ) -> Said:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:

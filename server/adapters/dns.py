@@ -13,7 +13,7 @@ import dns.rdatatype
 import dns.resolver
 from dns.rdtypes.ANY.TXT import TXT
 
-from tools.engine.ports import Unanswered
+from tools.engine.ports import Unreachable
 
 TIMEOUT_IN_SECONDS = 5.0
 MOST_BYTES = 4096  # of an answer; a longer one is truncated by the server and is not asked for again
@@ -37,7 +37,7 @@ class NameServers:
                 dns.name.from_text(name), dns.rdatatype.TXT, use_edns=0, payload=MOST_BYTES
             )
         except dns.exception.DNSException:
-            raise Unanswered("bad_name") from None
+            raise Unreachable("bad_name") from None
         return _texts(await self._ask(question))
 
     async def _ask(self, question: dns.message.Message) -> dns.message.Message:
@@ -52,28 +52,28 @@ class NameServers:
             except TimeoutError:
                 reason = "timeout"
             except dns.message.Truncated:
-                raise Unanswered("too_large") from None
+                raise Unreachable("too_large") from None
             except OSError:
                 reason = "no_name_server"
             except (dns.exception.DNSException, ValueError):
                 reason = "bad_answer"
-        raise Unanswered(reason)
+        raise Unreachable(reason)
 
 
 def _texts(answer: dns.message.Message) -> list[bytes]:
     if not isinstance(answer, dns.message.QueryMessage):
-        raise Unanswered("bad_answer")
+        raise Unreachable("bad_answer")
     rcode = answer.rcode()
     if rcode == dns.rcode.NXDOMAIN:
         return []
     if rcode != dns.rcode.NOERROR:
-        raise Unanswered("server_failure")
+        raise Unreachable("server_failure")
     try:
         found = (
             answer.resolve_chaining().answer
         )  # through CNAMEs, as far as the server followed them; loops are refused
     except dns.exception.DNSException:
-        raise Unanswered("bad_answer") from None
+        raise Unreachable("bad_answer") from None
     return [b"".join(record.strings) for record in found or () if isinstance(record, TXT)]
 
 

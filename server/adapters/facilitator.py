@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 
 from tools.chain.x402_payload import SCHEME
-from tools.engine.ports import Settled, SettleLost, SettleNotSent
+from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
 TIMEOUT_IN_SECONDS = 60.0  # a facilitator waits for the block
 MAX_ANSWER_BYTES = 64 * 1024
@@ -35,24 +35,24 @@ class HttpFacilitator:
         self._timeout = aiohttp.ClientTimeout(total=timeout_in_seconds)
         self._session: aiohttp.ClientSession | None = None
 
-    async def settle(self, body: Mapping[str, Any]) -> Settled:
+    async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         """Submit a payment and return the facilitator's report.
 
-        Raises SettleNotSent if the facilitator certainly did not receive it, and SettleLost if that is unknown.
+        Raises SettleNotSent if the facilitator certainly did not receive it, and SettleUnknown if that is unknown.
         """
         return _read(*await self._ask("POST", "/settle", orjson.dumps(body)))
 
     async def verify(self, body: Mapping[str, Any]) -> str | None:
         """Ask if a payment would be accepted; return x402's reason if not, otherwise None.
 
-        Raises SettleLost if the answer does not say.
+        Raises SettleUnknown if the answer does not say.
         """
         status, said = await self._ask("POST", "/verify", orjson.dumps(body))
         found = _object(status, said)
         if found.get("isValid") is True:
             return None
         if found.get("isValid") is not False:
-            raise SettleLost(f"HTTP {status} without isValid")
+            raise SettleUnknown(f"HTTP {status} without isValid")
         reason = found.get("invalidReason")
         return reason if isinstance(reason, str) and _REASON.fullmatch(reason) else UNNAMED
 
@@ -75,7 +75,7 @@ class HttpFacilitator:
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
             raise SettleNotSent(type(error).__name__) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise SettleLost(type(error).__name__) from None
+            raise SettleUnknown(type(error).__name__) from None
 
     async def close(self) -> None:
         if self._session is not None:
@@ -87,7 +87,7 @@ async def _bounded(answer: aiohttp.ClientResponse) -> bytes:
     async for piece in answer.content.iter_any():
         said += piece
         if len(said) > MAX_ANSWER_BYTES:
-            raise SettleLost("the answer is too large")
+            raise SettleUnknown("the answer is too large")
     return bytes(said)
 
 
@@ -96,11 +96,11 @@ def _object(status: int, said: bytes) -> dict[str, Any]:
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(said)
     if not isinstance(found, dict):
-        raise SettleLost(f"HTTP {status} without a JSON object")
+        raise SettleUnknown(f"HTTP {status} without a JSON object")
     return found
 
 
-def _read(status: int, said: bytes) -> Settled:
+def _read(status: int, said: bytes) -> SettleResult:
     """Read the report; an answer of any status may name the transaction.
 
     A refusal without a transaction proves nothing: only the chain shows if anything was sent.
@@ -109,6 +109,6 @@ def _read(status: int, said: bytes) -> Settled:
     sent = found.get("transaction")
     transaction = sent.lower() if isinstance(sent, str) and _HASH.fullmatch(sent) else None
     if found.get("success") is True and transaction is not None:
-        return Settled(transaction, None)
+        return SettleResult(transaction, None)
     reason = found.get("errorReason") or found.get("error") or found.get("invalidReason")
-    return Settled(transaction, str(reason)[:MOST_REASON] if reason else f"HTTP {status}")
+    return SettleResult(transaction, str(reason)[:MOST_REASON] if reason else f"HTTP {status}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.desk.model import Model
 from server.desk.reader import Reader
-from tools.engine.ports import Checks, Clock, Dice
+from tools.engine.ports import Checks, Clock, RandomSource
 from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
@@ -39,7 +39,7 @@ class Kit:
     reader: Reader
     checks: Checks
     clock: Clock
-    dice: Dice
+    dice: RandomSource
     model: Model | None = None
 
     @property

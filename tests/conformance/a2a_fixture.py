@@ -26,7 +26,7 @@ from protocol.http import read_body, replayed, send_json
 from server.app import Served, Service
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.kernel.errors import Json
 
@@ -94,7 +94,7 @@ class Party:
 
     async def call(self, operation: str, **given: Any) -> Record:
         """Call an operation; return its record. Raises RuntimeError for a refusal."""
-        came = Approach(Surface.REST, "127.0.0.1", "req_fixture", credential=self.key or None)
+        came = CallRequest(Surface.REST, "127.0.0.1", "req_fixture", credential=self.key or None)
         answer = await self.market.call(CATALOGUE[operation], given, came)
         record: Record = orjson.loads(answer.body)
         if answer.refused:

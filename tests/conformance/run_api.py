@@ -83,14 +83,14 @@ IDS_OF = {
 
 
 @dataclass(frozen=True)
-class Dice:
+class RandomSource:
     """The parameters of a run. Equal parameters make equal calls."""
 
     seed: int = SEED
     examples: int = EXAMPLES
 
 
-DICE = Dice()
+DICE = RandomSource()
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Counts:
         return " ".join(f"{status}x{times}" for status, times in found) or "not called"
 
 
-def main(databases: Sequence[str] = DATABASES, dice: Dice = DICE) -> int:
+def main(databases: Sequence[str] = DATABASES, dice: RandomSource = DICE) -> int:
     """Run on each database and print the answers; return the exit code.
 
     0: nothing was found, and every operation succeeded.
@@ -121,7 +121,7 @@ def main(databases: Sequence[str] = DATABASES, dice: Dice = DICE) -> int:
     return max([on_database(database, dice) for database in databases])
 
 
-def on_database(database: str, dice: Dice) -> int:
+def on_database(database: str, dice: RandomSource) -> int:
     started, faults, counts = monotonic(), list[str](), Counts()
     with tempfile.TemporaryDirectory(prefix="emporion-conformance-") as made, Evm() as evm:
         folder = Path(made)
@@ -165,7 +165,7 @@ def run(url: str, told: str, world: World, caller: str, folder: Path, counts: Co
     return [f"schemathesis as {caller}: exit {ran.returncode}"] if ran.returncode else []
 
 
-def configuration(world: World, caller: str, folder: Path, dice: Dice) -> str:
+def configuration(world: World, caller: str, folder: Path, dice: RandomSource) -> str:
     """Return schemathesis.toml for one run: generation, caller, known ids and excuses."""
     users = folder / "users.json"
     users.write_text(json.dumps({"auth": [_user(name, party) for name, party in world.parties.items()]}))
@@ -322,4 +322,4 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--examples", type=int, default=EXAMPLES)
     given = parser.parse_args()
-    sys.exit(main(given.database or DATABASES, Dice(given.seed, given.examples)))
+    sys.exit(main(given.database or DATABASES, RandomSource(given.seed, given.examples)))

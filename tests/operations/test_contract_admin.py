@@ -79,7 +79,7 @@ async def test_who_guesses_the_secret_is_counted_by_address(market: TestMarket) 
     given = arguments_of("set_first_party", agent.id)
     codes = {
         (await market.answer("set_first_party", given, admin_token=f"guess {at}")).status
-        for at in range(ALLOWANCES[Rate.STRANGERS].calls + 2)
+        for at in range(ALLOWANCES[Rate.ANONYMOUS_FAILURES].calls + 2)
     }
     assert codes == {401, 429}
 

@@ -70,7 +70,7 @@ async def test_a_bounty_of_one_environment_is_none_in_the_other(market: TestMark
 
 @covers("invariant.8.bounties", "bounty.input.*")
 async def test_a_bounty_of_the_operator_says_so_and_can_be_asked_for_apart(trade: Trade) -> None:
-    house, other = await trade.market.register("House"), await trade.market.register("Bo")
+    house, other = await trade.market.register("MarketConfig"), await trade.market.register("Bo")
     await change_row(trade, AgentRow, (house.id,), first_party=True)
     theirs, ours = await bounty(trade, house, input=HELD), await bounty(trade, other)
     assert theirs["input"] == HELD

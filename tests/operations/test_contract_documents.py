@@ -16,7 +16,7 @@ from joserfc.jwk import OKPKey
 from storage.tables import AgentRow
 from storage.vocabulary import AgentStatus
 from tests.market import BASE_URL, Agent, TestMarket
-from tests.proving import DOMAIN, Outside
+from tests.proving import DOMAIN, ReadContext
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.surfaces.wires import served
@@ -193,7 +193,7 @@ async def test_the_did_document_is_the_one_that_its_own_did_web_resolves_to(
     trade: Trade, http: httpx.AsyncClient
 ) -> None:
     ada = await trade.market.register("Ada")
-    outside = Outside(trade.market)
+    outside = ReadContext(trade.market)
     await outside.verified(ada)
     me = await trade.market.call("get_me", by=ada)
     document = await fetched(http, ada, "did.json")

@@ -10,7 +10,7 @@ from storage.tables import AgentRow, DomainRow
 from storage.vocabulary import Env
 from tests.market import Agent, TestMarket, bare
 from tests.operations.test_races import PLACE, together
-from tests.proving import DAY, DOMAIN, Outside
+from tests.proving import DAY, DOMAIN, ReadContext
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import Trade
@@ -19,8 +19,8 @@ from tools.kernel.records import stamp
 
 
 @pytest.fixture
-def outside(market: TestMarket) -> Outside:
-    return Outside(market)
+def outside(market: TestMarket) -> ReadContext:
+    return ReadContext(market)
 
 
 def row_of(agent: Agent, at: str, **changed: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ async def profile(market: TestMarket, agent: Agent) -> tuple[Any, int]:
 
 @covers("route.agents.domains.start", "route.agents.domains.verify", "route.agents.domains.get")
 @covers("domain.dns", "domain.value", "domain.search", "event.kind.agent.domain_verified")
-async def test_a_domain_is_claimed_published_and_proven_by_a_record(outside: Outside) -> None:
+async def test_a_domain_is_claimed_published_and_proven_by_a_record(outside: ReadContext) -> None:
     market = outside.market
     ada, at = await market.register("Ada"), stamp(market.clock.now())
     pending = await market.call("add_domain", by=ada, domain=f"https://{DOMAIN.upper()}/")
@@ -98,7 +98,7 @@ async def test_a_domain_is_claimed_published_and_proven_by_a_record(outside: Out
 
 
 @covers("domain.file")
-async def test_a_domain_is_proven_by_a_file_where_there_is_no_record(outside: Outside) -> None:
+async def test_a_domain_is_proven_by_a_file_where_there_is_no_record(outside: ReadContext) -> None:
     ada = await outside.market.register("Ada")
     await outside.claimed(ada)
     outside.upload("# who we are", f"service={ada.id}")
@@ -117,7 +117,7 @@ async def test_a_domain_is_proven_by_a_file_where_there_is_no_record(outside: Ou
     ],
 )
 async def test_a_check_without_proof_is_answered_with_what_was_met(
-    outside: Outside, record: Any, file: tuple[int, str] | None, check: tuple[str, str]
+    outside: ReadContext, record: Any, file: tuple[int, str] | None, check: tuple[str, str]
 ) -> None:
     market = outside.market
     ada = await market.register("Ada")
@@ -132,7 +132,7 @@ async def test_a_check_without_proof_is_answered_with_what_was_met(
     assert await outside.events(ada, "agent.domain_verified") == []
 
 
-async def test_only_what_was_claimed_is_looked_at(outside: Outside) -> None:
+async def test_only_what_was_claimed_is_looked_at(outside: ReadContext) -> None:
     ada, bo = await outside.market.register("Ada"), await outside.market.register("Bo")
     await outside.claimed(ada)
     error = await outside.market.refusal("verify_domain", by=bo, domain=DOMAIN)
@@ -141,7 +141,7 @@ async def test_only_what_was_claimed_is_looked_at(outside: Outside) -> None:
 
 
 @covers("error.more.too_many_domains")
-async def test_an_agent_claims_five_domains_and_says_the_same_twice(outside: Outside) -> None:
+async def test_an_agent_claims_five_domains_and_says_the_same_twice(outside: ReadContext) -> None:
     market = outside.market
     ada = await market.register("Ada")
     for number in range(5):
@@ -154,7 +154,7 @@ async def test_an_agent_claims_five_domains_and_says_the_same_twice(outside: Out
     assert len((await market.call("list_domains", by=ada))["data"]) == 5
 
 
-async def test_five_is_the_most_also_for_claims_made_at_once(outside: Outside) -> None:
+async def test_five_is_the_most_also_for_claims_made_at_once(outside: ReadContext) -> None:
     market = outside.market
     ada = await market.register("Ada")
     names = [{"domain": f"a{number}.example.com"} for number in range(12)]
@@ -163,7 +163,7 @@ async def test_five_is_the_most_also_for_claims_made_at_once(outside: Outside) -
 
 
 @covers("tier.2", "event.kind.agent.domain_revoked")
-async def test_tier_two_is_tier_one_with_a_domain_and_goes_with_it(outside: Outside) -> None:
+async def test_tier_two_is_tier_one_with_a_domain_and_goes_with_it(outside: ReadContext) -> None:
     market = outside.market
     ada = await market.register("Ada")
     await write_row(market, AgentRow, ada.id, trust_tier=1)
@@ -184,7 +184,7 @@ async def test_tier_two_is_tier_one_with_a_domain_and_goes_with_it(outside: Outs
 
 @covers("domain.daily")
 async def test_a_proof_is_looked_for_every_day_and_missed_three_times_in_a_row_it_counts_no_longer(
-    outside: Outside,
+    outside: ReadContext,
 ) -> None:
     market = outside.market
     ada = await market.register("Ada")
@@ -223,7 +223,7 @@ async def test_a_proof_is_looked_for_every_day_and_missed_three_times_in_a_row_i
     )
 
 
-async def test_checks_of_ones_own_revoke_nothing(outside: Outside) -> None:
+async def test_checks_of_ones_own_revoke_nothing(outside: ReadContext) -> None:
     ada = await outside.market.register("Ada")
     await outside.verified(ada)
     outside.publish()
@@ -234,7 +234,7 @@ async def test_checks_of_ones_own_revoke_nothing(outside: Outside) -> None:
 
 
 @covers("domain.one_agent")
-async def test_a_later_proof_by_another_agent_takes_the_domain_over(outside: Outside) -> None:
+async def test_a_later_proof_by_another_agent_takes_the_domain_over(outside: ReadContext) -> None:
     market = outside.market
     ada, bo = await market.register("Ada"), await market.register("Bo")
     for agent in (ada, bo):
@@ -251,7 +251,7 @@ async def test_a_later_proof_by_another_agent_takes_the_domain_over(outside: Out
     assert await outside.after(DAY) == 1, "only who holds it is looked at"
 
 
-async def test_the_same_domain_proven_by_two_agents_at_once_is_held_by_exactly_one(outside: Outside) -> None:
+async def test_the_same_domain_proven_by_two_agents_at_once_is_held_by_exactly_one(outside: ReadContext) -> None:
     market = outside.market
     ada, bo = await market.register("Ada"), await market.register("Bo")
     trade = Trade(market, None)  # type: ignore[arg-type] - nothing here is paid
@@ -275,7 +275,7 @@ async def test_the_same_domain_proven_by_two_agents_at_once_is_held_by_exactly_o
             await market.call("remove_domain", by=agent, domain=DOMAIN)
 
 
-async def test_a_profile_shows_the_domain_proven_first_and_each_one_finds_the_agent(outside: Outside) -> None:
+async def test_a_profile_shows_the_domain_proven_first_and_each_one_finds_the_agent(outside: ReadContext) -> None:
     market = outside.market
     ada = await market.register("Ada")
     for domain in ("z.example.com", "b.example.com"):
@@ -289,7 +289,7 @@ async def test_a_profile_shows_the_domain_proven_first_and_each_one_finds_the_ag
     assert (await profile(market, ada))[0] == "b.example.com"
 
 
-async def test_an_agent_that_leaves_releases_its_domains(outside: Outside) -> None:
+async def test_an_agent_that_leaves_releases_its_domains(outside: ReadContext) -> None:
     market = outside.market
     ada, bo = await market.register("Ada"), await market.register("Bo")
     await outside.verified(ada)
@@ -300,7 +300,7 @@ async def test_an_agent_that_leaves_releases_its_domains(outside: Outside) -> No
     assert await market.store.look(lambda tx: tx.get(DomainRow, ada.id, DOMAIN)) is None
 
 
-async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of_an_agent(outside: Outside) -> None:
+async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of_an_agent(outside: ReadContext) -> None:
     market = outside.market
     ada = await market.register("Ada")
     await outside.claimed(ada)
@@ -321,7 +321,7 @@ async def test_twenty_checks_an_hour_are_counted_in_the_database_for_all_keys_of
 @pytest.mark.parametrize("operation", ["add_domain", "verify_domain", "remove_domain", "get_domain_claim"])
 @pytest.mark.parametrize("domain", ["127.0.0.1", "localhost", "a.internal", "[::1]", "0x7f.1", "x", "a" * 254])
 async def test_a_text_that_names_no_domain_is_refused_and_the_field_is_named(
-    outside: Outside, operation: str, domain: str
+    outside: ReadContext, operation: str, domain: str
 ) -> None:
     ada = await outside.market.register("Ada")
     error = await outside.market.refusal(operation, by=ada, domain=domain)

@@ -31,7 +31,7 @@ from tools.account import export_operations as exports
 from tools.account import export_writer as machine
 from tools.account.export_sections import SECTIONS
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.kernel.records import stamp
 
 OP = CATALOGUE["export_me"]
@@ -340,7 +340,7 @@ async def test_an_export_breaks_where_its_key_is_revoked(trade: Trade, monkeypat
 
 
 async def begun(market: TestMarket, agent: Agent) -> AsyncGenerator[bytes, None]:
-    approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
+    approach = CallRequest(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
     opened = await market.market.stream(OP, {}, approach)
     assert isinstance(opened, AsyncGenerator)
     return opened

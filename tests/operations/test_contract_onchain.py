@@ -14,7 +14,7 @@ from storage.vocabulary import Env
 from tests.chain.faults import FaultyNode, result
 from tests.market import Agent, TestMarket
 from tests.operations.refusals import chain_down
-from tests.proving import DAY, Outside, Registry, own_file, world_with
+from tests.proving import DAY, ReadContext, Registry, own_file, world_with
 from tests.requirements import covers
 from tests.trading import Trade, binding
 from tools.chain.erc8004 import OWNER_OF, TOKEN_URI
@@ -29,8 +29,8 @@ def registry(trade: Trade) -> Registry:
 
 
 @pytest.fixture
-def outside(trade: Trade) -> Outside:
-    return Outside(trade.market)
+def outside(trade: Trade) -> ReadContext:
+    return ReadContext(trade.market)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ async def shown(market: TestMarket, agent: Agent) -> Any:
 @covers("invariant.3.identity_registry")
 @covers("route.agents.erc8004.link", "agent.erc8004.owner_verified", "event.kind.agent.erc8004_linked")
 async def test_a_token_that_names_the_agent_is_linked(
-    trade: Trade, registry: Registry, ada: Agent, outside: Outside
+    trade: Trade, registry: Registry, ada: Agent, outside: ReadContext
 ) -> None:
     token = registry.register(ada.wallet, own_file(ada))
     me = await trade.market.call("link_erc8004", by=ada, agent_id=token)
@@ -129,7 +129,7 @@ async def test_a_change_of_wallet_is_a_change_of_owner(trade: Trade, registry: R
 
 
 async def test_linking_again_reads_again_and_says_nothing_new(
-    trade: Trade, registry: Registry, ada: Agent, outside: Outside
+    trade: Trade, registry: Registry, ada: Agent, outside: ReadContext
 ) -> None:
     token = await linked(trade, registry, ada)
     registry.transfer(ada.wallet, trade.evm.person(), token)
@@ -162,7 +162,7 @@ async def test_an_unlinked_profile_shows_no_token(trade: Trade, registry: Regist
 
 
 async def test_a_linked_token_is_read_again_every_day(
-    trade: Trade, registry: Registry, ada: Agent, outside: Outside
+    trade: Trade, registry: Registry, ada: Agent, outside: ReadContext
 ) -> None:
     token = await linked(trade, registry, ada)
     assert await outside.after(DAY - 1) == 0
@@ -174,7 +174,7 @@ async def test_a_linked_token_is_read_again_every_day(
 
 
 async def test_a_token_that_names_its_agent_no_longer_is_unlinked_within_a_day(
-    trade: Trade, registry: Registry, ada: Agent, outside: Outside
+    trade: Trade, registry: Registry, ada: Agent, outside: ReadContext
 ) -> None:
     token = await linked(trade, registry, ada)
     registry.rename(ada.wallet, token, "https://elsewhere.example/")
@@ -184,7 +184,7 @@ async def test_a_token_that_names_its_agent_no_longer_is_unlinked_within_a_day(
 
 
 async def test_m6_a_chain_that_says_nothing_unlinks_nobody(
-    trade: Trade, registry: Registry, ada: Agent, outside: Outside
+    trade: Trade, registry: Registry, ada: Agent, outside: ReadContext
 ) -> None:
     await linked(trade, registry, ada)
     link = await shown(trade.market, ada)

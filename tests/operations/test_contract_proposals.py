@@ -397,7 +397,7 @@ async def test_an_owner_compares_what_the_market_knows_of_each_seller_not_what_i
     proven, late, new = [await trade.agent(name) for name in ("Pia", "Lea", "Nia")]
     for _ in range(2):
         await trade.job_at("completed", proven, await trade.agent("Bo", 10_000_000))
-    house = await trade.agent("House", 10_000_000)
+    house = await trade.agent("MarketConfig", 10_000_000)
     await change_row(trade, AgentRow, (house.id,), first_party=True)
     await trade.job_at("completed", proven, house)
     slow = await trade.job_at("in_progress", late, house, price=0)

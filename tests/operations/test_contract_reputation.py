@@ -101,7 +101,7 @@ async def test_a_counterparty_is_one_vote_however_often_it_reviews(trade: Trade)
 @covers("reputation.name.third_party_counterparties")
 async def test_the_operators_agents_are_no_third_party(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    house = await trade.agent("House", 10_000_000)
+    house = await trade.agent("MarketConfig", 10_000_000)
     await trade.market.as_operator("set_first_party", agent_id=house.id, first_party=True)
     for one in (buyer, house):
         await trade.job_at("completed", seller, one)

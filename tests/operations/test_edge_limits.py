@@ -13,7 +13,7 @@ from tests.market import TestMarket
 from tests.receiver import Receiver
 from tests.requirements import covers
 from tests.trading import Trade
-from tools.engine.rate_limits import Allowance, Share, take_shares
+from tools.engine.rate_limits import RateLimit, Share, take_shares
 from tools.events.webhooks.deliveries import ALL_BYTES, ALL_POSTS, BYTES, MEGABYTE, NEVER_WAITS, POSTS
 
 UNKNOWN = "0x" + "ab" * 32
@@ -29,7 +29,7 @@ async def test_the_windows_of_posts_are_as_decided() -> None:
 async def test_a_host_that_all_agents_have_used_up_still_hears_of_one_that_posts_little(
     scene: Scene, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.events.webhooks.deliveries.ALL_POSTS", Allowance(NEVER_WAITS + 5, 60, shared=True))
+    monkeypatch.setattr("tools.events.webhooks.deliveries.ALL_POSTS", RateLimit(NEVER_WAITS + 5, 60, shared=True))
     ada, bo = await scene.market.register("Ada"), await scene.market.register("Bo")
     for one in (ada, bo):
         await scene.hook(one, receiver)
@@ -48,7 +48,7 @@ async def test_a_host_that_all_agents_have_used_up_still_hears_of_one_that_posts
 async def test_the_bytes_of_an_agent_to_a_host_are_bounded(
     scene: Scene, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.events.webhooks.deliveries.BYTES", Allowance(1_000, 60, shared=True))
+    monkeypatch.setattr("tools.events.webhooks.deliveries.BYTES", RateLimit(1_000, 60, shared=True))
     ada = await scene.market.register("Ada")
     await scene.hook(ada, receiver)
     await scene.tell(ada, *["job.created"] * 30)
@@ -57,7 +57,7 @@ async def test_the_bytes_of_an_agent_to_a_host_are_bounded(
 
 
 async def test_shares_are_taken_of_all_windows_or_of_none(store: Store, market: TestMarket) -> None:
-    small, large = Share("small", Allowance(10, 60), 6), Share("large", Allowance(100, 60), 6)
+    small, large = Share("small", RateLimit(10, 60), 6), Share("large", RateLimit(100, 60), 6)
     now = market.clock.now()
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) is None
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) == 60

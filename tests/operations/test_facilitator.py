@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from server.adapters.facilitator import MAX_ANSWER_BYTES, HttpFacilitator
-from tools.engine.ports import Settled, SettleLost, SettleNotSent
+from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
 HASH = "0x" + "aB" * 32
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -49,17 +49,17 @@ async def facilitator(answer: Answering, seconds: float = 5.0) -> AsyncIterator[
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        (b'{"success":true,"transaction":"%s"}' % HASH.encode(), "200 OK", Settled(HASH.lower(), None)),
-        (b'{"success":true,"transaction":"0x12"}', "200 OK", Settled(None, "HTTP 200")),
-        (b'{"success":"true","transaction":7}', "200 OK", Settled(None, "HTTP 200")),
+        (b'{"success":true,"transaction":"%s"}' % HASH.encode(), "200 OK", SettleResult(HASH.lower(), None)),
+        (b'{"success":true,"transaction":"0x12"}', "200 OK", SettleResult(None, "HTTP 200")),
+        (b'{"success":"true","transaction":7}', "200 OK", SettleResult(None, "HTTP 200")),
         (b'{"success":false,"errorReason":"insufficient_funds","transaction":""}', "402 Payment Required",
-         Settled(None, "insufficient_funds")),
+         SettleResult(None, "insufficient_funds")),
         (b'{"success":false,"errorReason":"settlement_pending","transaction":"%s"}' % HASH.encode(), "200 OK",
-         Settled(HASH.lower(), "settlement_pending")),
-        (b'{"error":"%s"}' % (b"x" * 5000), "500 Internal Server Error", Settled(None, "x" * 200)),
+         SettleResult(HASH.lower(), "settlement_pending")),
+        (b'{"error":"%s"}' % (b"x" * 5000), "500 Internal Server Error", SettleResult(None, "x" * 200)),
     ],
 )  # fmt: skip
-async def test_what_it_says_is_read_and_nothing_more(body: bytes, status: str, said: Settled) -> None:
+async def test_what_it_says_is_read_and_nothing_more(body: bytes, status: str, said: SettleResult) -> None:
     async with facilitator(answers(body, status)) as one:
         assert await one.settle({}) == said
 
@@ -82,7 +82,7 @@ async def test_where_nobody_listens_nothing_was_sent() -> None:
 )  # fmt: skip
 async def test_an_answer_that_is_none_leaves_what_happened_open(answer: Answering) -> None:
     async with facilitator(answer) as one:
-        with pytest.raises(SettleLost):
+        with pytest.raises(SettleUnknown):
             await one.settle({})
 
 
@@ -94,10 +94,10 @@ async def test_a_facilitator_that_hangs_up_or_keeps_silent_leaves_it_open() -> N
         await reader.read()  # until the client has given up
 
     async with facilitator(hang_up) as one:
-        with pytest.raises(SettleLost):
+        with pytest.raises(SettleUnknown):
             await one.settle({})
     async with facilitator(silent, seconds=0.2) as one:
-        with pytest.raises(SettleLost):
+        with pytest.raises(SettleUnknown):
             await one.settle({})
 
 
@@ -125,7 +125,7 @@ async def test_whether_it_would_take_a_payment_is_read_and_nothing_more(body: by
 )  # fmt: skip
 async def test_an_answer_to_a_check_that_is_none_is_no_yes(answer: Answering) -> None:
     async with facilitator(answer) as one:
-        with pytest.raises(SettleLost):
+        with pytest.raises(SettleUnknown):
             await one.verify({})
 
 
@@ -140,5 +140,5 @@ async def test_the_networks_it_settles_on_are_those_of_the_scheme_exact() -> Non
     async with facilitator(answers(b'{"kinds": 5}')) as one:
         assert await one.networks() == set()
     async with facilitator(answers(b"[]")) as one:
-        with pytest.raises(SettleLost):
+        with pytest.raises(SettleUnknown):
             await one.networks()

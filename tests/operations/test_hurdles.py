@@ -8,7 +8,7 @@ from tests.operations.refusals import EVIL, limited, live_agent
 from tests.trading import OFFER, Trade
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.jobs.errors import JobLimit
-from tools.kernel.errors import Faults
+from tools.kernel.errors import ErrorCollector
 
 
 def failing(error: Any) -> list[str]:
@@ -90,7 +90,7 @@ async def test_of_what_is_not_ones_own_nothing_more_is_told(trade: Trade) -> Non
 
 
 def test_faults_are_raised_together_the_first_in_front() -> None:
-    faults = Faults()
+    faults = ErrorCollector()
     faults.refuse()
     for kind in (InvalidRequest, JobLimit, NotFound):
         with faults.noted():

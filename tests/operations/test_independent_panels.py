@@ -18,7 +18,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tests.judging import Court, evaluator
 from tests.market import Agent
-from tests.proving import Outside
+from tests.proving import ReadContext
 from tests.reputed import Ended
 from tests.requirements import covers
 from tests.requirements.probes import write_row
@@ -50,7 +50,7 @@ async def one_referred_the_other(trade: Trade, one: Agent, other: Agent) -> None
 
 
 async def one_site_proven_and_given_up(trade: Trade, one: Agent, other: Agent) -> None:
-    outside = Outside(trade.market)
+    outside = ReadContext(trade.market)
     for agent, domain in ((one, "a.example.co.uk"), (other, "b.example.co.uk")):
         outside.zone.records[f"_service.{domain}"] = [f"service={agent.id}".encode()]
         await trade.market.call("add_domain", by=agent, domain=domain)

@@ -20,7 +20,7 @@ from tests.operations.test_web import PUBLIC, answering, certified, web
 from tests.proving import DOMAIN, world_with
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.domains.logic import look_for_proof
-from tools.engine.ports import Fetched, Unanswered
+from tools.engine.ports import Fetched, Unreachable
 from tools.kernel.ssrf_guard import NotTried, Unreached
 
 MINE = b"service=agt_1"
@@ -38,7 +38,7 @@ async def texts(server: NameServer, answer: Answer, seconds: float = 5.0) -> lis
     server.answer = answer
     try:
         return await NameServers([server.place], timeout_in_seconds=seconds).texts(NAME)
-    except Unanswered as unanswered:
+    except Unreachable as unanswered:
         return unanswered.reason
 
 
@@ -117,10 +117,10 @@ async def test_a_server_that_is_silent_is_a_timeout_and_the_next_is_asked(server
 
 
 async def test_no_server_and_no_name_are_said_in_a_word() -> None:
-    with pytest.raises(Unanswered, match="no_name_server"):
+    with pytest.raises(Unreachable, match="no_name_server"):
         await NameServers([]).texts(NAME)
     for name in ("a..b", "a" * 64 + ".com", ".".join(["a" * 60] * 5)):
-        with pytest.raises(Unanswered, match="bad_name"):
+        with pytest.raises(Unreachable, match="bad_name"):
             await NameServers([]).texts(name)
 
 

@@ -174,7 +174,7 @@ async def test_an_agent_of_tier_one_may_ask_to_be_paid_first_on_live(market: Tes
 
 async def test_r2_what_the_operator_buys_raises_neither_tier_nor_rank(store: Store) -> None:
     market = TestMarket(store)
-    seller, house = await market.register("Sela"), await market.register("House")
+    seller, house = await market.register("Sela"), await market.register("MarketConfig")
     bought = [
         Ended(f"job_{n}", seller.id, house.id, 50 * USDC, f"0x{n}", columns={"first_party": True}) for n in range(4)
     ]

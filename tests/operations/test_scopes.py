@@ -8,7 +8,7 @@ import pytest
 from tests.market import Agent, TestMarket
 from tests.trading import Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.idempotency import Answer
 from tools.engine.scopes import EVERYTHING, SCOPES, beyond, opens
 
@@ -28,7 +28,7 @@ async def said(market: TestMarket, op: Any, key: str | None) -> Any:
     if not op.streams:
         answer = await market.answer(op.name, {"nonsense": 1}, key=key)
     else:
-        approach = Approach(Surface.REST, "203.0.113.9", "req_test", credential=key)
+        approach = CallRequest(Surface.REST, "203.0.113.9", "req_test", credential=key)
         opened = await market.market.stream(op, {"nonsense": 1}, approach)
         assert isinstance(opened, Answer)
         answer = opened

@@ -18,7 +18,7 @@ from tests.requirements.probes import forget_wallet, write_row
 from tests.signing import approach
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 
 CHANGES: dict[str, dict[str, Any]] = {
     "update_me": {"name": "Eve"},
@@ -252,7 +252,7 @@ async def test_an_idempotency_key_gives_a_test_key_no_live_key(market: TestMarke
 async def test_a_dry_run_is_refused_alike(market: TestMarket) -> None:
     agent = await market.register()
     await go_live(market, agent)
-    came = Approach(Surface.REST, "203.0.113.9", "req_test", credential=agent.keys["test"], dry_run=True)
+    came = CallRequest(Surface.REST, "203.0.113.9", "req_test", credential=agent.keys["test"], dry_run=True)
     for operation, given in (("create_api_key", {"env": "live"}), ("delete_me", {"confirm": agent.handle})):
         assert (await market.market.call(CATALOGUE[operation], given, came)).status == 403
 

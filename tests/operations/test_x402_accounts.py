@@ -18,7 +18,7 @@ from tests.requirements.probes import write_row
 from tests.shopping import WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade, binding
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.purchases.quotes import header
 
 KEY = "ab" * 31 + "cd"
@@ -329,7 +329,7 @@ async def test_the_name_of_the_tool_is_a_resource_over_mcp_alone(shop: Shop) -> 
 
 async def over_mcp(shop: Shop, given: Any, paid: str) -> int:
     """Return the status of a paid call as it arrives over MCP."""
-    came = Approach(Surface.MCP, "203.0.113.9", "req_test", payment=paid)
+    came = CallRequest(Surface.MCP, "203.0.113.9", "req_test", payment=paid)
     return (await shop.trade.market.market.call(CATALOGUE["buy_with_x402"], dict(given), came)).status
 
 

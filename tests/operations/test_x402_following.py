@@ -12,14 +12,14 @@ from tests.chain import flows
 from tests.chain.evm import Evm, pack
 from tests.shopping import Relay, Shop, opened_shop
 from tests.trading import PRICE, Trade
-from tools.engine.ports import Settled, SettleNotSent
+from tools.engine.ports import SettleNotSent, SettleResult
 from tools.purchases.logic import LEASE
 
 
 class Slow(Relay):
     """A facilitator whose first settlement fails late, with the payment not sent."""
 
-    async def settle(self, body: Mapping[str, Any]) -> Settled:
+    async def settle(self, body: Mapping[str, Any]) -> SettleResult:
         if not self.at_it.is_set():
             self.at_it.set()
             await self.go_on.wait()
@@ -69,7 +69,7 @@ async def test_a_payment_that_goes_wrong_keeps_no_other_waiting(trade: Trade) ->
     first = shop.relay.bodies[0]["paymentPayload"]["payload"]["authorization"]["nonce"]
 
     class Broken(Relay):
-        async def settle(self, body: Mapping[str, Any]) -> Settled:
+        async def settle(self, body: Mapping[str, Any]) -> SettleResult:
             if body["paymentPayload"]["payload"]["authorization"]["nonce"] == first:
                 raise AssertionError("a fault of ours")
             return await super().settle(body)

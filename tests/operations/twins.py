@@ -10,7 +10,7 @@ from eth_account import Account
 
 from tests.market import Agent, TestMarket
 from tests.operations.test_contract_search import prove
-from tests.proving import Outside
+from tests.proving import ReadContext
 from tests.trading import OFFER, binding
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Twins:
     async def _domain(self, agent: Agent, domain: str) -> None:
         await self.answer("add_domain", agent, domain=domain)
         for market in self.markets:
-            Outside(market).publish(agent, domain=domain)
+            ReadContext(market).publish(agent, domain=domain)
         await self.answer("verify_domain", agent, domain=domain)
 
     async def _listing(self, dice: Random, seller: Agent) -> None:

@@ -19,13 +19,13 @@ from server.cli import app
 from server.settings import Settings
 from tools.catalogue import CATALOGUE
 from tools.engine.arguments import NoArguments
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 
 SPANS = "LOUD_SPANS"  # names the file for spans
 FAULTY = "get_changelog"  # the operation that fails
 
 
-async def fault(outside: Outside, _: NoArguments) -> Any:
+async def fault(outside: ReadContext, _: NoArguments) -> Any:
     """Fail as a library might, with the key in the error message."""
     raise RuntimeError(f"no luck with {outside.caller.approach.credential}")
 

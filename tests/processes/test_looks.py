@@ -11,7 +11,7 @@ import dns.message
 from tests.conftest import Opening
 from tests.market import TestMarket
 from tests.nameserver import NameServer, saying
-from tests.proving import DAY, Outside
+from tests.proving import DAY, ReadContext
 
 DOMAINS = 60
 LOOKS = """
@@ -40,7 +40,7 @@ async def test_a9_a_domain_that_is_due_is_looked_at_by_one_of_two_processes(
     postgres_url: str, opening: Opening
 ) -> None:
     market = TestMarket(opening(postgres_url))
-    outside = Outside(market)
+    outside = ReadContext(market)
     agents = [await market.register(f"Ada {number}") for number in range(DOMAINS // 5)]
     names = {f"a{number}.example.com": agents[number // 5] for number in range(DOMAINS)}
     for domain, agent in names.items():

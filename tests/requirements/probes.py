@@ -13,13 +13,13 @@ from storage.tables import WalletRow
 from storage.transaction import Tx
 from tests.market import BASE_URL, Agent, TestMarket
 from tests.trading import binding
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 
 FORGET_WALLET = Query(delete(WalletRow.__table__).where(WalletRow.agent_id == bindparam("agent_id")))
 EVERY_TABLE: list[Query[Any]] = [Query(select(table)) for table in metadata.sorted_tables]
 
 
-def as_deployed(market: TestMarket) -> House:
+def as_deployed(market: TestMarket) -> MarketConfig:
     """Give the market the default settings, without rate limits."""
     settings = Settings(_env_file=None, base_url=BASE_URL, rate_limits=False)
     market.market.house = house_of(settings, market.market.house.pepper)

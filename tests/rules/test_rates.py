@@ -12,25 +12,25 @@ from tools.engine.rate_limits import (
     ALLOWANCES,
     KEYS_OF_AN_AGENT,
     MOST_BUCKETS,
-    Allowance,
-    Quota,
     Rate,
+    RateLimit,
+    RateLimitStatus,
     Share,
     Windows,
     bare_address,
     bucket_of,
+    exceeded_error,
     give_back_shared,
     judged,
-    refuse_beyond,
+    raise_if_exceeded,
     take_shared,
     take_shares,
-    too_many,
     used_of,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND, TICK = timedelta(seconds=1), timedelta(microseconds=1)
-TWO = Allowance(2, 60)
+TWO = RateLimit(2, 60)
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 DECIDED = {
     "reads": (600, MINUTE), "writes": (120, MINUTE), "register": (20, HOUR), "claims": (20, HOUR), "verify": (60, MINUTE),
@@ -74,7 +74,7 @@ def test_the_allowances_are_those_decided() -> None:
 
 
 def test_all_keys_of_an_agent_share_three_times_the_window_of_one() -> None:
-    wide = Allowance(60, 60, agents_shared=True).of_agent
+    wide = RateLimit(60, 60, agents_shared=True).of_agent
     assert (wide.calls, wide.seconds, wide.shared) == (180, 60, True)
     assert ALLOWANCES[Rate.READS].of_agent == replace(ALLOWANCES[Rate.READS], calls=1800)
 
@@ -104,8 +104,8 @@ def test_asking_whether_a_window_is_used_up_counts_nothing() -> None:
     assert windows.is_used_up(Rate.PAY, TWO, "a", 160.0) is False
     assert windows.is_used_up(Rate.READS, TWO, "a", 100.0) is False
     assert list(windows.counts) == ["pay:a"]
-    assert windows.is_used_up(Rate.PAY, Allowance(1, 60), "unseen", 100.0) is False
-    assert windows.is_used_up(Rate.PAY, Allowance(0, 60), "unseen", 100.0) is True
+    assert windows.is_used_up(Rate.PAY, RateLimit(1, 60), "unseen", 100.0) is False
+    assert windows.is_used_up(Rate.PAY, RateLimit(0, 60), "unseen", 100.0) is True
 
 
 def test_windows_that_have_ended_make_room_and_then_the_oldest_do() -> None:
@@ -158,7 +158,7 @@ def test_a_call_that_was_counted_is_given_back_and_never_below_nothing() -> None
 
 def test_shares_are_taken_in_all_windows_or_in_none() -> None:
     rows: Any = Rows()
-    posts, size = Share("posts", TWO), Share("bytes", Allowance(100, 30), 60)
+    posts, size = Share("posts", TWO), Share("bytes", RateLimit(100, 30), 60)
 
     def used(after: timedelta) -> list[int]:
         return [used_of(rows, share, NOW + after) for share in (posts, size)]
@@ -182,7 +182,7 @@ def test_shares_are_taken_in_all_windows_or_in_none() -> None:
 
 def test_an_empty_window_takes_a_share_of_any_size() -> None:
     rows: Any = Rows()
-    huge = Share("bytes", Allowance(100, 30), 500)
+    huge = Share("bytes", RateLimit(100, 30), 500)
     assert take_shares(rows, [huge], NOW) is None
     assert take_shares(rows, [huge], NOW + SECOND) == 29
     assert take_shares(rows, [huge], NOW + 30 * SECOND) is None
@@ -190,16 +190,16 @@ def test_an_empty_window_takes_a_share_of_any_size() -> None:
 
 def test_one_too_many_is_told_how_long_to_wait() -> None:
     last, beyond = judged(Rate.PAY, TWO, 2, 17), judged(Rate.PAY, TWO, 3, 17)
-    assert last == Quota(Rate.PAY, 2, 0, 17, 60)
-    assert (too_many(last), beyond.remaining) == (None, -1)
-    refusal = too_many(beyond)
+    assert last == RateLimitStatus(Rate.PAY, 2, 0, 17, 60)
+    assert (exceeded_error(last), beyond.remaining) == (None, -1)
+    refusal = exceeded_error(beyond)
     assert isinstance(refusal, RateLimited)
     assert refusal.details["retry_after_seconds"] == 17
     assert refusal.message == "more than 2 calls in 60 seconds (pay)"
-    refuse_beyond(None)
-    refuse_beyond(last)
+    raise_if_exceeded(None)
+    raise_if_exceeded(last)
     with pytest.raises(RateLimited):
-        refuse_beyond(beyond)
+        raise_if_exceeded(beyond)
 
 
 @pytest.mark.parametrize(

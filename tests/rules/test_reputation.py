@@ -18,7 +18,7 @@ from tools.reputation.counterparty import check
 from tools.reputation.rules import (
     DUST_MINOR,
     EMPTY,
-    Dealings,
+    CounterpartyTotals,
     Mark,
     Tally,
     dealings_of,
@@ -42,11 +42,11 @@ USDC = 1_000_000
 
 def side(*jobs: tuple[str, Mark], role: Actor = Actor.SELLER, first_party: bool = False) -> Tally:
     """Return the figures of one side after these jobs, each with a different agent."""
-    total, dealings = EMPTY, dict[str, Dealings]()
+    total, dealings = EMPTY, dict[str, CounterpartyTotals]()
     for other, mark in jobs:
         total = plus(total, part_of(mark, role, first_party=first_party))
         key, change = dealings_of(mark, role, other, first_party=first_party)
-        before = dealings.get(key, Dealings())
+        before = dealings.get(key, CounterpartyTotals())
         dealings[key] = dealt(before, change)
         total = plus(total, minus(standing(dealings[key]), standing(before)))
     return total
@@ -327,14 +327,14 @@ def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
     first: list[tuple[str, bool, Mark]], then: list[tuple[str, bool, Mark]], role: Actor
 ) -> None:
     """Each job is counted, then counted again with its new facts (nothing if not in `then`)."""
-    total, dealings = EMPTY, dict[str, Dealings]()
+    total, dealings = EMPTY, dict[str, CounterpartyTotals]()
     for number, (other, first_party, old) in enumerate(first):
         new = then[number][2] if number < len(then) else Mark()
         for mark, sign in ((old, 1), (old, -1), (new, 1)):
             part = part_of(mark, role, first_party=first_party)
             total = plus(total, part) if sign > 0 else minus(total, part)
             key, change = dealings_of(mark, role, other, first_party=first_party)
-            before = dealings.get(key, Dealings())
+            before = dealings.get(key, CounterpartyTotals())
             dealings[key] = dealt(before, change, sign)
             total = plus(total, minus(standing(dealings[key]), standing(before)))
     now = [(o, f, then[n][2] if n < len(then) else Mark()) for n, (o, f, _) in enumerate(first)]

@@ -16,7 +16,7 @@ from tools.reputation.rules import (
     MINOR_PER_USDC,
     MOST_CATEGORIES,
     SUMS,
-    Dealings,
+    CounterpartyTotals,
     Mark,
     Tally,
     dealings_of,
@@ -44,7 +44,7 @@ EVERYTHING = Mark(
 
 def test_all_begins_at_nothing() -> None:
     assert {getattr(EMPTY, name) for name in SUMS} == {0}
-    assert Dealings() == Dealings(0, 0, 0, 0, 0)
+    assert CounterpartyTotals() == CounterpartyTotals(0, 0, 0, 0, 0)
     assert Mark().paid_minor == 0
     assert {"completed", "resolved"} == FINISHED
     assert MOST_CATEGORIES == 10
@@ -73,18 +73,24 @@ def test_a_job_that_came_to_nothing_adds_nothing(role: Actor) -> None:
 
 
 def test_a_counterparty_is_the_wallet_or_without_one_the_agent() -> None:
-    assert dealings_of(EVERYTHING, SELLER, "agt_b", first_party=False) == ("0xa", Dealings(30_000, 30_000, 0, 5, 1))
-    assert dealings_of(EVERYTHING, BUYER, "agt_s", first_party=True) == ("0xs", Dealings(30_000, 0, 0, 2, 1))
+    assert dealings_of(EVERYTHING, SELLER, "agt_b", first_party=False) == (
+        "0xa",
+        CounterpartyTotals(30_000, 30_000, 0, 5, 1),
+    )
+    assert dealings_of(EVERYTHING, BUYER, "agt_s", first_party=True) == ("0xs", CounterpartyTotals(30_000, 0, 0, 2, 1))
     free = Mark(completed=True)
-    assert dealings_of(free, SELLER, "agt_b", first_party=False) == ("agt_b", Dealings(free_jobs=1))
-    assert dealings_of(Mark(failed=True), SELLER, "agt_b", first_party=False) == ("agt_b", Dealings())
-    assert dealings_of(Mark(completed=True, payer="0xa"), SELLER, "b", first_party=False) == ("0xa", Dealings())
+    assert dealings_of(free, SELLER, "agt_b", first_party=False) == ("agt_b", CounterpartyTotals(free_jobs=1))
+    assert dealings_of(Mark(failed=True), SELLER, "agt_b", first_party=False) == ("agt_b", CounterpartyTotals())
+    assert dealings_of(Mark(completed=True, payer="0xa"), SELLER, "b", first_party=False) == (
+        "0xa",
+        CounterpartyTotals(),
+    )
 
 
 def test_dealings_and_sums_are_added_and_taken_away() -> None:
-    one, two = Dealings(10, 8, 6, 4, 2), Dealings(1, 2, 3, 4, 5)
-    assert dealt(one, two) == Dealings(11, 10, 9, 8, 7)
-    assert dealt(one, two, -1) == Dealings(9, 6, 3, 0, -3)
+    one, two = CounterpartyTotals(10, 8, 6, 4, 2), CounterpartyTotals(1, 2, 3, 4, 5)
+    assert dealt(one, two) == CounterpartyTotals(11, 10, 9, 8, 7)
+    assert dealt(one, two, -1) == CounterpartyTotals(9, 6, 3, 0, -3)
     assert plus(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=3, on_time=5)
     assert minus(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=1, on_time=5)
 
@@ -92,20 +98,20 @@ def test_dealings_and_sums_are_added_and_taken_away() -> None:
 @pytest.mark.parametrize(
     ("dealings", "added"),
     [
-        (Dealings(), EMPTY),
-        (Dealings(9_999, 9_999), EMPTY),
-        (Dealings(10_000, 10_000), Tally(wallets=1, third_party_wallets=1)),
-        (Dealings(10_000, 0), Tally(wallets=1, first_party_wallets=1)),
-        (Dealings(20_000, 10_000), Tally(wallets=1, first_party_wallets=1, third_party_wallets=1)),
-        (Dealings(19_999, 10_000), Tally(wallets=1, third_party_wallets=1)),
-        (Dealings(free_jobs=1), Tally(free_agents=1)),
-        (Dealings(free_jobs=7), Tally(free_agents=1)),
-        (Dealings(90_000, 0, 0, 9, 2), Tally(wallets=1, first_party_wallets=1, weight_micro=2_000_000, vote_micro=9_000_000)),
-        (Dealings(0, 0, 0, 10, 3), Tally(weight_micro=1_000_000, vote_micro=3_333_333)),
-        (Dealings(10_000, 10_000, 0, 5, 1), Tally(wallets=1, third_party_wallets=1, weight_micro=1_301_030, vote_micro=6_505_150)),
+        (CounterpartyTotals(), EMPTY),
+        (CounterpartyTotals(9_999, 9_999), EMPTY),
+        (CounterpartyTotals(10_000, 10_000), Tally(wallets=1, third_party_wallets=1)),
+        (CounterpartyTotals(10_000, 0), Tally(wallets=1, first_party_wallets=1)),
+        (CounterpartyTotals(20_000, 10_000), Tally(wallets=1, first_party_wallets=1, third_party_wallets=1)),
+        (CounterpartyTotals(19_999, 10_000), Tally(wallets=1, third_party_wallets=1)),
+        (CounterpartyTotals(free_jobs=1), Tally(free_agents=1)),
+        (CounterpartyTotals(free_jobs=7), Tally(free_agents=1)),
+        (CounterpartyTotals(90_000, 0, 0, 9, 2), Tally(wallets=1, first_party_wallets=1, weight_micro=2_000_000, vote_micro=9_000_000)),
+        (CounterpartyTotals(0, 0, 0, 10, 3), Tally(weight_micro=1_000_000, vote_micro=3_333_333)),
+        (CounterpartyTotals(10_000, 10_000, 0, 5, 1), Tally(wallets=1, third_party_wallets=1, weight_micro=1_301_030, vote_micro=6_505_150)),
     ],
 )  # fmt: skip
-def test_what_one_counterparty_adds(dealings: Dealings, added: Tally) -> None:
+def test_what_one_counterparty_adds(dealings: CounterpartyTotals, added: Tally) -> None:
     assert standing(dealings) == added
 
 
@@ -216,8 +222,8 @@ def test_of_a_job_done_for_nothing_only_what_speaks_against_a_side_counts() -> N
     for role in (SELLER, BUYER):
         assert part_of(quiet, role, first_party=False) == Tally(unpaid_completed=1)
     assert part_of(replace(quiet, on_time=True), SELLER, first_party=False).timed == 0
-    assert dealings_of(nothing, SELLER, "agt_b", first_party=False) == ("0xa", Dealings())
-    assert dealings_of(quiet, SELLER, "agt_b", first_party=False) == ("agt_b", Dealings(free_jobs=1))
+    assert dealings_of(nothing, SELLER, "agt_b", first_party=False) == ("0xa", CounterpartyTotals())
+    assert dealings_of(quiet, SELLER, "agt_b", first_party=False) == ("agt_b", CounterpartyTotals(free_jobs=1))
 
 
 @pytest.mark.parametrize(

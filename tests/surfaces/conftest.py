@@ -20,7 +20,7 @@ from server.middleware import Edge
 from storage.vocabulary import Env
 from tests.databases import Opening, SQLiteTemplate
 from tests.market import CHECKS, NoNames, NoWeb
-from tools.engine.config import House, Limits, Network, Windows
+from tools.engine.config import Limits, MarketConfig, Network, Windows
 from tools.engine.dispatch import Market
 from tools.engine.ports import Screening, World
 
@@ -79,7 +79,7 @@ class FixedTexts:
     version: str = "0.1.0"
 
 
-def house(limits: Limits) -> House:
+def house(limits: Limits) -> MarketConfig:
     network = Network(
         id="eip155:84532",
         chain_id=84532,
@@ -94,7 +94,7 @@ def house(limits: Limits) -> House:
         rpc_hint="",
         identity_registry="0x8004A818BFB912233c491871b3d84c89A494BD9e",
     )
-    return House(
+    return MarketConfig(
         brand="emporion",
         base_url=f"https://{HOST}",
         version="0.1.0",

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tools.agents.records import Agent
 from tools.engine.arguments import Arguments, EnvChoice, NoArguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.registry import CATALOGUE, operation
 from tools.jobs.payments.errors import PaymentRequired
@@ -63,7 +63,7 @@ class Node:
 SAID: list[Json] = []
 
 
-def say_json(ctx: Context, given: Echo) -> Echoed:
+def say_json(ctx: TxContext, given: Echo) -> Echoed:
     """Say a JSON value back.
 
     Use it to see what arrives.
@@ -72,19 +72,19 @@ def say_json(ctx: Context, given: Echo) -> Echoed:
     return Echoed(value=given.value, caller=ctx.caller.agent_id, number=len(SAID))
 
 
-def pay_echo(ctx: Context, given: Echo) -> Echoed | Terms:
+def pay_echo(ctx: TxContext, given: Echo) -> Echoed | Terms:
     """Say what is owed, or the value where nothing is."""
     if given.value is None:
         return Terms(amount=1_000_000)
     return Echoed(value=given.value, caller=ctx.caller.agent_id, number=0)
 
 
-def lose_echo(ctx: Context, _: NoArguments) -> Agent:
+def lose_echo(ctx: TxContext, _: NoArguments) -> Agent:
     """Find nothing."""
     raise NotFound("there is no echo\u2028here", param="value", next_steps=({"tool": "say_json"},))
 
 
-def show_tree(ctx: Context, _: NoArguments) -> Node:
+def show_tree(ctx: TxContext, _: NoArguments) -> Node:
     """Show a tree."""
     return Node(inner=Node(inner=None))
 

@@ -25,7 +25,7 @@ from tests.surfaces.a2a_app import (
     request,
 )
 from tests.surfaces.echoes import SAID, echoing
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import CATALOGUE
@@ -153,7 +153,7 @@ async def test_an_error_that_shows_what_was_sent_shows_no_key(market: Market, pa
 
 def test_the_sdk_is_shown_no_credential() -> None:
     secret = [(name, b"secret") for name in (b"authorization", b"x-api-key", b"idempotency-key")]
-    call = Call(Approach(Surface.A2A, "203.0.113.7", "req_1"))
+    call = Call(CallRequest(Surface.A2A, "203.0.113.7", "req_1"))
     shown = for_sdk({"type": "http", "headers": [*secret, (b"a2a-version", b"1.0")]}, call)
     assert shown == {"type": "http", "headers": [(b"a2a-version", b"1.0")], "a2a.call": call}
 

@@ -148,7 +148,7 @@ async def test_beyond_its_window_no_callers_body_is_read_and_a_stranger_is_count
         refused = [await http.post("/v1/jobs", content=b"[nonsense") for _ in range(2)]
         refused.append(await http.get("/v1/events/stream"))
     left = [int(answer.headers["ratelimit-remaining"]) for answer in refused]
-    most = ALLOWANCES[Rate.STRANGERS].calls
+    most = ALLOWANCES[Rate.ANONYMOUS_FAILURES].calls
     assert ([answer.status_code for answer in refused], left, read) == ([401] * 3, [most - 1, most - 2, most - 3], [])
 
 
@@ -160,7 +160,7 @@ LARGE_CALLS = {
 }
 
 
-@pytest.mark.parametrize("rate", [Rate.KNOCKS, Rate.STRANGERS])
+@pytest.mark.parametrize("rate", [Rate.PROTOCOL_REQUESTS, Rate.ANONYMOUS_FAILURES])
 @pytest.mark.parametrize("path", LARGE_CALLS)
 async def test_beyond_its_window_no_strangers_large_body_is_read_over_a_protocol(
     store: Store, path: str, rate: Rate, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
 from tools.discovery.market_records import Changelog
 from tools.engine.arguments import NoArguments
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.deprecation import NOTICE, Deprecated
 from tools.engine.errors import NotFound
 from tools.engine.registry import Operation, unlisted
@@ -28,7 +28,7 @@ SINCE, SUNSET = date(2027, 1, 5), date(2027, 7, 5)
 SENTENCE = "Deprecated since 2027-01-05; it may be gone from 2027-07-05 on. Call get_changelog instead."
 
 
-async def old_news(outside: Outside, _: NoArguments) -> Changelog:
+async def old_news(outside: ReadContext, _: NoArguments) -> Changelog:
     """What changed, told the old way.
 
     Call it when nothing else helps.

@@ -21,7 +21,7 @@ META = {
 }
 RPC = {"jsonrpc": "2.0", "id": 1}
 ACCEPT = {"accept": "application/json, text/event-stream", "mcp-protocol-version": MODERN}
-KNOCKS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
+PROTOCOL_REQUESTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "a list of tools": ("/mcp", {**RPC, "method": "tools/list", "params": {"_meta": META}}, {"mcp-method": "tools/list"}),
     "an unknown tool": (
         "/mcp",
@@ -49,17 +49,17 @@ def exhaust(market: TestMarket, bucket: str) -> None:
     """Use up the rate limit of this address or key, and enforce limits from now on."""
     door = market.market
     door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
-    for _ in range(ALLOWANCES[Rate.KNOCKS].calls):
-        door.windows.take(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], bucket, market.clock.monotonic())
+    for _ in range(ALLOWANCES[Rate.PROTOCOL_REQUESTS].calls):
+        door.windows.take(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], bucket, market.clock.monotonic())
 
 
 async def knock(http: httpx.AsyncClient, what: str, agent: Agent | None = None) -> httpx.Response:
-    path, body, headers = KNOCKS[what]
+    path, body, headers = PROTOCOL_REQUESTS[what]
     keyed = {"X-API-Key": agent.keys["test"]} if agent else {}
     return await http.post(path, json=body, headers=ACCEPT | headers | keyed)
 
 
-@pytest.mark.parametrize("what", KNOCKS)
+@pytest.mark.parametrize("what", PROTOCOL_REQUESTS)
 async def test_an_address_that_knocks_too_often_waits(limited: tuple[TestMarket, httpx.AsyncClient], what: str) -> None:
     market, http = limited
     agent = await market.register()
@@ -75,19 +75,19 @@ async def test_an_address_that_knocks_too_often_waits(limited: tuple[TestMarket,
     assert (await knock(http, what)).status_code < 429
 
 
-@pytest.mark.parametrize("what", KNOCKS)
+@pytest.mark.parametrize("what", PROTOCOL_REQUESTS)
 async def test_a_key_that_knocks_too_often_waits_and_a_wrong_one_counts_for_its_address(
     limited: tuple[TestMarket, httpx.AsyncClient], what: str
 ) -> None:
     market, http = limited
     agent, other = await market.register("Ada"), await market.register("Bo")
-    before = {name for name in market.market.windows.counts if name.startswith(Rate.KNOCKS)}
+    before = {name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS)}
     assert before == set()
     door = market.market
     door.house = replace(door.house, limits=replace(door.house.limits, enforced=True))
     await knock(http, what, agent)
-    name, together = (name for name in market.market.windows.counts if name.startswith(Rate.KNOCKS))
-    assert together == f"{Rate.KNOCKS}:{agent.id} test", "the keys of an agent together"
+    name, together = (name for name in market.market.windows.counts if name.startswith(Rate.PROTOCOL_REQUESTS))
+    assert together == f"{Rate.PROTOCOL_REQUESTS}:{agent.id} test", "the keys of an agent together"
     exhaust(market, name.partition(":")[2])
     assert (await knock(http, what, agent)).status_code == 429
     assert (await knock(http, what, other)).status_code < 429

@@ -27,7 +27,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf(Generic[T]):
+class Caches(Generic[T]):
     """A record that contains other records in every possible way."""
 
     one: T | None
@@ -71,7 +71,7 @@ def shown(record: dict[str, Any], kind: Any, fences: Fences = FENCES) -> tuple[s
 
 def test_every_place_is_found_however_records_hold_one_another() -> None:
     before = orjson.dumps(SHELF)
-    text, named = shown(SHELF, Shelf[Note])
+    text, named = shown(SHELF, Caches[Note])
     assert sorted(named) == sorted(PLACES)
     assert unfenced(text, named) == SHELF
     assert orjson.dumps(SHELF) == before, "the record itself stays as it is"
@@ -89,7 +89,7 @@ def test_every_place_is_found_however_records_hold_one_another() -> None:
 )
 def test_what_is_ones_own_or_no_text_is_not_named(changes: dict[str, Any], gone: list[str], come: list[str]) -> None:
     record = SHELF | changes
-    text, named = shown(record, Shelf[Note])
+    text, named = shown(record, Caches[Note])
     assert sorted(named) == sorted({*PLACES, *come} - {*gone})
     assert unfenced(text, named) == record
 
@@ -160,7 +160,7 @@ def test_a_signed_record_without_others_words_has_no_marks() -> None:
 
 def test_signed_records_inside_others_are_fenced_each_for_itself() -> None:
     shelf = SHELF | {"one": DEED, "many": [WORDLESS, DEED], "named": {}, "own": DEED}
-    text, named = shown(shelf, Shelf[Deed])
+    text, named = shown(shelf, Caches[Deed])
     inside = ["/one/deed/title", "/one/deed/parties/name", "/many/1/deed/title", "/many/1/deed/parties/name"]
     assert sorted(named) == sorted(
         {*inside, *(place for place in PLACES if not place.startswith(("/one", "/many", "/named")))}

@@ -11,7 +11,7 @@ from protocol.reserved_arguments import API_KEY_PROPERTY, DRY_RUN_PROPERTY, IDEM
 from tests.surfaces.echoes import Node, echoing
 from tests.surfaces.mcp_wire import ERAS, MODERN, connected
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context, Surface
+from tools.engine.context import Surface, TxContext
 from tools.engine.dispatch import Market
 from tools.engine.json_schemas import input_schema, output_schema
 from tools.engine.registry import CATALOGUE, operation
@@ -169,7 +169,7 @@ def test_a_record_that_is_described_by_a_reference_still_has_an_object_at_its_ro
 
 
 def test_an_operation_that_answers_with_no_record_is_a_mistake_of_ours() -> None:
-    def count_echoes(ctx: Context, _: Arguments) -> int:
+    def count_echoes(ctx: TxContext, _: Arguments) -> int:
         """Count."""
         return 0
 
@@ -182,7 +182,7 @@ def test_an_argument_with_a_reserved_name_is_a_mistake_of_ours() -> None:
     class Taken(Arguments):
         api_key: str
 
-    def take_key(ctx: Context, _: Taken) -> Node:
+    def take_key(ctx: TxContext, _: Taken) -> Node:
         """Take a key."""
         return Node(inner=None)
 

@@ -17,7 +17,7 @@ from tests.surfaces.conftest import approach_of, house
 from tests.surfaces.echoes import echoing
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import COMMON, Market
 from tools.engine.errors import Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
 from tools.engine.registry import Operation
@@ -200,7 +200,7 @@ def test_payment_terms_stand_beside_their_error() -> None:
 
 
 async def test_answers_of_the_door_are_what_the_document_says(market: Market) -> None:
-    approach = Approach(Surface.REST, "203.0.113.7", "req_1")
+    approach = CallRequest(Surface.REST, "203.0.113.7", "req_1")
     op = CATALOGUE["register_agent"]
     for given, status in (({"name": "Ada"}, 201), ({"nam": "Ada"}, 400), ({"name": "Bo", "handle": "admin"}, 409)):
         answer = await market.call(op, given, approach)

@@ -18,7 +18,7 @@ from storage.transaction import Tx, Unavailable
 from tests.market import Agent, TestMarket
 from tests.surfaces.wires import served
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 
@@ -172,7 +172,7 @@ async def test_a_client_that_leaves_at_once_gives_its_place_back(store: Store) -
     async def send(message: MutableMapping[str, Any]) -> None:
         pass
 
-    approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
+    approach = CallRequest(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
     opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
     assert isinstance(opened, AsyncGenerator)
     assert market.market.bell.streams.total() == 1
@@ -196,7 +196,7 @@ async def test_a_client_that_stops_reading_is_dropped_and_gives_its_place_back(
         if message.get("more_body") and len(sent) > 2:  # a full buffer accepts no frame, but can be closed
             await asyncio.Event().wait()
 
-    approach = Approach(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
+    approach = CallRequest(Surface.REST, "127.0.0.1", "req_1", credential=agent.keys["test"])
     opened = await market.market.stream(CATALOGUE["stream_events"], {}, approach)
     assert isinstance(opened, AsyncGenerator)
     streaming = asyncio.create_task(send_stream(opened, receive, send, EVENTS))

@@ -22,7 +22,7 @@ from tests.surfaces.conftest import house
 from tools.catalogue import CATALOGUE
 from tools.chain.wallet_proof import recover
 from tools.engine.arguments import read_arguments
-from tools.engine.config import House, Limits
+from tools.engine.config import Limits, MarketConfig
 from tools.engine.json_schemas import output_schema
 from tools.engine.registry import Operation
 from tools.events.payloads import PAYLOADS
@@ -36,7 +36,7 @@ CODE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 @pytest.fixture
-def defaults(monkeypatch: pytest.MonkeyPatch) -> House:
+def defaults(monkeypatch: pytest.MonkeyPatch) -> MarketConfig:
     """The default settings, which skill.md in the repository is written for."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"EMPORION_{name.upper()}", raising=False)
@@ -49,7 +49,7 @@ def test_every_operation_stands_in_the_document(name: str) -> None:
     assert missing == []
 
 
-def test_the_files_blocks_are_fresh(defaults: House) -> None:
+def test_the_files_blocks_are_fresh(defaults: MarketConfig) -> None:
     """If this fails, run the following call:
 
     rewrite_skill(Path("skill.md"), CATALOGUE.values(), house_of(Settings(_env_file=None), bytes(32)))
@@ -59,7 +59,7 @@ def test_the_files_blocks_are_fresh(defaults: House) -> None:
     assert [found[2] for found in BLOCK.finditer(text)] == ["environments", "binding", "signing", "retries", "tools"]
 
 
-def test_a_stale_block_is_rewritten_and_the_prose_is_kept(tmp_path: Path, defaults: House) -> None:
+def test_a_stale_block_is_rewritten_and_the_prose_is_kept(tmp_path: Path, defaults: MarketConfig) -> None:
     text = SKILL.read_text(encoding="utf-8")
     stale = tmp_path / "skill.md"
     stale.write_text(text.replace("`get_me()`", "`get_you()`"), encoding="utf-8")
@@ -181,7 +181,7 @@ def test_limits_that_are_off_are_said_to_be_off() -> None:
     assert "switched rate limits off" in Texts(OPERATIONS, house(Limits(enforced=False))).quickstart_md
 
 
-def test_the_sandbox_says_how_its_faucet_is_asked(defaults: House) -> None:
+def test_the_sandbox_says_how_its_faucet_is_asked(defaults: MarketConfig) -> None:
     sandbox = house_of(Settings(_env_file=None), bytes(32), "http://127.0.0.1:8545")
     live, test = sandbox.networks.values()
     assert free_usdc(live) == "none"

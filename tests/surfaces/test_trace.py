@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Opening
 from tests.market import TestMarket
 from tests.surfaces.wires import WIRES, served, wire
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import Answer
 
@@ -22,10 +22,10 @@ async def test_a6_each_wire_goes_straight_to_the_door_with_the_callers_address(
     name: str, opening: Opening, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     market = TestMarket(opening(sqlite_url))
-    came: list[tuple[Approach, list[str]]] = []
+    came: list[tuple[CallRequest, list[str]]] = []
     through = Market.call
 
-    async def recorded(self: Market, op: Any, given: Any, approach: Approach, key: str | None = None) -> Answer:
+    async def recorded(self: Market, op: Any, given: Any, approach: CallRequest, key: str | None = None) -> Answer:
         came.append((approach, packages(sys._getframe())))
         return await through(self, op, given, approach, key)
 

@@ -24,7 +24,7 @@ from tests.trading import OFFER, PRICE, binding
 from tests.walk.ground import NAMES, Ground, Receivers, Sent, Troubles
 from tests.walk.watch import Watch
 from tools.catalogue import CATALOGUE
-from tools.engine.context import Approach, Surface
+from tools.engine.context import CallRequest, Surface
 from tools.engine.idempotency import Answer
 from tools.engine.ports import Chain
 from tools.engine.registry import Operation
@@ -143,7 +143,7 @@ class Walk:
 
     async def _listen(self, operation: str, agent: Agent | None, given: dict[str, Any]) -> Answer:
         """Return the first frame of an event stream, or a whole document, as an answer."""
-        came = Approach(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
+        came = CallRequest(Surface.REST, "203.0.113.9", "req_test", credential=agent and agent.keys["test"])
         opened = await self.market.market.stream(CATALOGUE[operation], given, came)
         if isinstance(opened, Answer):
             return opened

@@ -17,7 +17,7 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tests.chain.evm import Evm, address_of
 from tests.market import Agent, TestMarket
-from tests.proving import Outside
+from tests.proving import ReadContext
 from tests.signing import approach
 from tests.trading import OFFER, binding
 from tests.walk.ground import Receivers, Sent
@@ -93,7 +93,7 @@ class World:
         self.market = TestMarket(store, self.chains)
         self.sent, self.unshown = dict[str, Sent](), set[str]()
         self.evms = {on: Chained(number, self._seconds, self.sent) for on, number in CHAINS.items()}
-        self.outside = Outside(self.market)
+        self.outside = ReadContext(self.market)
         self.watch = Watch(store, Receivers(), self.sent, {})
         self.cast = dict[str, Agent]()
         self.known = dict[str, Known]()

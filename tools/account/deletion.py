@@ -23,7 +23,7 @@ from tools.bounties.logic import end, facts_of, withdraw
 from tools.bounties.logic import run_clock as run_bounty_clock
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.credentials.logic import revoke_all
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
 from tools.jobs.logic import advance, run_clock
@@ -45,7 +45,7 @@ class Batch:
     after: str | None
 
 
-Part = Callable[[Context, str, str, int], Batch]
+Part = Callable[[TxContext, str, str, int], Batch]
 """Closes one kind of row of an agent: given the agent's id, the id to begin after, and the most rows."""
 
 Place = tuple[int, str]
@@ -54,7 +54,7 @@ Place = tuple[int, str]
 START: Place = (0, "")
 
 
-def leave(ctx: Context, agent: AgentRow) -> None:
+def leave(ctx: TxContext, agent: AgentRow) -> None:
     """Delete an agent: revoke its keys, hide its profile and close a first batch of its rows."""
     _close_from(ctx, agent.id, START, PARTS)
     ended: dict[str, object] = {"status": AgentStatus.DELETED, "auth_epoch": agent.auth_epoch + 1}
@@ -68,13 +68,13 @@ def leave(ctx: Context, agent: AgentRow) -> None:
     have_closed(ctx, agent.id)
 
 
-def shut(ctx: Context, agent_id: str) -> None:
+def shut(ctx: TxContext, agent_id: str) -> None:
     """Close a suspended agent's offers and bounties: a first batch now, the rest by the workers."""
     _close_from(ctx, agent_id, START, SUSPENDED)
     have_closed(ctx, agent_id)
 
 
-def have_closed(ctx: Context, agent_id: str) -> None:
+def have_closed(ctx: TxContext, agent_id: str) -> None:
     """Queue an agent that was just deleted or suspended; the workers close its open rows."""
     known = ctx.tx.get(DepartureRow, agent_id)
     if known is None:
@@ -83,14 +83,14 @@ def have_closed(ctx: Context, agent_id: str) -> None:
         ctx.tx.change(known, left_at=ctx.now, due_at=ctx.now)
 
 
-def close_batch(ctx: Context, agent_id: str, place: Place) -> Place | None:
+def close_batch(ctx: TxContext, agent_id: str, place: Place) -> Place | None:
     """Close one batch of an agent's open rows; return where the next begins, None at the end."""
     agent = ctx.tx.get(AgentRow, agent_id)
     parts = {AgentStatus.DELETED: PARTS, AgentStatus.SUSPENDED: SUSPENDED}.get(agent.status, ()) if agent else ()
     return _close_from(ctx, agent_id, place, parts)  # no parts if the agent was reinstated
 
 
-def look_again(ctx: Context, agent_id: str) -> None:
+def look_again(ctx: TxContext, agent_id: str) -> None:
     """Schedule a second pass over all parts; after that one, delete the row that requested it.
 
     The second pass runs when no unit of work from before the departure can still be running.
@@ -105,7 +105,7 @@ def look_again(ctx: Context, agent_id: str) -> None:
         ctx.tx.change(row, due_at=settled)
 
 
-def _close_from(ctx: Context, agent_id: str, place: Place, parts: tuple[Part, ...]) -> Place | None:
+def _close_from(ctx: TxContext, agent_id: str, place: Place, parts: tuple[Part, ...]) -> Place | None:
     (number, after), room = place, BATCH
     while number < len(parts):
         if not room:
@@ -117,7 +117,7 @@ def _close_from(ctx: Context, agent_id: str, place: Place, parts: tuple[Part, ..
 
 
 def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
-    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
         rows = ctx.tx.all(jobs_at(role.value, env.value, status.value), agent_id=agent_id, after=after, limit=limit)
         for row in rows:
             with ctx.tx.alone() as kept:
@@ -129,7 +129,7 @@ def _jobs(env: Env, role: Actor, status: JobStatus) -> Part:
     return close
 
 
-def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
+def _close(ctx: TxContext, row: JobRow, role: Actor, agent_id: str) -> None:
     """Make the clock's due move, then have the seller decline or the buyer cancel."""
     seen = run_clock(ctx, see(ctx.tx, row))
     move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
@@ -139,7 +139,7 @@ def _close(ctx: Context, row: JobRow, role: Actor, agent_id: str) -> None:
 
 
 def _listings(env: Env, move: ListingMove) -> Part:
-    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
         assert move.source is not None
         query = listings_at(env.value, move.source.value)
         rows = ctx.tx.all(query, agent_id=agent_id, after=after, limit=limit)
@@ -151,7 +151,7 @@ def _listings(env: Env, move: ListingMove) -> Part:
 
 
 def _bounties(env: Env) -> Part:
-    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
         rows = ctx.tx.all(bounties_at(env.value), agent_id=agent_id, after=after, limit=limit)
         for row in rows:
             current = run_bounty_clock(replace(ctx, env=env), row)
@@ -164,7 +164,7 @@ def _bounties(env: Env) -> Part:
 
 
 def _proposals(env: Env) -> Part:
-    def close(ctx: Context, agent_id: str, after: str, limit: int) -> Batch:
+    def close(ctx: TxContext, agent_id: str, after: str, limit: int) -> Batch:
         rows = ctx.tx.all(proposals_at(env.value), agent_id=agent_id, after=after, limit=limit)
         for row in rows:
             bounty = ctx.tx.get(BountyRow, row.bounty_id, lock=True)  # always locked before the proposal

@@ -11,10 +11,10 @@ from tools.account.export_records import Export
 from tools.account.export_sections import SECTIONS
 from tools.account.export_writer import Reader, Section, gathered, written
 from tools.engine.arguments import NoArguments
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import TooBusy
 from tools.engine.platform_signatures import platform
-from tools.engine.rate_limits import ALLOWANCES, Rate, refuse_beyond, take_shared
+from tools.engine.rate_limits import ALLOWANCES, Rate, raise_if_exceeded, take_shared
 from tools.engine.registry import operation
 from tools.kernel.records import stamp
 
@@ -30,7 +30,7 @@ log = structlog.get_logger("emporion.exports")
     toolset="agents",
     only_rest="one JSON document of any size, streamed; over MCP and A2A the lists show the same, page by page",
 )
-async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, None]:
+async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[bytes, None]:
     """Take everything you have here with you: one JSON document, streamed, once a day in each environment.
 
     It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, and keys without
@@ -45,13 +45,13 @@ async def export_me(outside: Outside, _: NoArguments) -> AsyncGenerator[bytes, N
     return _unbroken(gathered(document(reader)))
 
 
-async def _count(outside: Outside) -> None:
+async def _count(outside: ReadContext) -> None:
     """One a day, however many processes serve the agent and whatever key it comes with."""
     bucket, allowance = f"{outside.caller.agent}:{outside.env}", ALLOWANCES[Rate.EXPORT]
     quota = await outside.store.write(
         lambda tx: take_shared(tx, Rate.EXPORT, allowance, bucket, outside.now), "count an export"
     )
-    refuse_beyond(quota)
+    raise_if_exceeded(quota)
 
 
 async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

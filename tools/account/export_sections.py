@@ -15,7 +15,7 @@ from tools.account.export_writer import PAGE, One, Page, Reader, Section, listed
 from tools.agents.logic import handles
 from tools.bounties.logic import proposal_fields, traders
 from tools.bounties.records import Proposal
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.kernel.ids import event_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, encode, stamp
@@ -64,29 +64,29 @@ async def _events(reader: Reader, _: str, place: Json) -> Page:
     return Page([text] if text else [], [""] if text else [], (page.next_since, last) if more else None)
 
 
-def _newest(ctx: Context) -> str | None:
+def _newest(ctx: TxContext) -> str | None:
     newest = ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env)
     return None if newest is None else event_id(newest)
 
 
-def _threads(ctx: Context, _: str, before: Json) -> Page:
+def _threads(ctx: TxContext, _: str, before: Json) -> Page:
     """Return a page of threads by id, because each message changes the order of list_threads."""
     found = ctx.tx.all(threads_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
     return page_of(thread_records(ctx, found), [row.id for row in found], found)
 
 
-def _proposals(ctx: Context, _: str, before: Json) -> Page:
+def _proposals(ctx: TxContext, _: str, before: Json) -> Page:
     found = ctx.tx.all(proposals_by_id, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
     return page_of(_shown(ctx, found), [row.id for row in found], found)
 
 
-def _proposals_on(ctx: Context, bounty_id: str, after: Json) -> Page:
+def _proposals_on(ctx: TxContext, bounty_id: str, after: Json) -> Page:
     """Return a page of proposals by seller, because each new price changes list_proposals."""
     found = ctx.tx.all(proposals_by_seller, bounty_id=bounty_id, after=after or "", limit=PAGE)
     return page_of(_shown(ctx, found), [row.seller_id for row in found], found)
 
 
-def _shown(ctx: Context, found: list[ProposalRow]) -> list[Proposal]:
+def _shown(ctx: TxContext, found: list[ProposalRow]) -> list[Proposal]:
     if not found:
         return []
     sellers = traders(ctx.tx, [row.seller_id for row in found])
@@ -95,7 +95,7 @@ def _shown(ctx: Context, found: list[ProposalRow]) -> list[Proposal]:
     return [Proposal(**proposal_fields(row, sellers[row.seller_id], bounties[row.bounty_id], ctx.now)) for row in found]
 
 
-def _reviews_written(ctx: Context, _: str, before: Json) -> Page:
+def _reviews_written(ctx: TxContext, _: str, before: Json) -> Page:
     """Return the reviews of a page of jobs, which may be none."""
     here = {"agent_id": ctx.agent, "env": ctx.env, "before": before or AFTER_ALL}
     jobs = ctx.tx.all(jobs_of("both", filtered=False), **here, limit=PAGE)
@@ -106,25 +106,25 @@ def _reviews_written(ctx: Context, _: str, before: Json) -> Page:
     return Page(written, [row.id for row in found], jobs[-1].id if len(jobs) == PAGE else None)
 
 
-def _handles(ctx: Context, _: str, after: Json) -> Page:
+def _handles(ctx: TxContext, _: str, after: Json) -> Page:
     found = ctx.tx.all(handles_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [HeldHandle(handle=row.handle, taken_at=stamp(row.taken_at)) for row in found]
     return page_of(records, [row.handle for row in found], found)
 
 
-def _wallets(ctx: Context, _: str, after: Json) -> Page:
+def _wallets(ctx: TxContext, _: str, after: Json) -> Page:
     found = ctx.tx.all(wallets_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [HeldWallet(address=row.address, held_at=stamp(row.held_at)) for row in found]
     return page_of(records, [row.address for row in found], found)
 
 
-def _proven_domains(ctx: Context, _: str, after: Json) -> Page:
+def _proven_domains(ctx: TxContext, _: str, after: Json) -> Page:
     found = ctx.tx.all(domains_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [HeldDomain(domain=row.domain, held_at=stamp(row.held_at)) for row in found]
     return page_of(records, [row.domain for row in found], found)
 
 
-def _public_keys(ctx: Context, _: str, after: Json) -> Page:
+def _public_keys(ctx: TxContext, _: str, after: Json) -> Page:
     found = ctx.tx.all(keys_by_name, agent_id=ctx.agent, after=after or "", limit=PAGE)
     records = [
         RetiredKey(
@@ -135,7 +135,7 @@ def _public_keys(ctx: Context, _: str, after: Json) -> Page:
     return page_of(records, [row.public_key for row in found], found)
 
 
-def _reports(ctx: Context, _: str, before: Json) -> Page:
+def _reports(ctx: TxContext, _: str, before: Json) -> Page:
     found = ctx.tx.all(reports_of, agent_id=ctx.agent, env=ctx.env, before=before or AFTER_ALL, limit=PAGE)
     records = [
         SentReport(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from storage.transaction import Tx
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import still_opens
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound, Unauthenticated
 from tools.engine.registry import CATALOGUE
 from tools.kernel.records import Json, encode, stamp
@@ -48,7 +48,7 @@ class Reader:
     Raises Unauthenticated if the caller's credential ends during the export.
     """
 
-    def __init__(self, outside: Outside) -> None:
+    def __init__(self, outside: ReadContext) -> None:
         self.outside = outside
 
     @property
@@ -58,7 +58,7 @@ class Reader:
     def now(self) -> str:
         return stamp(self.outside.world.clock.now())
 
-    async def look(self, read: Callable[[Context], T]) -> T:
+    async def look(self, read: Callable[[TxContext], T]) -> T:
         here = await self._here()
         return await here.store.look(lambda tx: read(_context(here, tx)))
 
@@ -75,7 +75,7 @@ class Reader:
         outside = self.outside
         return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
 
-    async def _here(self) -> Outside:
+    async def _here(self) -> ReadContext:
         await asyncio.sleep(0)  # a read may run on the event loop, so let other tasks run between two
         if not await self.may_go_on():
             raise Unauthenticated("this credential ended while the export was written")
@@ -152,7 +152,7 @@ def listed(name: str, of: str = "", known_by: str = "id", **given: Json) -> Page
     return read
 
 
-def rows(read: Callable[[Context, str, Json], Page]) -> Pages:
+def rows(read: Callable[[TxContext, str, Json], Page]) -> Pages:
     """Make a reader of pages that no operation lists in a stable order."""
 
     async def pages(reader: Reader, owner: str, place: Json) -> Page:
@@ -166,5 +166,5 @@ def page_of(records: Sequence[object], names: Sequence[str], asked: Sequence[obj
     return Page([encode(record) for record in records], names, names[-1] if len(asked) == PAGE else None)
 
 
-def _context(outside: Outside, tx: Tx) -> Context:
-    return Context(tx, outside.world, outside.house, outside.caller, outside.env, outside.now, outside.operations)
+def _context(outside: ReadContext, tx: Tx) -> TxContext:
+    return TxContext(tx, outside.world, outside.house, outside.caller, outside.env, outside.now, outside.operations)

@@ -6,7 +6,7 @@ from tools.account.deletion import leave
 from tools.agents.records import AgentDeleted
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.registry import operation
 
@@ -16,7 +16,7 @@ class DeleteMe(Arguments):
 
 
 @operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
-def delete_me(ctx: Context, asked: DeleteMe) -> AgentDeleted:
+def delete_me(ctx: TxContext, asked: DeleteMe) -> AgentDeleted:
     """Leave the market for good: your keys end, your listings are archived, nobody finds your profile any more.
 
     Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.oauth import SCOPES_ARE, SERVER_PATH, TOKEN_PATH
 from tools.engine.ports import Signer
 from tools.kernel.canonical_json import canonical
@@ -16,7 +16,7 @@ KINDS = ["application/json", "text/plain"]
 
 
 def card_of(
-    house: House, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
+    house: MarketConfig, name: str, description: str, skills: list[Card], *, at: str = "/a2a", **capabilities: Any
 ) -> Card:
     """Return an unsigned A2A 1.0 card; `skills` is the only member that may be empty."""
     login = {"tokenUrl": house.base_url + TOKEN_PATH, "scopes": SCOPES_ARE}

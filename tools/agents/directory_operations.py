@@ -17,7 +17,7 @@ from tools.agents.logic import agent_record
 from tools.agents.profiles import Label
 from tools.agents.records import AgentPage
 from tools.engine.arguments import EnvChoice, Listed, SeenWithin
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of, seen_since
 from tools.engine.registry import operation
@@ -45,7 +45,7 @@ class SearchAgents(Listed):
 
 
 @operation("GET /v1/agents", auth="optional", errors=(InvalidCursor,), toolset="agents", examples=({"q": "translate"},))
-async def search_agents(outside: Outside, asked: SearchAgents) -> AgentPage:
+async def search_agents(outside: ReadContext, asked: SearchAgents) -> AgentPage:
     """Find agents by words, capability, tag, framework or proven domain, newest first. Needs no key.
 
     An agent is the same in both environments. Next: get_agent, list_reviews, or search_listings with seller set to its

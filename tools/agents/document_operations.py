@@ -11,7 +11,7 @@ from tools.agents.document_records import AgentCard, ClientMetadata, DidDocument
 from tools.agents.identity_documents import agent_card, client_metadata, did_document, registration_file, service_file
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, EnvChoice, NoArguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.platform_signatures import signer_in_force
 from tools.engine.registry import operation
@@ -39,13 +39,13 @@ class NamedIn(Named):
 
 
 @_document("GET /agents/{agent_id}/erc8004.json")
-def get_registration_file(ctx: Context, ref: Named) -> RegistrationFile:
+def get_registration_file(ctx: TxContext, ref: Named) -> RegistrationFile:
     """The ERC-8004 registration file of an agent: what its token's URI must lead to. Its words are the agent's own."""
     return registration_file(ctx.house, _named(ctx, ref))
 
 
 @_document("GET /agents/{agent_id}/agent-card.json")
-def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
+def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
     """The A2A card of an agent, signed by the market: its active listings as skills, live unless env says test.
 
     The market answers for it at /a2a/agents/{handle}: a message there orders a skill, and the task is the job. Names and descriptions are the
@@ -58,7 +58,7 @@ def get_agent_card(ctx: Context, ref: NamedIn) -> AgentCard:
 
 
 @_document("GET /agents/{agent_id}/did.json")
-def get_did_document(ctx: Context, ref: Named) -> DidDocument:
+def get_did_document(ctx: TxContext, ref: Named) -> DidDocument:
     """The DID document that did:web:<host>:agents:<id> resolves to: the agent's key, also known as its did:key."""
     agent = _named(ctx, ref)
     if not agent.key_proven:
@@ -67,14 +67,14 @@ def get_did_document(ctx: Context, ref: Named) -> DidDocument:
 
 
 @_document("GET /agents/{agent_id}/jwks.json")
-def get_agent_keys(ctx: Context, ref: Named) -> KeySet:
+def get_agent_keys(ctx: TxContext, ref: Named) -> KeySet:
     """The public key of an agent as a JSON Web Key Set, empty while the key is not proven; kid is its RFC 7638 thumbprint."""
     agent = _named(ctx, ref)
     return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(agent.public_key)))] if agent.key_proven else [])
 
 
 @_document("GET /agents/{agent_id}/cimd.json")
-def get_client_metadata(ctx: Context, ref: Named) -> ClientMetadata:
+def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
     """An agent as an OAuth client, for servers elsewhere that take a client id which is the address of its metadata."""
     return client_metadata(ctx.house, _named(ctx, ref))
 
@@ -86,12 +86,12 @@ def get_client_metadata(ctx: Context, ref: Named) -> ClientMetadata:
     only_rest="a well-known document, fetched by its path",
     kept_seconds=KEPT_SECONDS,
 )
-def get_service_registration(ctx: Context, _: NoArguments) -> RegistrationFile:
+def get_service_registration(ctx: TxContext, _: NoArguments) -> RegistrationFile:
     """The ERC-8004 registration file of the market itself."""
     return service_file(ctx.house, did_of(signer_in_force(ctx).public_key))
 
 
-def _named(ctx: Context, ref: Named) -> AgentRow:
+def _named(ctx: TxContext, ref: Named) -> AgentRow:
     found = find_agent(ctx.tx, ref.agent_id)
     if found is None:
         raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")

@@ -6,7 +6,7 @@ import unicodedata
 from storage.agents import handles_held
 from storage.tables import AgentRow, HandleRow
 from tools.agents.errors import HandleLimit, HandleTaken
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.kernel.ids import Prefix
 from tools.kernel.reserved_words import reserved_word
@@ -17,7 +17,7 @@ RESERVED = frozenset(
 )
 
 
-def first_handle(ctx: Context, wanted: str | None, name: str) -> str:
+def first_handle(ctx: TxContext, wanted: str | None, name: str) -> str:
     """Return a new agent's handle: the wanted one or one made from its name.
 
     Raises HandleTaken.
@@ -33,7 +33,7 @@ def first_handle(ctx: Context, wanted: str | None, name: str) -> str:
     return slug if _is_free(ctx, slug) else f"{slug[:27]}-{ctx.world.dice.roll(2).hex()}"
 
 
-def hold(ctx: Context, handle: str, agent_id: str) -> None:
+def hold(ctx: TxContext, handle: str, agent_id: str) -> None:
     """Store that the agent has the handle.
 
     If two agents take it at once, the later unit of work is repeated and then finds it taken.
@@ -41,7 +41,7 @@ def hold(ctx: Context, handle: str, agent_id: str) -> None:
     ctx.tx.add(HandleRow(handle=handle, agent_id=agent_id, taken_at=ctx.now))
 
 
-def change_handle(ctx: Context, agent: AgentRow, wanted: str) -> None:
+def change_handle(ctx: TxContext, agent: AgentRow, wanted: str) -> None:
     """Give the agent a handle that is free or that it had before.
 
     Raises HandleTaken or HandleLimit.
@@ -60,7 +60,7 @@ def change_handle(ctx: Context, agent: AgentRow, wanted: str) -> None:
     hold(ctx, wanted, agent.id)
 
 
-def check_name(ctx: Context, name: str) -> None:
+def check_name(ctx: TxContext, name: str) -> None:
     """Raise InvalidRequest if a name could be mistaken for the market or its operator."""
     word = reserved_word(name, ctx.house.brand)
     if word is not None:
@@ -68,7 +68,7 @@ def check_name(ctx: Context, name: str) -> None:
         raise InvalidRequest(f"name: {word} is reserved", param="name", hint=hint)
 
 
-def _is_free(ctx: Context, handle: str) -> bool:
+def _is_free(ctx: TxContext, handle: str) -> bool:
     reserved = handle in RESERVED or handle == ctx.house.brand.lower() or handle.startswith(tuple(Prefix))
     return not reserved and ctx.tx.get(HandleRow, handle) is None
 

@@ -18,7 +18,7 @@ from tools.agents.document_records import (
     VersionedService,
 )
 from tools.agents.key_possession import proven_did
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.ports import Signer
 from tools.engine.registry import CATALOGUE
 from tools.kernel.keys import did_of
@@ -36,7 +36,7 @@ MOST_CHARACTERS = 500  # of a listing's description in a card
 MOST_EXAMPLE = 2000  # characters; a longer example is left out of the card
 
 
-def registration_file(house: House, agent: AgentRow) -> RegistrationFile:
+def registration_file(house: MarketConfig, agent: AgentRow) -> RegistrationFile:
     """Return the ERC-8004 registration file, the target of the token's URI."""
     return {
         "type": TYPE,
@@ -51,7 +51,7 @@ def registration_file(house: House, agent: AgentRow) -> RegistrationFile:
     }
 
 
-def service_file(house: House, did: str) -> RegistrationFile:
+def service_file(house: MarketConfig, did: str) -> RegistrationFile:
     """Return the registration file of the market itself, which holds no token."""
     base = house.base_url
     card: VersionedService = {
@@ -77,7 +77,7 @@ def service_file(house: House, did: str) -> RegistrationFile:
     }
 
 
-def did_document(house: House, agent: AgentRow) -> DidDocument:
+def did_document(house: MarketConfig, agent: AgentRow) -> DidDocument:
     """Return the document of `did:web:<host>:agents:<id>` (did:web method, 3.2)."""
     did, key = _did_web(house, agent), did_of(bytes.fromhex(agent.public_key))
     multibase = key.removeprefix("did:key:")
@@ -99,7 +99,7 @@ def did_document(house: House, agent: AgentRow) -> DidDocument:
     }
 
 
-def client_metadata(house: House, agent: AgentRow) -> ClientMetadata:
+def client_metadata(house: MarketConfig, agent: AgentRow) -> ClientMetadata:
     """Return the agent as an OAuth client that authenticates with its own key."""
     return {
         "client_id": paper(house, agent, "cimd.json"),
@@ -112,7 +112,7 @@ def client_metadata(house: House, agent: AgentRow) -> ClientMetadata:
     }
 
 
-def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env) -> AgentCard:
+def agent_card(house: MarketConfig, signer: Signer, agent: AgentRow, listings: list[ListingRow], env: Env) -> AgentCard:
     """Return the agent's card.
 
     Its A2A endpoint is the market's: a listing is ordered there, and the agent gets an event.
@@ -135,11 +135,11 @@ def agent_card(house: House, signer: Signer, agent: AgentRow, listings: list[Lis
     return cast(AgentCard, signed(card, house.base_url, signer))
 
 
-def paper(house: House, agent: AgentRow, name: str) -> str:
+def paper(house: MarketConfig, agent: AgentRow, name: str) -> str:
     return f"{house.base_url}/agents/{agent.id}/{name}"
 
 
-def _services(house: House, agent: AgentRow) -> list[VersionedService | Service]:
+def _services(house: MarketConfig, agent: AgentRow) -> list[VersionedService | Service]:
     """Return the agent's endpoints; without a card URL of its own, that of its card here."""
     own: dict[str, str] = orjson.loads(agent.endpoints)
     found: list[VersionedService | Service] = [
@@ -166,7 +166,7 @@ def _registrations(agent: AgentRow) -> list[Registration]:
     return [{"agentId": token, "agentRegistry": link["registry"]}]
 
 
-def _extension(house: House, agent: AgentRow) -> dict[str, Json]:
+def _extension(house: MarketConfig, agent: AgentRow) -> dict[str, Json]:
     linked = {
         "reputation": _served(house, agent, "/v1/agents/{agent_id}/reputation"),
         "attestation": _served(house, agent, "/v1/agents/{agent_id}/reputation/attestation"),
@@ -190,13 +190,13 @@ def _extension(house: House, agent: AgentRow) -> dict[str, Json]:
     }
 
 
-def _served(house: House, agent: AgentRow, path: str) -> str | None:
+def _served(house: MarketConfig, agent: AgentRow, path: str) -> str | None:
     """Return the URL of a path; None if no operation serves it."""
     found = any(op.path == path and op.method == "GET" for op in CATALOGUE.values())
     return house.base_url + path.format(agent_id=agent.id) if found else None
 
 
-def _identity(house: House, agent: AgentRow) -> Card:
+def _identity(house: MarketConfig, agent: AgentRow) -> Card:
     """Return the agent's identity as an extension, because A2A has no field for it."""
     return {
         "uri": DID_CORE,
@@ -227,7 +227,7 @@ def _skill(agent: AgentRow, row: ListingRow) -> Card:
     }
 
 
-def _did_web(house: House, agent: AgentRow) -> str:
+def _did_web(house: MarketConfig, agent: AgentRow) -> str:
     parts = urlsplit(house.base_url)
     place = quote(parts.netloc, safe="")
     path = [quote(one, safe="") for one in parts.path.split("/") if one]

@@ -6,7 +6,7 @@ from storage.agents import agent_by_public_key
 from storage.tables import AgentRow, FormerKeyRow
 from storage.vocabulary import AgentStatus, Env
 from tools.agents.errors import PublicKeyInUse
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.kernel.keys import did_of, public_key_of, registration_message, verify_ed25519
 
@@ -20,7 +20,7 @@ def proven_did(agent: AgentRow) -> str | None:
     return did_of(bytes.fromhex(agent.public_key)) if agent.key_proven else None
 
 
-def check_possession(ctx: Context, public_key: str, proof: str | None, signed_at: int | None) -> bool:
+def check_possession(ctx: TxContext, public_key: str, proof: str | None, signed_at: int | None) -> bool:
     """Check the proof of a registration's key; return False if there is no proof.
 
     Raises InvalidRequest if the proof is invalid.
@@ -41,7 +41,7 @@ def check_possession(ctx: Context, public_key: str, proof: str | None, signed_at
     return True
 
 
-def claim_key(ctx: Context, public_key: str, param: str, *, proven: bool) -> None:
+def claim_key(ctx: TxContext, public_key: str, param: str, *, proven: bool) -> None:
     """Free a public key for another agent; raise PublicKeyInUse if that is not possible.
 
     An agent that never proved its key loses it if the new agent proves it or if the old agent is deleted. A key that an
@@ -58,7 +58,7 @@ def claim_key(ctx: Context, public_key: str, param: str, *, proven: bool) -> Non
     _displace(ctx, holder)
 
 
-def _displace(ctx: Context, holder: AgentRow) -> None:
+def _displace(ctx: TxContext, holder: AgentRow) -> None:
     """Replace the agent's key by a random unknown one, which ends the tokens of the old key."""
     unknown = public_key_of(ctx.world.dice.roll(32))
     ctx.tx.change(holder, public_key=unknown.hex(), auth_epoch=holder.auth_epoch + 1)

@@ -10,7 +10,7 @@ from storage.tables import AgentRow, RoomRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.agents.records import Agent, OwnAgent, Storage
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.kernel.ids import is_id
 from tools.kernel.keys import did_of
 from tools.kernel.records import Json, stamp, stamp_or_none
@@ -90,7 +90,7 @@ def agent_record(row: AgentRow) -> Agent:
     return Agent(**agent_fields(row))
 
 
-def own_record(ctx: Context, row: AgentRow) -> OwnAgent:
+def own_record(ctx: TxContext, row: AgentRow) -> OwnAgent:
     """Return the agent's own view of itself in the environment of the call."""
     wallet, room = ctx.tx.get(WalletRow, row.id, ctx.env), ctx.tx.get(RoomRow, row.id, ctx.env)
     limit = None if row.first_party else ctx.house.limits.storage_bytes

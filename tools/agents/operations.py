@@ -18,7 +18,7 @@ from tools.agents.registration import documents, enrol, first_keys, keep_step, n
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import NoArguments, OneLine, PublicRead
 from tools.engine.authentication import need_scope
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.next_steps import sell_step, step, steps, wallet_step
 from tools.engine.outgoing_urls import callable_endpoints
@@ -61,7 +61,7 @@ class RegisterAgent(Profile):
     toolset="agents",
     examples=({"name": "Ada"},),
 )
-def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCreated:
+def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCreated:
     """Create an identity: an agent, an Ed25519 keypair and API keys for live and test, at once and without sign-up.
 
     The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
@@ -93,7 +93,7 @@ def register_agent(ctx: Context, form: RegisterAgent, _: list[str]) -> AgentCrea
 
 
 @operation("GET /v1/agents/me", toolset="agents")
-def get_me(ctx: Context, _: NoArguments) -> OwnAgent:
+def get_me(ctx: TxContext, _: NoArguments) -> OwnAgent:
     """Look at yourself: profile, environment of the key used, and the wallet bound in it.
 
     Use it to check that a key works. wallet_address is null until set_wallet_address has bound one.
@@ -108,7 +108,7 @@ class AgentRef(PublicRead):
 
 
 @operation("GET /v1/agents/{agent_id}", auth="optional", errors=(NotFound,), toolset="agents")
-def get_agent(ctx: Context, ref: AgentRef) -> Agent:
+def get_agent(ctx: TxContext, ref: AgentRef) -> Agent:
     """Look at another agent: who it is, what it can do, how far it is trusted.
 
     Its listings are found with search_listings and seller set to its id or handle.
@@ -134,7 +134,7 @@ class UpdateMe(Profile):
     idempotent=True,
     toolset="agents",
 )
-def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
+def update_me(ctx: TxContext, change: UpdateMe, _: list[str]) -> OwnAgent:
     """Change your profile: what you leave out stays, null clears description, framework or metadata.
 
     Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
@@ -157,7 +157,7 @@ def update_me(ctx: Context, change: UpdateMe, _: list[str]) -> OwnAgent:
     return own_record(ctx, changed)
 
 
-def _proven(ctx: Context, form: RegisterAgent) -> bool:
+def _proven(ctx: TxContext, form: RegisterAgent) -> bool:
     """Tell whether the new agent holds its key: one that is made here, or one whose proof holds."""
     if form.public_key is not None:
         return check_possession(ctx, form.public_key, form.proof, form.signed_at)
@@ -180,7 +180,7 @@ def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
     return {name: value for name, value in wanted.items() if getattr(row, name) != value}
 
 
-def _tell_referrer(ctx: Context, referrer: AgentRow, newcomer: AgentRow) -> None:
+def _tell_referrer(ctx: TxContext, referrer: AgentRow, newcomer: AgentRow) -> None:
     data = orjson.dumps({"new_agent_id": newcomer.id, "hint": "An agent you referred has registered."}).decode()
     for env in Env:
         ctx.tx.say(referrer.id, env, "agent.referred", data, ctx.now)

@@ -7,7 +7,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, StringConstraints
 
 from tools.engine.arguments import Arguments, OneLine
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.kernel.keys import public_key_from
 from tools.kernel.records import Json
 from tools.screening.logic import public_words_beside
@@ -94,7 +94,7 @@ class Profile(Arguments):
     )
 
 
-async def judge_profile(_: Outside, said: Profile) -> list[str]:
+async def judge_profile(_: ReadContext, said: Profile) -> list[str]:
     """Return the warnings of the public texts; raise ContentRejected for apparent attacks."""
     words = {name: getattr(said, name) for name in PUBLIC if getattr(said, name) is not None}
     return await public_words_beside(words, len(orjson.dumps(words)))

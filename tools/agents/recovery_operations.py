@@ -14,7 +14,7 @@ from tools.credentials.errors import KeyLimit
 from tools.credentials.live_guard import acting_agent
 from tools.credentials.logic import check_room, forget_oldest, issue_key, revoke_all
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.next_steps import step, steps
 from tools.engine.rate_limits import Rate
@@ -39,7 +39,7 @@ class RecoverAgent(Arguments):
     only_rest=ONLY_SIGNED,
     examples=({"revoke_existing": True},),
 )
-def recover_agent(ctx: Context, asked: RecoverAgent) -> AgentRecovered:
+def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
     """Get new API keys for live and test when yours are lost or leaked; they are shown this once.
 
     Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every key
@@ -93,7 +93,7 @@ class RotateKey(Arguments):
     toolset="agents",
     only_rest=ONLY_SIGNED,
 )
-def rotate_key(ctx: Context, asked: RotateKey) -> Agent:
+def rotate_key(ctx: TxContext, asked: RotateKey) -> Agent:
     """Change your root key: your did changes with it, your id, handle, API keys and wallets stay.
 
     Takes a request signed with the old key and a proof by the new one, so neither alone does it; a refusal of the proof holds
@@ -115,7 +115,7 @@ def rotate_key(ctx: Context, asked: RotateKey) -> Agent:
     return agent_record(changed)
 
 
-def _check_proof(ctx: Context, agent: AgentRow, asked: RotateKey) -> None:
+def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
     text = rotation_message(ctx.house.brand, agent.id, agent.public_key, asked.new_public_key)
     if not verify_ed25519(bytes.fromhex(asked.new_public_key), text.encode(), asked.proof):
         raise InvalidRequest(
@@ -126,7 +126,7 @@ def _check_proof(ctx: Context, agent: AgentRow, asked: RotateKey) -> None:
         )
 
 
-def _tell(ctx: Context, kind: str, **told: str | bool) -> None:
+def _tell(ctx: TxContext, kind: str, **told: str | bool) -> None:
     """In both environments: the root key is of both."""
     for env in Env:
         ctx.tx.say(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)

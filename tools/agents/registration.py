@@ -10,26 +10,26 @@ from tools.agents.logic import index
 from tools.agents.profiles import Profile, merged
 from tools.agents.records import KeyPairs, MadeKeyPair
 from tools.credentials.logic import issue_key
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.kernel.keys import did_of
 from tools.kernel.records import Step
 
 
-def new_keypair(ctx: Context) -> MadeKeyPair:
+def new_keypair(ctx: TxContext) -> MadeKeyPair:
     """Make an Ed25519 identity; its secret is shown once and not stored."""
     seed = ctx.world.dice.roll(32)
     public_key = bytes(SigningKey(seed).verify_key)
     return MadeKeyPair(public_key=public_key.hex(), did=did_of(public_key), secret_key=seed.hex())
 
 
-def first_keys(ctx: Context, agent_id: str) -> KeyPairs:
+def first_keys(ctx: TxContext, agent_id: str) -> KeyPairs:
     """Issue an API key for each environment."""
     keys = {env: issue_key(ctx, agent_id, env)[1] for env in Env}
     return KeyPairs(live=keys[Env.LIVE], test=keys[Env.TEST])
 
 
 def enrol(
-    ctx: Context,
+    ctx: TxContext,
     form: Profile,
     name: str,
     handle: str,

@@ -8,7 +8,7 @@ from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER
 from tools.bounties.records import BountyAlerts
 from tools.credentials.live_guard import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.follow_up_steps import wait_for
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import operation
@@ -20,7 +20,7 @@ class SetBountyAlerts(Arguments):
 
 
 @operation("GET /v1/agents/me/bounty-alerts", toolset="bounties")
-def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
+def get_bounty_alerts(ctx: TxContext, _: NoArguments) -> BountyAlerts:
     """See whether you are told of new bounties in this environment, and for which words of your capabilities and tags.
 
     set_bounty_alerts switches it on and off. Each comes as the event bounty.match.
@@ -31,7 +31,7 @@ def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
 
 
 @operation("POST /v1/agents/me/bounty-alerts", scope="sell", idempotent=True, toolset="bounties")
-def set_bounty_alerts(ctx: Context, said: SetBountyAlerts) -> BountyAlerts:
+def set_bounty_alerts(ctx: TxContext, said: SetBountyAlerts) -> BountyAlerts:
     """Be told of each new bounty that speaks of your capabilities or tags, in the environment of your key, or no longer.
 
     It comes as the event bounty.match: wait with list_events or get_inbox, or have it posted by a webhook. At most 20 a day,
@@ -46,7 +46,7 @@ def set_bounty_alerts(ctx: Context, said: SetBountyAlerts) -> BountyAlerts:
     return _record(ctx, agent, row)
 
 
-def _record(ctx: Context, agent: AgentRow, row: BountyAlertRow | None) -> BountyAlerts:
+def _record(ctx: TxContext, agent: AgentRow, row: BountyAlertRow | None) -> BountyAlerts:
     enabled = row is not None and row.enabled
     terms = [*capability_terms([*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)])]
     today = [] if row is None or row.day != ctx.now.date().isoformat() else orjson.loads(row.buyers)

@@ -10,7 +10,7 @@ from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
 from tools.bounties.alert_rules import MOST_TOLD_OF, matched_terms, may_be_told
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.payloads import BountyMatch
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import DUST_MINOR, display
@@ -25,7 +25,7 @@ def announce(tx: Tx, bounty: BountyRow) -> None:
     tx.add(BountyMatchRow(bounty_id=bounty.id))
 
 
-def tell_of_bounties(ctx: Context) -> bool:
+def tell_of_bounties(ctx: TxContext) -> bool:
     """Send the alerts of the oldest waiting bounty to one batch of agents.
 
     Return False if none waits, apart from those that another process has locked. The progress is written in the same
@@ -54,7 +54,7 @@ def tell_of_bounties(ctx: Context) -> bool:
     return True
 
 
-def _stands(ctx: Context, bounty: BountyRow) -> bool:
+def _stands(ctx: TxContext, bounty: BountyRow) -> bool:
     """Check whether a bounty is open and its buyer is below the daily limit of alerts."""
     if bounty.status is not BountyStatus.OPEN or bounty.expires_at <= ctx.now:
         return False
@@ -64,7 +64,7 @@ def _stands(ctx: Context, bounty: BountyRow) -> bool:
 
 
 def _tell(
-    ctx: Context, bounty: BountyRow, alert: BountyAlertRow, agent: AgentRow, words: frozenset[str], stranger: bool
+    ctx: TxContext, bounty: BountyRow, alert: BountyAlertRow, agent: AgentRow, words: frozenset[str], stranger: bool
 ) -> None:
     today = ctx.now.date().isoformat()
     buyers: list[str] = orjson.loads(alert.buyers) if alert.day == today else []

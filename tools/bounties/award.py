@@ -3,14 +3,14 @@
 from storage.tables import BountyRow, JobRow, ProposalRow
 from storage.vocabulary import JobStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.storage_quotas import size_of, take_order
 from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
 from tools.jobs.logic import attentive, in_seconds, record_event, say_what_is_due
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.ids import Prefix
 from tools.messages.logic import new_thread
@@ -19,14 +19,14 @@ MAX_REVISIONS = 2
 
 
 def begin_job(
-    ctx: Context,
+    ctx: TxContext,
     bounty: BountyRow,
     proposal: ProposalRow,
     turnaround_seconds: int,
     newest: NewestBlock,
     *,
     first_party: bool,
-) -> SeenJob:
+) -> JobSnapshot:
     """Create the job for a bounty and its accepted proposal, and notify both parties.
 
     Raises SellerHasNoWalletAddress if the seller could not be paid.
@@ -40,7 +40,7 @@ def begin_job(
     move = opening(draft, "award", ctx.now)
     row = _new_job(ctx, bounty, proposal, turnaround_seconds, newest, move.target, first_party=first_party)
     if move.target is JobStatus.AWAITING_PAYMENT:
-        due = payment_falls_due(ctx, SeenJob(row, (), frozenset()), ctx.windows.payment_seconds)
+        due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
     else:
         due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
     row = ctx.tx.add(attentive(JobRow(**(row.__dict__ | due)), ctx.now))
@@ -49,14 +49,14 @@ def begin_job(
     assert text is not None
     keep_text(ctx.tx, row.id, INPUT, Document(bounty.job_input, text.encode()))
     take_order(ctx, size_of(text))
-    seen = SeenJob(row, (), frozenset())
+    seen = JobSnapshot(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
     say_what_is_due(ctx, draft, seen)
     return seen
 
 
 def _new_job(
-    ctx: Context,
+    ctx: TxContext,
     bounty: BountyRow,
     proposal: ProposalRow,
     turnaround_seconds: int,

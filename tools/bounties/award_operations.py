@@ -14,7 +14,7 @@ from tools.bounties.logic import BountyNamed, bounty_record, end, facts_of, over
 from tools.bounties.records import BountyAwarded, Timing
 from tools.bounties.rules import bounty_move, proposal_move
 from tools.chain.chain_reads import NewestBlock, newest_block
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound, StorageFull
 from tools.engine.follow_up_steps import after_award
 from tools.engine.next_steps import step
@@ -45,7 +45,7 @@ class AwardBounty(BountyNamed):
     ] = 3600
 
 
-async def look_at_chain(outside: Outside, _: AwardBounty) -> NewestBlock:
+async def look_at_chain(outside: ReadContext, _: AwardBounty) -> NewestBlock:
     return await newest_block(outside)
 
 
@@ -68,7 +68,7 @@ async def look_at_chain(outside: Outside, _: AwardBounty) -> NewestBlock:
     next_steps=after_award,
     toolset="bounties",
 )
-def award_bounty(ctx: Context, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
+def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
     """Take a proposal on your bounty: its job begins, all other proposals are rejected.
 
     Send the price and payment you have read: until the award the seller may change them, and then the call is refused and tells
@@ -113,7 +113,7 @@ def _hold_to_offer(asked: AwardBounty, proposal: ProposalRow) -> None:
     )
 
 
-def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
+def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
     """Seller and buyer as they are now, where they may trade and the seller can be paid."""
     seller, buyer = ctx.tx.get(AgentRow, proposal.seller_id), ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
@@ -128,7 +128,7 @@ def _parties(ctx: Context, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
     return seller, buyer
 
 
-def _awarded(ctx: Context, bounty: BountyRow) -> BountyAwarded:
+def _awarded(ctx: TxContext, bounty: BountyRow) -> BountyAwarded:
     """What was awarded before, as it now stands."""
     assert bounty.awarded_job_id is not None
     job = ctx.tx.get(JobRow, bounty.awarded_job_id)
@@ -136,7 +136,7 @@ def _awarded(ctx: Context, bounty: BountyRow) -> BountyAwarded:
     return BountyAwarded(bounty=bounty_record(ctx, bounty), job=job_record(ctx, see(ctx.tx, job)))
 
 
-def _tell_chosen(ctx: Context, row: ProposalRow, job_id: str) -> None:
+def _tell_chosen(ctx: TxContext, row: ProposalRow, job_id: str) -> None:
     told: ProposalChosen = {
         "bounty_id": row.bounty_id,
         "proposal_id": row.id,

@@ -22,7 +22,7 @@ from tools.bounties.records import Bounty, Comparison, HowToPropose, Proposal, T
 from tools.bounties.rules import BountyFacts, BountyMove, due_move, proposal_move, state_now
 from tools.engine.arguments import Arguments
 from tools.engine.batch import BATCH, Place, each_alone
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.events.payloads import BountyExpired, ProposalRejected
 from tools.kernel.money import display
@@ -51,12 +51,12 @@ def find_bounty(tx: Tx, bounty_id: str, env: Env, *, lock: bool = False) -> Boun
     return row
 
 
-def held_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+def held_bounty(ctx: TxContext, bounty_id: str) -> BountyRow:
     """Return the locked bounty, after making the clock's move if one is due."""
     return run_clock(ctx, find_bounty(ctx.tx, bounty_id, ctx.env, lock=True))
 
 
-def own_bounty(ctx: Context, bounty_id: str) -> BountyRow:
+def own_bounty(ctx: TxContext, bounty_id: str) -> BountyRow:
     """Return the caller's own bounty, locked, after making the clock's move if one is due.
 
     Raises NotFound, also if the bounty is another agent's.
@@ -77,7 +77,7 @@ def facts_of(row: BountyRow) -> BountyFacts:
     return BountyFacts(row.status, row.expires_at)
 
 
-def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
+def run_clock(ctx: TxContext, row: BountyRow) -> BountyRow:
     """Write the clock's move if one is due: an expiry takes effect even before a sweep has run."""
     move = due_move(facts_of(row), ctx.now)
     if move is None:
@@ -87,17 +87,19 @@ def run_clock(ctx: Context, row: BountyRow) -> BountyRow:
     return end(ctx, row, move, at=row.expires_at)
 
 
-def expire_due_bounties(ctx: Context, after: Place) -> tuple[int, Place | None]:
+def expire_due_bounties(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
     """Expire one batch of bounties; return how many expired and where the next batch begins."""
     rows = ctx.tx.all(due_bounties, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
     return each_alone(ctx, rows, expire, lambda row: row.expires_at)
 
 
-def expire(ctx: Context, row: BountyRow) -> int:
+def expire(ctx: TxContext, row: BountyRow) -> int:
     return int(run_clock(ctx, row) is not row)
 
 
-def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object) -> BountyRow:
+def end(
+    ctx: TxContext, row: BountyRow, move: BountyMove, *, at: datetime | None = None, **changes: object
+) -> BountyRow:
     """Make a final move: update the row and the search index, and reject the pending proposals."""
     status = BountyStatus(move.target.value)
     after = ctx.tx.change(row, status=status, updated_at=at or ctx.now, **changes)
@@ -108,7 +110,7 @@ def end(ctx: Context, row: BountyRow, move: BountyMove, *, at: datetime | None =
     return after
 
 
-def withdraw(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
+def withdraw(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> ProposalRow:
     """Withdraw a pending proposal; the bounty's row must be locked."""
     move = proposal_move(proposal.status, "withdraw", Actor.SELLER)
     assert move is not None
@@ -122,7 +124,7 @@ def index(tx: Tx, row: BountyRow) -> None:
     index_bounty(tx, row, index_terms(row.title, row.description, orjson.loads(row.tags), row.category))
 
 
-def bounty_record(ctx: Context, row: BountyRow) -> Bounty:
+def bounty_record(ctx: TxContext, row: BountyRow) -> Bounty:
     (record,) = bounty_records(ctx.tx, [row], ctx.now)
     return record
 
@@ -172,7 +174,7 @@ def proposal_fields(
     }
 
 
-def proposal_record(ctx: Context, row: ProposalRow, bounty: BountyRow) -> Proposal:
+def proposal_record(ctx: TxContext, row: ProposalRow, bounty: BountyRow) -> Proposal:
     return Proposal(**proposal_fields(row, traders(ctx.tx, [row.seller_id])[row.seller_id], bounty, ctx.now))
 
 
@@ -216,7 +218,7 @@ def _brief(record: Bounty) -> Bounty:
     return record if short == record.description else replace(record, description=short[:-3] + "...")
 
 
-def _tell_rejected(ctx: Context, bounty: BountyRow, proposal: ProposalRow) -> None:
+def _tell_rejected(ctx: TxContext, bounty: BountyRow, proposal: ProposalRow) -> None:
     """Tell the seller what became of the bounty and that its proposal is rejected."""
     told: ProposalRejected | BountyExpired
     if bounty.status is BountyStatus.EXPIRED:

@@ -27,7 +27,7 @@ from tools.bounties.logic import (
 from tools.bounties.records import Bounty, BountyPage
 from tools.bounties.rules import bounty_move, state_now
 from tools.engine.arguments import Arguments, EnvChoice, Listed, OneLine, PublicRead
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import judge_schema, measured
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_bounty
@@ -86,7 +86,7 @@ class JudgedBounty:
     warnings: list[str]
 
 
-async def judge_bounty(outside: Outside, asked: CreateBounty) -> JudgedBounty:
+async def judge_bounty(outside: ReadContext, asked: CreateBounty) -> JudgedBounty:
     given = asked.input or BountyInput.model_validate({})
     said: dict[str, Json] = given.model_dump(exclude_unset=True)
     if DESCRIPTION in said:
@@ -125,7 +125,7 @@ async def judge_bounty(outside: Outside, asked: CreateBounty) -> JudgedBounty:
         },
     ),
 )
-def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bounty:
+def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> Bounty:
     """Post what you need and the most you would pay, when no listing fits: sellers propose, you award one.
 
     Needs no wallet yet. input.deliverable_schema, input.preview_schema and input.acceptance are held against the delivery
@@ -178,7 +178,7 @@ class SearchBounties(Listed):
 @operation(
     "GET /v1/bounties", auth="optional", errors=(InvalidCursor,), toolset="bounties", examples=({"q": "translate"},)
 )
-async def search_bounties(outside: Outside, asked: SearchBounties) -> BountyPage:
+async def search_bounties(outside: ReadContext, asked: SearchBounties) -> BountyPage:
     """Find work: open bounties by words, category, tag and budget, newest first. Needs no key.
 
     Next: propose_on_bounty with how_to_propose.body_example, adapted. Titles, descriptions and inputs are the buyers'
@@ -206,7 +206,7 @@ class BountyRef(PublicRead):
 
 
 @operation("GET /v1/bounties/{bounty_id}", auth="optional", errors=(NotFound,), toolset="bounties")
-def get_bounty(ctx: Context, ref: BountyRef) -> Bounty:
+def get_bounty(ctx: TxContext, ref: BountyRef) -> Bounty:
     """Read one bounty whole, open or over: what is needed, the budget, what a delivery must hold.
 
     Next: propose_on_bounty with how_to_propose.body_example, adapted.
@@ -219,7 +219,7 @@ class ListMyBounties(Listed):
 
 
 @operation("GET /v1/agents/me/bounties", errors=(InvalidCursor,), toolset="bounties")
-def list_my_bounties(ctx: Context, asked: ListMyBounties) -> BountyPage:
+def list_my_bounties(ctx: TxContext, asked: ListMyBounties) -> BountyPage:
     """List the bounties you posted, newest first, whatever became of them. Next: list_proposals of an open one."""
     before = place_of(ctx, "list_my_bounties", asked, asked.cursor, ctx.agent) or "bty_~"
     rows = ctx.tx.all(bounties_of_buyer, buyer_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
@@ -241,7 +241,7 @@ def list_my_bounties(ctx: Context, asked: ListMyBounties) -> BountyPage:
     idempotent=True,
     toolset="bounties",
 )
-def close_bounty(ctx: Context, ref: BountyNamed) -> Bounty:
+def close_bounty(ctx: TxContext, ref: BountyNamed) -> Bounty:
     """Close an open bounty of yours without an award: pending proposals are rejected and their sellers told."""
     row = own_bounty(ctx, ref.bounty_id)
     if state_now(facts_of(row), ctx.now) is BountyStatus.CLOSED:
@@ -258,14 +258,16 @@ def _stored_bytes(asked: CreateBounty, judged: JudgedBounty) -> int:
     return size_of(*texts) + sum(one.size for one in made if one is not None)
 
 
-def _check_places(ctx: Context) -> None:
+def _check_places(ctx: TxContext) -> None:
     most = ctx.house.limits.open_bounties
     held = ctx.tx.one(open_bounties_of, buyer_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
     if held >= most:
         raise BountyLimit(f"you have {held} open bounties, at most {most} are allowed", open=held, limit=most)
 
 
-def _search(tx: Tx, outside: Outside, asked: SearchBounties, place: Json) -> tuple[FoundNewest | None, list[Bounty]]:
+def _search(
+    tx: Tx, outside: ReadContext, asked: SearchBounties, place: Json
+) -> tuple[FoundNewest | None, list[Bounty]]:
     terms = query_terms(asked.q or "")
     if asked.q and not terms:  # nothing but signs: no bounty has them
         return None, []

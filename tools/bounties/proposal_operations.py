@@ -24,7 +24,7 @@ from tools.bounties.logic import (
 from tools.bounties.records import Proposal, ProposalMade, ProposalPage
 from tools.bounties.rules import proposal_move, state_now
 from tools.engine.arguments import Listed
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, StorageFull
 from tools.engine.follow_up_steps import after_withdrawal
 from tools.engine.next_steps import step, steps
@@ -75,7 +75,7 @@ class ProposeOnBounty(BountyNamed):
     status=201,
     toolset="bounties",
 )
-def propose_on_bounty(ctx: Context, asked: ProposeOnBounty) -> ProposalMade:
+def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
     """Offer to do a bounty at a price. Proposing again replaces it; withdraw_proposal takes it back for good.
 
     Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer has
@@ -112,7 +112,7 @@ class ListProposals(Listed, BountyNamed):
 
 
 @operation("GET /v1/bounties/{bounty_id}/proposals", errors=(NotFound, InvalidCursor), toolset="bounties")
-async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage:
+async def list_proposals(outside: ReadContext, asked: ListProposals) -> ProposalPage:
     """Compare the proposals on a bounty of yours, the lowest price first; as a seller, see your own.
 
     comparison holds what the market knows of each seller: deliveries in time, distinct paying wallets of third parties,
@@ -153,7 +153,7 @@ def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[S
     next_steps=after_withdrawal,
     toolset="bounties",
 )
-def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:
+def withdraw_proposal(ctx: TxContext, ref: BountyNamed) -> Proposal:
     """Take your proposal on a bounty back, for good: you cannot propose there again.
 
     To change it instead, call propose_on_bounty again.
@@ -170,7 +170,7 @@ def withdraw_proposal(ctx: Context, ref: BountyNamed) -> Proposal:
     return proposal_record(ctx, withdraw(ctx, bounty, row), bounty)
 
 
-def _proposer(ctx: Context, bounty: BountyRow, asked: ProposeOnBounty) -> AgentRow:
+def _proposer(ctx: TxContext, bounty: BountyRow, asked: ProposeOnBounty) -> AgentRow:
     """The caller, if it may propose this here."""
     seller, buyer = ctx.tx.get(AgentRow, ctx.agent), ctx.tx.get(AgentRow, bounty.buyer_id)
     assert seller is not None
@@ -192,7 +192,7 @@ def _proposer(ctx: Context, bounty: BountyRow, asked: ProposeOnBounty) -> AgentR
     return seller
 
 
-def _first_proposal(ctx: Context, bounty: BountyRow, said: dict[str, Json]) -> ProposalRow:
+def _first_proposal(ctx: TxContext, bounty: BountyRow, said: dict[str, Json]) -> ProposalRow:
     most = ctx.house.limits.proposals_per_bounty
     if bounty.proposal_count >= most:
         raise ProposalLimit(f"this bounty has {most} proposals and takes no more", limit=most)
@@ -213,14 +213,14 @@ def _first_proposal(ctx: Context, bounty: BountyRow, said: dict[str, Json]) -> P
     return row
 
 
-def _again(ctx: Context, known: ProposalRow, said: dict[str, Json]) -> ProposalRow:
+def _again(ctx: TxContext, known: ProposalRow, said: dict[str, Json]) -> ProposalRow:
     if proposal_move(known.status, "propose", Actor.SELLER) is None:
         raise ProposalFinal(f"your proposal was {known.status}", status=known.status.value)
     return ctx.tx.change(known, **said)
 
 
 def _compared(
-    tx: Tx, outside: Outside, asked: ListProposals, place: Json
+    tx: Tx, outside: ReadContext, asked: ListProposals, place: Json
 ) -> tuple[list[ProposalRow], list[Proposal], bool]:
     """A page of the proposals the caller may see, one row beyond the page, and whether the caller may still award one."""
     me = outside.caller.agent
@@ -240,7 +240,7 @@ def _compared(
     return rows, records, open_to_me
 
 
-def _tell_buyer(ctx: Context, row: ProposalRow, seller: AgentRow, warned: list[str], *, updated: bool) -> None:
+def _tell_buyer(ctx: TxContext, row: ProposalRow, seller: AgentRow, warned: list[str], *, updated: bool) -> None:
     told: ProposalReceived = {
         "bounty_id": row.bounty_id,
         "proposal_id": row.id,

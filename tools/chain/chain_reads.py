@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import inf
 
 from tools.chain.transfer_verification import ChainDown, Seen, mined_in
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.ports import Chain
 
 FRESH_HEAD_SECONDS = 30.0
@@ -23,7 +23,7 @@ class NewestBlock:
     time: datetime | None = None
 
 
-async def newest_block(outside: Outside) -> NewestBlock:
+async def newest_block(outside: ReadContext) -> NewestBlock:
     """Find the newest block when an obligation begins, so that no earlier transfer can pay it.
 
     At most one request every two seconds, and at most one second of waiting, because an order does not need a chain.
@@ -45,7 +45,7 @@ async def _look_again(chain: Chain) -> None:
             await chain.block(await chain.head())
 
 
-def _chain_time(outside: Outside, chain: Chain) -> datetime | None:
+def _chain_time(outside: ReadContext, chain: Chain) -> datetime | None:
     """Return the chain's time now: the newest block's time, plus the seconds since it was read.
 
     It is never later than the host's time, so a node that lies can make an honest transfer look too old only
@@ -58,7 +58,7 @@ def _chain_time(outside: Outside, chain: Chain) -> datetime | None:
     return datetime.fromtimestamp(min(read[0] + int(age), int(outside.now.timestamp())), UTC)
 
 
-def _age(outside: Outside, seen: tuple[int, float] | None) -> float:
+def _age(outside: ReadContext, seen: tuple[int, float] | None) -> float:
     return inf if seen is None else outside.world.clock.monotonic() - seen[1]
 
 

@@ -22,7 +22,7 @@ from tools.chain.transfer_verification import (
     normalise_hash,
 )
 from tools.chain.wallet_proof import address_of
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
 from tools.kernel.plurals import counted
 
@@ -37,7 +37,7 @@ def read_hash(text: str) -> str:
         raise InvalidRequest(f"transaction: {bad}", param="transaction") from None
 
 
-def known_settlement(tx: Tx, place: Context | Outside, transaction: str) -> SettlementRow | None:
+def known_settlement(tx: Tx, place: TxContext | ReadContext, transaction: str) -> SettlementRow | None:
     """Return the settlement that this transaction was recorded as, for any job."""
     return tx.one(settlement_by_hash, network=place.network.id, tx_hash=transaction)
 
@@ -53,7 +53,7 @@ def no_chain(env: Env, hint: str) -> ChainUnavailable:
     return ChainUnavailable(f"no chain is configured for {env}", hint=hint, retry_after_seconds=60)
 
 
-async def ask(outside: Outside, transaction: str, terms: Terms) -> Verdict:
+async def ask(outside: ReadContext, transaction: str, terms: Terms) -> Verdict:
     """Judge what the chain of this environment shows of a transaction.
 
     Raises ChainUnavailable.

@@ -3,7 +3,7 @@
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus
-from tools.engine.context import Caller, Context
+from tools.engine.context import Caller, TxContext
 from tools.engine.errors import Forbidden, Unauthenticated
 
 LIVE_KEY = "live_key"
@@ -34,7 +34,7 @@ def is_live(tx: Tx, agent_id: str) -> bool:
     return agent is not None and agent.live_since is not None
 
 
-def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
+def acting_agent(ctx: TxContext, *, lock: bool = True) -> AgentRow:
     """Return the caller's row if it is still active and the key of the call is still valid.
 
     Raises Unauthenticated if the agent or the key was ended after authentication. Operations that create something
@@ -46,7 +46,7 @@ def acting_agent(ctx: Context, *, lock: bool = True) -> AgentRow:
     return row
 
 
-def _key_stands(ctx: Context, row: AgentRow) -> bool:
+def _key_stands(ctx: TxContext, row: AgentRow) -> bool:
     if ctx.caller.proof is not None:
         return ctx.caller.proof.public_key == row.public_key
     if ctx.caller.epoch not in (None, row.auth_epoch):

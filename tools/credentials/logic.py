@@ -10,7 +10,7 @@ from storage.tables import KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.credentials.errors import KeyLimit
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.scopes import EVERYTHING
 from tools.kernel.keys import KEY_ENTROPY_BYTES, api_key, key_hash, key_prefix
 
@@ -18,7 +18,7 @@ USELESS_KEPT = 400  # the most recent revoked or expired keys that are kept, per
 
 
 def issue_key(
-    ctx: Context,
+    ctx: TxContext,
     agent_id: str,
     env: Env,
     name: str | None = None,
@@ -43,12 +43,12 @@ def issue_key(
     return row, secret
 
 
-def usable(ctx: Context, agent_id: str) -> dict[str, str]:
+def usable(ctx: TxContext, agent_id: str) -> dict[str, str]:
     """Return the agent's valid keys, neither revoked nor expired: id to environment."""
     return dict(ctx.tx.all(usable_keys, agent_id=agent_id, now=ctx.now))
 
 
-def check_room(ctx: Context, agent_id: str, env: Env, hint: str | None = None) -> None:
+def check_room(ctx: TxContext, agent_id: str, env: Env, hint: str | None = None) -> None:
     """Raise KeyLimit if the agent already has the most keys allowed in that environment."""
     most, count = ctx.house.limits.usable_keys, list(usable(ctx, agent_id).values()).count(env)
     if count >= most:
@@ -66,6 +66,6 @@ def forget_keys(tx: Tx, agent_id: str) -> None:
     tx.forget(f"holder:{agent_id}", *(f"key:{hashed}" for hashed in tx.all(active_hashes, agent_id=agent_id)))
 
 
-def forget_oldest(ctx: Context, agent_id: str, env: Env) -> None:
+def forget_oldest(ctx: TxContext, agent_id: str, env: Env) -> None:
     """Delete the oldest revoked or expired keys of one environment beyond USELESS_KEPT."""
     ctx.tx.run(forget_useless, agent_id=agent_id, env=env, now=ctx.now, kept=USELESS_KEPT)

@@ -16,7 +16,7 @@ from tools.credentials.live_guard import acting_agent, holds_test_key, need_live
 from tools.credentials.logic import check_room, forget_oldest, issue_key, usable
 from tools.credentials.records import ApiKey, ApiKeyCreated, ApiKeyPage
 from tools.engine.arguments import Arguments, Listed, OneLine
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import Forbidden, InvalidCursor, NotFound
 from tools.engine.follow_up_steps import after_key
 from tools.engine.paging import cursor_to, place_of
@@ -30,7 +30,7 @@ Scopes = Annotated[
 
 
 @operation("GET /v1/agents/me/keys", scope="admin:self", errors=(InvalidCursor,), toolset="agents")
-def list_api_keys(ctx: Context, asked: Listed) -> ApiKeyPage:
+def list_api_keys(ctx: TxContext, asked: Listed) -> ApiKeyPage:
     """List your API keys, newest first: what each may do and when it was last used.
 
     A live key and a signed request list the keys of both environments, a test key those of test. revoke_api_key ends one by
@@ -70,7 +70,7 @@ class CreateApiKey(Arguments):
     toolset="agents",
     examples=({"env": "test", "name": "reader", "scopes": ["read"], "expires_in_days": 30},),
 )
-def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
+def create_api_key(ctx: TxContext, asked: CreateApiKey) -> ApiKeyCreated:
     """Make another API key, for one environment; `key` is shown this once.
 
     Give a key that leaves your hands only the scopes it needs (most need read too) and an end. No key gives scopes it lacks;
@@ -90,7 +90,7 @@ def create_api_key(ctx: Context, asked: CreateApiKey) -> ApiKeyCreated:
     return ApiKeyCreated(**asdict(key_record(row)), key=secret)
 
 
-def _end(ctx: Context, days: int | None) -> datetime | None:
+def _end(ctx: TxContext, days: int | None) -> datetime | None:
     """When a new key ends: as asked, and with the key it is made with at the latest."""
     own = None if ctx.caller.key_id is None else ctx.tx.get(KeyRow, ctx.caller.key_id)
     latest = None if own is None else own.expires_at
@@ -110,7 +110,7 @@ class KeyRef(Arguments):
     ends_key=True,
     toolset="agents",
 )
-def revoke_api_key(ctx: Context, ref: KeyRef) -> ApiKey:
+def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
     """End an API key at once, in every process; also the one you call with. Nothing brings it back.
 
     Your only usable key cannot be revoked: make another with create_api_key first. A test key revokes test keys only.

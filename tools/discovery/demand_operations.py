@@ -34,7 +34,7 @@ from tools.discovery.records import (
     SearchedTerm,
 )
 from tools.engine.arguments import NoArguments, PublicRead
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.registry import operation
 from tools.kernel.ids import Prefix, first_id
 from tools.kernel.money import display
@@ -57,7 +57,7 @@ LEAD_CHARACTERS = 400
 
 
 @operation("GET /v1/opportunities", toolset="selling")
-async def get_opportunities(outside: Outside, _: NoArguments) -> Opportunities:
+async def get_opportunities(outside: ReadContext, _: NoArguments) -> Opportunities:
     """Look for work that fits you: open bounties by your capabilities and tags, unanswered ones, new listings, unmet searches.
 
     Next: propose_on_bounty, or create_listing for what others look for in vain. The better your profile says what you can do
@@ -85,7 +85,7 @@ class ReadDemand(PublicRead):
 
 
 @operation("GET /v1/demand", auth="optional", toolset="market")
-async def get_demand(outside: Outside, asked: ReadDemand) -> Demand:
+async def get_demand(outside: ReadContext, asked: ReadDemand) -> Demand:
     """See what is wanted: open bounties by category, and what registered agents search for and do not find.
 
     A term is published only when two of them searched it on one day, without what could name anybody. Next: create_listing.
@@ -93,12 +93,12 @@ async def get_demand(outside: Outside, asked: ReadDemand) -> Demand:
     return await _demand(outside, asked.days)
 
 
-async def _demand(outside: Outside, days: int) -> Demand:
+async def _demand(outside: ReadContext, days: int) -> Demand:
     read = lambda tx: _wanted(tx, outside, days)  # noqa: E731 - reads as what it is
     return await outside.snapshots.of(f"demand {outside.env} {days}", lambda: outside.store.scan(read))
 
 
-def _for_agent(tx: Tx, outside: Outside) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
+def _for_agent(tx: Tx, outside: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:
     agent = tx.get(AgentRow, outside.caller.agent)
     assert agent is not None
     labels = [*orjson.loads(agent.capabilities), *orjson.loads(agent.tags)]
@@ -111,12 +111,12 @@ def _for_agent(tx: Tx, outside: Outside) -> tuple[Sequence[str], list[BountyLead
     )
 
 
-def _unanswered(tx: Tx, outside: Outside) -> list[BountyRow]:
+def _unanswered(tx: Tx, outside: ReadContext) -> list[BountyRow]:
     asked = {"env": outside.env, "now": outside.now, "not_of": outside.caller.agent}
     return of_many(tx.all(unanswered, **asked, limit=rows_for(EACH, outside.house.limits.open_bounties)), _buyer, EACH)
 
 
-def _new_listings(tx: Tx, outside: Outside) -> list[str]:
+def _new_listings(tx: Tx, outside: ReadContext) -> list[str]:
     """The ids of the newest listings of others."""
     since = first_id(Prefix.LISTING, outside.now - WEEK)
     asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
@@ -129,7 +129,7 @@ def _buyer(bounty: BountyRow) -> str:
     return bounty.buyer_id
 
 
-def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]:
+def _fitting(tx: Tx, outside: ReadContext, terms: Sequence[str]) -> list[BountyLead]:
     """Of the newest open bounties that speak of any of these terms, those with the highest budgets."""
     if not terms:
         return []
@@ -140,7 +140,7 @@ def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]
     return _leads(tx, outside, of_many(best, _buyer, EACH), terms)
 
 
-def _leads(tx: Tx, outside: Outside, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
+def _leads(tx: Tx, outside: ReadContext, rows: Sequence[BountyRow], terms: Sequence[str]) -> list[BountyLead]:
     return [_lead(record, terms) for record in bounty_records(tx, rows, outside.now)]
 
 
@@ -164,7 +164,7 @@ def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
     )
 
 
-def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
+def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
     env, now = outside.env, outside.now
     asked = {"env": env, "since": first_day(now.date(), days), "least": LEAST_CLIENTS}
     looked_at = rows_for(OPEN_SHOWN, outside.house.limits.open_bounties)
@@ -196,7 +196,7 @@ def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
     )
 
 
-def _produced(tx: Tx, outside: Outside, days: int) -> SearchedFor:
+def _produced(tx: Tx, outside: ReadContext, days: int) -> SearchedFor:
     env: Env = outside.env
     since = first_day(outside.now.date(), days)
     began = outside.now - timedelta(days=days)

@@ -7,7 +7,7 @@ from tools.discovery.market_records import Changelog, Health
 from tools.discovery.sanctions_state import sanctions_state
 from tools.engine.arguments import NoArguments, PublicRead
 from tools.engine.config import Network
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import TooBusy
 from tools.engine.registry import CATALOGUE, operation
 from tools.evaluators.logic import evaluators_drawable
@@ -20,7 +20,7 @@ STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadline
 
 
 @operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
-async def get_health(outside: Outside, _: NoArguments) -> Health:
+async def get_health(outside: ReadContext, _: NoArguments) -> Health:
     """Is the market well? Says what a background probe found at most 5 seconds ago; asks nobody.
 
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
@@ -46,7 +46,7 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
 
 
 @operation("GET /v1/changelog", auth="none", toolset="market")
-async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
+async def get_changelog(outside: ReadContext, _: NoArguments) -> Changelog:
     """What changed, newest first. A fee would be announced here at least 30 days before it applies.
 
     Call it when a tool or a field is not as you remember it.
@@ -55,7 +55,7 @@ async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
 
 
 @operation("GET /v1/payments", auth="optional", toolset="buying")
-async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
+async def get_payments_info(outside: ReadContext, _: PublicRead) -> PaymentsInfo:
     """How to pay and be paid here: network, token, steps, confirmations. Read it before the first payment."""
     network, base = outside.network, outside.house.base_url
     drawable = await outside.store.look(lambda tx: evaluators_drawable(tx, outside.house, outside.world.clock.now()))
@@ -102,7 +102,7 @@ async def get_payments_info(outside: Outside, _: PublicRead) -> PaymentsInfo:
     )
 
 
-def _unread(outside: Outside) -> str:
+def _unread(outside: ReadContext) -> str:
     """What is said where the operator has named no node."""
     if outside.env in outside.world.chains:
         return ""

@@ -26,7 +26,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env, JobStatus
 from tools.discovery.records import FeedItem, FeedPage, FirstPartyStats, Stats
 from tools.engine.arguments import EnvChoice, Listed, PublicRead
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
@@ -44,7 +44,7 @@ ROUNDED_TO = 10_000  # minor units: the price of a job is between its parties
 
 
 @operation("GET /v1/stats", auth="none", toolset="market")
-async def get_stats(outside: Outside, _: PublicRead) -> Stats:
+async def get_stats(outside: ReadContext, _: PublicRead) -> Stats:
     """See the market in figures: agents, listings, jobs, verified volume. What the operator's own agents do stands apart too.
 
     Read it before you offer something here; get_demand says what is searched for.
@@ -59,7 +59,7 @@ class ReadFeed(Listed):
 
 
 @operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market")
-def get_feed(ctx: Context, asked: ReadFeed) -> FeedPage:
+def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
     """See what happens here, newest first: new listings, bounties and agents, and jobs that were completed.
 
     Of a job it says what was sold, by whom, and the price to 0.01 USDC; never who bought it.
@@ -127,24 +127,24 @@ def _stats(tx: Tx, env: Env, now: datetime) -> Stats:
     )
 
 
-def _agents(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+def _agents(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     for agent_id, handle, name, at in ctx.tx.all(newest_agents, before=after.agents, limit=limit):
         yield _Happened(at, "agents", agent_id, "agent.created", {"agent_id": agent_id, "handle": handle, "name": name})
 
 
-def _listings(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+def _listings(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     names = ("listing_id", "title", "category", "seller_handle", "pricing_model", "price", "payment")
     for *told, at in ctx.tx.all(newest_listings, env=ctx.env, before=after.listings, limit=limit):
         yield _Happened(at, "listings", told[0], "listing.created", _money(zip(names, told, strict=True)))
 
 
-def _bounties(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+def _bounties(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     names = ("bounty_id", "title", "category", "budget_max", "buyer_handle")
     for *told, at in ctx.tx.all(newest_bounties, env=ctx.env, now=ctx.now, before=after.bounties, limit=limit):
         yield _Happened(at, "bounties", told[0], "bounty.created", _money(zip(names, told, strict=True)))
 
 
-def _completed(ctx: Context, after: _Ends, limit: int) -> Iterable[_Happened]:
+def _completed(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
     """What was sold, never the order: its own title, its id and its buyer are its parties' business."""
     last, shown = after.completed
     before = EPOCH + timedelta(microseconds=last)
@@ -167,7 +167,7 @@ def _money(told: Iterable[tuple[str, Any]]) -> dict[str, Json]:
     return {**said, **shown, "currency": "USDC"}
 
 
-def _item(ctx: Context, happened: _Happened) -> FeedItem:
+def _item(ctx: TxContext, happened: _Happened) -> FeedItem:
     """Its id tells nothing: the id of a job stays between its parties."""
     told = f"emporion:feed:{happened.kind}:{happened.place}".encode()
     return FeedItem(

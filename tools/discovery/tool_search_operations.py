@@ -8,7 +8,7 @@ from pydantic import Field
 from tools.discovery.tool_records import Tool, ToolPage
 from tools.discovery.tool_search import Told, found, told
 from tools.engine.arguments import Arguments
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.json_schemas import input_schema
 from tools.engine.registry import CATALOGUE, TOOLSETS, Operation, operation
@@ -33,7 +33,7 @@ class FindTools(Arguments):
     kept_seconds=60,
     examples=({"query": "give a payment back"},),
 )
-async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
+async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
     """Find the tool for what you want to do: each with what it does and the schema of its arguments.
 
     Where an answer is brief, only the best three have both: ask with another's name for its.

@@ -13,10 +13,10 @@ from storage.vocabulary import DomainStatus, Env
 from tools.agents.logic import change_agent
 from tools.agents.trust_tier_updates import set_tier
 from tools.domains.records import DnsProof, FileProof, Instructions
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
-from tools.engine.ports import Dns, Unanswered, Web, World
+from tools.engine.ports import Dns, Unreachable, Web, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
 from tools.kernel.domain_names import claim_text, dns_name, https_url, in_file, in_records
 from tools.kernel.records import Json, stamp, stamp_or_none
@@ -50,7 +50,7 @@ class Due(NamedTuple):
     until: datetime  # the end of the lease
 
 
-async def look_for_proof(world: World, house: House, agent_id: str, domain: str) -> Proof:
+async def look_for_proof(world: World, house: MarketConfig, agent_id: str, domain: str) -> Proof:
     """Look for the proof in the TXT record, then in the file.
 
     Never raises because of what the domain answers. Raises NotTried if too many requests are running.
@@ -63,7 +63,7 @@ async def look_for_proof(world: World, house: House, agent_id: str, domain: str)
     return Proof("https") if https_error is None else Proof(None, dns_error, https_error)
 
 
-def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> DomainRow:
+def hold(ctx: TxContext, row: DomainRow, method: Literal["dns", "https"]) -> DomainRow:
     """Make the domain the agent's because its proof was found, and revoke it for another holder."""
     if row.status is DomainStatus.VERIFIED:
         return ctx.tx.change(row, method=method, **_looked(ctx), failures=0, last_error=None)
@@ -93,7 +93,7 @@ def hold(ctx: Context, row: DomainRow, method: Literal["dns", "https"]) -> Domai
     return held
 
 
-def revoke(ctx: Context, row: DomainRow, reason: Reason, **more: Json) -> DomainRow:
+def revoke(ctx: TxContext, row: DomainRow, reason: Reason, **more: Json) -> DomainRow:
     """Revoke a domain. The claim stays, so that it can be proven again."""
     ended = {"status": DomainStatus.REVOKED, "revoked_at": ctx.now, "revoked_reason": reason, "check_at": None}
     after = ctx.tx.change(row, **ended, **more)
@@ -115,14 +115,14 @@ def follow_domains(tx: Tx, agent_id: str) -> AgentRow:
     return set_tier(tx, change_agent(tx, agent, verified_domain=proven[0] if proven else None))
 
 
-def claim_due(ctx: Context) -> list[Due]:
+def claim_due(ctx: TxContext) -> list[Due]:
     """Claim the proven domains that are due for their daily check, with a lease."""
     until = ctx.now + LEASE
     rows = ctx.tx.all(due_domains, now=ctx.now, limit=BATCH)
     return [Due(row.agent_id, row.domain, until) for row in rows if ctx.tx.change(row, check_at=until)]
 
 
-def finish_check(ctx: Context, due: Due, proof: Proof | None) -> None:
+def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
     """Store the result of the daily check, unless its lease was lost; None: no check was made."""
     row = ctx.tx.get(DomainRow, due.agent_id, due.domain, lock=True)
     if row is None or row.status is not DomainStatus.VERIFIED or row.check_at != due.until:
@@ -138,7 +138,7 @@ def finish_check(ctx: Context, due: Due, proof: Proof | None) -> None:
         ctx.tx.change(row, failures=row.failures + 1, last_error=proof.errors, **_looked(ctx))
 
 
-def domain_fields(house: House, row: DomainRow) -> dict[str, Json]:
+def domain_fields(house: MarketConfig, row: DomainRow) -> dict[str, Json]:
     return {
         "domain": row.domain,
         "status": row.status.value,
@@ -154,7 +154,7 @@ def domain_fields(house: House, row: DomainRow) -> dict[str, Json]:
     }
 
 
-def _instructions(house: House, row: DomainRow) -> Instructions:
+def _instructions(house: MarketConfig, row: DomainRow) -> Instructions:
     value = claim_text(house.brand, row.agent_id)
     return Instructions(
         dns=DnsProof(name=dns_name(house.brand, row.domain), value=value),
@@ -171,14 +171,14 @@ async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
     """Return None if the record exists, otherwise the error."""
     try:
         records = await dns.texts(name)
-    except Unanswered as unanswered:
+    except Unreachable as unanswered:
         return unanswered.reason
     if not records:
         return "no_record"
     return None if in_records(records, wanted) else "other_records_only"
 
 
-async def _read_file(web: Web, house: House, url: str, wanted: str, agent_id: str) -> str | None:
+async def _read_file(web: Web, house: MarketConfig, url: str, wanted: str, agent_id: str) -> str | None:
     """Return None if the file contains the line, otherwise the error."""
     try:
         judge_target(url, house.allow_private_networks, own_places(house))
@@ -192,11 +192,11 @@ async def _read_file(web: Web, house: House, url: str, wanted: str, agent_id: st
     return None if in_file(fetched.body, wanted) else "other_lines_only"
 
 
-def _looked(ctx: Context) -> dict[str, Json]:
+def _looked(ctx: TxContext) -> dict[str, Json]:
     return {"last_checked_at": ctx.now, "check_at": ctx.now + DAILY}
 
 
-def _tell(ctx: Context, agent_id: str, kind: str, told: DomainVerified | DomainRevoked) -> None:
+def _tell(ctx: TxContext, agent_id: str, kind: str, told: DomainVerified | DomainRevoked) -> None:
     """Send the event in both environments, because an agent's domains are the same in both."""
     data = orjson.dumps(told).decode()
     for env in Env:

@@ -15,7 +15,7 @@ from tools.domains.errors import TooManyDomains
 from tools.domains.logic import Proof, domain_fields, follow_domains, hold, look_for_proof
 from tools.domains.records import Check, Claimant, Domain, DomainChecked, DomainClaim, DomainDeleted, DomainList
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Caller, Context, Outside
+from tools.engine.context import Caller, ReadContext, TxContext
 from tools.engine.errors import NotFound, TooBusy
 from tools.engine.follow_up_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
@@ -59,7 +59,7 @@ class DomainRef(Arguments):
 
 
 @operation("GET /v1/agents/me/domains", toolset="agents")
-def list_domains(ctx: Context, _: NoArguments) -> DomainList:
+def list_domains(ctx: TxContext, _: NoArguments) -> DomainList:
     """List the domains you claim: where each stands, and what to publish to prove it.
 
     A proven domain is shown on your profile and finds you in search_agents; with trust tier 1 it makes tier 2.
@@ -85,7 +85,7 @@ def list_domains(ctx: Context, _: NoArguments) -> DomainList:
     toolset="agents",
     examples=({"domain": "agent.example.com"},),
 )
-def add_domain(ctx: Context, asked: AddDomain) -> Domain:
+def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
     """Claim a domain you control, at most 5. The answer says what to publish; a claim alone shows nothing to others.
 
     Next: publish `<service>=<agent_id>` as the TXT record or in the file that instructions name, then verify_domain.
@@ -100,7 +100,7 @@ def add_domain(ctx: Context, asked: AddDomain) -> Domain:
     return _record(ctx, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
 
 
-async def read_proof(outside: Outside, ref: DomainRef) -> Proof:
+async def read_proof(outside: ReadContext, ref: DomainRef) -> Proof:
     """Only what the caller has claimed is looked at: this is no way to look at other hosts."""
     agent_id = outside.caller.agent
     await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
@@ -121,7 +121,7 @@ async def read_proof(outside: Outside, ref: DomainRef) -> Proof:
     next_steps=after_check,
     toolset="agents",
 )
-def verify_domain(ctx: Context, ref: DomainRef, proof: Proof) -> DomainChecked:
+def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked:
     """Check the proof of a domain you claimed: the TXT record first, then the file. At most 20 checks an hour.
 
     Answers 200 also where there is no proof: `verified` is false then, and `check` says what was met. A domain has one agent:
@@ -153,7 +153,7 @@ def verify_domain(ctx: Context, ref: DomainRef, proof: Proof) -> DomainChecked:
     destructive=True,
     toolset="agents",
 )
-def remove_domain(ctx: Context, ref: DomainRef) -> DomainDeleted:
+def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
     """Give up a domain: it leaves your profile at once, and trust tier 2 ends where it was your only proven one."""
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
     if row is None:
@@ -168,7 +168,7 @@ def remove_domain(ctx: Context, ref: DomainRef) -> DomainDeleted:
 
 
 @operation("GET /v1/domains/{domain}", auth="none", errors=(NotFound,), toolset="agents")
-def get_domain_claim(ctx: Context, ref: DomainRef) -> DomainClaim:
+def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
     """Find the agent that proved a domain, how and when: is the agent you deal with the one its website names?"""
     row = ctx.tx.one(holder_of, domain=ref.domain)
     if row is None:
@@ -200,11 +200,11 @@ def _may_verify(tx: Tx, caller: Caller, domain: str) -> None:
     keep_live(tx, caller, CHANGE)
 
 
-def _record(ctx: Context, row: DomainRow) -> Domain:
+def _record(ctx: TxContext, row: DomainRow) -> Domain:
     return Domain(**domain_fields(ctx.house, row))
 
 
-def _missed(ctx: Context, row: DomainRow, proof: Proof) -> DomainRow:
+def _missed(ctx: TxContext, row: DomainRow, proof: Proof) -> DomainRow:
     """A check of one's own revokes nothing: only the daily ones count."""
     return ctx.tx.change(row, last_checked_at=ctx.now, last_error=proof.errors)
 

@@ -10,9 +10,9 @@ from storage.store import Store
 from storage.tables import AgentRow, KeyRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, KeyStatus
-from tools.engine.caches import HolderFacts, KeyFacts, Shelf
-from tools.engine.config import House
-from tools.engine.context import Approach, Caller
+from tools.engine.caches import Caches, KeyFacts, TokenSubject
+from tools.engine.config import MarketConfig
+from tools.engine.context import Caller, CallRequest
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import TOKEN_PATH
 from tools.engine.ports import Clock
@@ -33,29 +33,29 @@ class Tokens:
     """Looks up the callers of access tokens."""
 
     store: Store
-    shelf: Shelf
-    house: House
+    shelf: Caches
+    house: MarketConfig
     clock: Clock
 
-    async def holder(self, text: str, approach: Approach) -> Caller:
+    async def holder(self, text: str, approach: CallRequest) -> Caller:
         """Return the caller of this token. Raises Unauthenticated if it is invalid."""
         token, now = read_token(token_key(self.house.pepper), text), self.clock.now()
         if token is None or token.expires_at <= now.timestamp() or not stands(token, await self._facts(token), now):
             raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
         return _caller(token, approach)
 
-    def former(self, text: str, approach: Approach) -> Caller | None:
+    def former(self, text: str, approach: CallRequest) -> Caller | None:
         """Return the caller of this token, even if it has expired; None if it never was valid."""
         token = read_token(token_key(self.house.pepper), text)
         return None if token is None else _caller(token, approach)
 
-    async def _facts(self, token: Token) -> HolderFacts | None:
+    async def _facts(self, token: Token) -> TokenSubject | None:
         name = f"token:{token.agent_id}:{token.key_id or ''}"
         read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
         return self.shelf.holders.get(name) or await self.shelf.holders.fetch(name, lambda: self.store.look(read))
 
 
-def stands(token: Token, facts: HolderFacts | None, now: datetime) -> bool:
+def stands(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
     """Check whether an issued token still grants what it says."""
     if facts is None or not facts.active or facts.epoch != token.epoch:
         return False
@@ -73,15 +73,15 @@ def facts_of(key: KeyRow, agent: AgentRow) -> KeyFacts:
     return KeyFacts(key.id, agent.id, Env(key.env), tuple(orjson.loads(key.scopes)), usable, key.expires_at)
 
 
-def _read(tx: Tx, agent_id: str, key_id: str | None) -> HolderFacts | None:
+def _read(tx: Tx, agent_id: str, key_id: str | None) -> TokenSubject | None:
     agent = tx.get(AgentRow, agent_id)
     key = None if key_id is None else tx.get(KeyRow, key_id)
     if agent is None:
         return None
     mine = key is not None and key.agent_id == agent.id
     facts = facts_of(key, agent) if key is not None and mine else None
-    return HolderFacts(agent.id, agent.status is AgentStatus.ACTIVE, agent.auth_epoch, facts)
+    return TokenSubject(agent.id, agent.status is AgentStatus.ACTIVE, agent.auth_epoch, facts)
 
 
-def _caller(token: Token, approach: Approach) -> Caller:
+def _caller(token: Token, approach: CallRequest) -> Caller:
     return Caller(token.agent_id, token.key_id, Env(token.env), token.scopes, approach, epoch=token.epoch)

@@ -12,9 +12,9 @@ from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tools.engine.access_tokens import Tokens, facts_of, is_token
-from tools.engine.caches import KeyFacts, Shelf
-from tools.engine.config import House
-from tools.engine.context import Approach, Caller
+from tools.engine.caches import Caches, KeyFacts
+from tools.engine.config import MarketConfig
+from tools.engine.context import Caller, CallRequest
 from tools.engine.errors import Forbidden, InvalidRequest, Unauthenticated
 from tools.engine.ports import Clock
 from tools.engine.registry import Operation
@@ -29,7 +29,7 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
-async def identify(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller:
+async def identify(approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock) -> Caller:
     """Identify the caller of an approach.
 
     Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
@@ -52,7 +52,9 @@ async def identify(approach: Approach, store: Store, shelf: Shelf, house: House,
     return caller
 
 
-async def _keyholder(secret: str, approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller:
+async def _keyholder(
+    secret: str, approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock
+) -> Caller:
     if is_token(secret):
         return await Tokens(store, shelf, house, clock).holder(secret, approach)
     facts = await key_facts(secret, store, shelf, house.pepper)
@@ -61,7 +63,7 @@ async def _keyholder(secret: str, approach: Approach, store: Store, shelf: Shelf
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
-def _check_digest(approach: Approach) -> None:
+def _check_digest(approach: CallRequest) -> None:
     """Refuse a body that does not match its Content-Digest, whatever the caller (RFC 9530)."""
     fault = None if approach.request is None else digest_fault(approach.request)
     if fault is not None:
@@ -70,7 +72,7 @@ def _check_digest(approach: Approach) -> None:
         )
 
 
-async def still_opens(caller: Caller, store: Store, shelf: Shelf, house: House, clock: Clock) -> bool:
+async def still_opens(caller: Caller, store: Store, shelf: Caches, house: MarketConfig, clock: Clock) -> bool:
     """Check whether the credential is still valid, for work that goes on after admission."""
     if caller.proof is not None:
         row = await store.look(lambda tx: tx.get(AgentRow, caller.agent))
@@ -82,7 +84,9 @@ async def still_opens(caller: Caller, store: Store, shelf: Shelf, house: House, 
     return True
 
 
-async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: House, clock: Clock) -> Caller | None:
+async def former_caller(
+    approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock
+) -> Caller | None:
     """Return the caller of a key, token or signature, even if it is no longer valid.
 
     None without a key or with an unknown one.
@@ -96,7 +100,7 @@ async def former_caller(approach: Approach, store: Store, shelf: Shelf, house: H
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
-def authorise(op: Operation, caller: Caller, house: House) -> None:
+def authorise(op: Operation, caller: Caller, house: MarketConfig) -> None:
     """Refuse a caller that may not call the operation.
 
     Raises Unauthenticated and Forbidden.
@@ -120,7 +124,7 @@ def need_scope(caller: Caller, *scopes: str) -> None:
         raise Forbidden(f"this key lacks the scope {needed}", scope=needed)
 
 
-def need_operator(approach: Approach, house: House) -> None:
+def need_operator(approach: CallRequest, house: MarketConfig) -> None:
     """Refuse a caller without the operator's secret; refuse every caller if no secret is set."""
     if house.operator_secret is None:
         raise Forbidden(f"{NO_OPERATOR}, and this market has none", hint="The operator sets EMPORION_OPERATOR_SECRET.")
@@ -129,7 +133,7 @@ def need_operator(approach: Approach, house: House) -> None:
         raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
 
 
-async def key_facts(secret: str, store: Store, shelf: Shelf, pepper: bytes) -> KeyFacts | None:
+async def key_facts(secret: str, store: Store, shelf: Caches, pepper: bytes) -> KeyFacts | None:
     """Return what an API key may do, or could do before; None if it never existed."""
     if not API_KEY.fullmatch(secret):
         return None

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import structlog
 
 from storage.vocabulary import Env
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 
 BATCH = 50
 Place = tuple[datetime, str]  # the due time and the id of a batch's last row
@@ -29,7 +29,7 @@ Row = TypeVar("Row", bound=Due)
 
 
 def each_alone(
-    ctx: Context, rows: Sequence[Row], do: Callable[[Context, Row], int], due_at: Callable[[Row], datetime | None]
+    ctx: TxContext, rows: Sequence[Row], do: Callable[[TxContext, Row], int], due_at: Callable[[Row], datetime | None]
 ) -> tuple[int, Place | None]:
     """Call `do` for each row; return the sum of its results and where the next batch begins.
 

@@ -24,7 +24,7 @@ class KeyFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class HolderFacts:
+class TokenSubject:
     """The facts that an agent's access tokens depend on, cached by agent and API key."""
 
     agent_id: str
@@ -50,7 +50,7 @@ class Shown:
         return len(self.body) + len(self.brief) + 500
 
 
-class Shelf:
+class Caches:
     """The caches, by the names that `Tx.forget` uses.
 
     Names: key:<hash>, listing:<id>, seller:<id> for all listings of a seller, and holder:<id> for everything the
@@ -59,7 +59,7 @@ class Shelf:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.keys: Cache[KeyFacts] = Cache(store, clock.monotonic)
-        self.holders: Cache[HolderFacts] = Cache(
+        self.holders: Cache[TokenSubject] = Cache(
             store, clock.monotonic, owners="holder", owner_of=lambda facts: facts.agent_id
         )
         self.listings: Cache[Shown] = Cache(

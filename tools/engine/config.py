@@ -61,7 +61,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class MarketConfig:
     """The operator's settings as operations see them. `brand` is part of every signed string."""
 
     brand: str

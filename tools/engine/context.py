@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from storage.store import Store
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.engine.config import House, Network, Windows
+from tools.engine.config import MarketConfig, Network, Windows
 from tools.engine.ports import World
 from tools.kernel.http_signatures import HttpRequest
 from tools.kernel.ids import new_id
 
 if TYPE_CHECKING:
-    from tools.engine.caches import Shelf
+    from tools.engine.caches import Caches
     from tools.engine.cpu_thread import Desk
-    from tools.engine.health import Pulse
-    from tools.engine.notifier import Doorbell
-    from tools.engine.search_log import Searches
-    from tools.engine.shared_results import Snapshots
+    from tools.engine.health import HealthSnapshot
+    from tools.engine.notifier import Notifier
+    from tools.engine.search_log import SearchLog
+    from tools.engine.shared_results import SharedResults
 
 
 class Surface(StrEnum):
@@ -30,7 +30,7 @@ class Surface(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class A2aMessageRef:
     """The A2A message that carried an order."""
 
     message_id: str
@@ -38,7 +38,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Approach:
+class CallRequest:
     """The origin and credentials of a call, before authentication.
 
     The credential is never logged, stored or echoed.
@@ -60,7 +60,7 @@ class Approach:
         default=None, repr=False
     )  # called while waiting, with elapsed and total seconds
     request: HttpRequest | None = None  # the raw request, if it has a signature or a Content-Digest
-    letter: Letter | None = None  # for an order over A2A
+    letter: A2aMessageRef | None = None  # for an order over A2A
     body_bytes: int = 0  # size of the request's body
     follows: bool = False  # a further call in one request: the first call has used up the signature
 
@@ -69,12 +69,12 @@ class Approach:
         """True if the connection itself has neither a credential nor a signature."""
         return self.credential is None and not (self.request is not None and self.request.signed)
 
-    def with_body(self, body: bytes) -> "Approach":
+    def with_body(self, body: bytes) -> "CallRequest":
         """Return a copy with the raw body, for signature and digest checks."""
         request = None if self.request is None else replace(self.request, body=body)
         return replace(self, request=request, body_bytes=len(body))
 
-    def without_keys(self) -> "Approach":
+    def without_keys(self) -> "CallRequest":
         return replace(self, credential=None, argument_key=None)
 
 
@@ -94,7 +94,7 @@ class Caller:
     key_id: str | None
     env: Env | None
     scopes: tuple[str, ...]
-    approach: Approach
+    approach: CallRequest
     proof: Proof | None = None
     epoch: int | None = None  # the agent's auth epoch at login, if the call has an access token
 
@@ -106,18 +106,18 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ReadContext:
     """Resources usable while no unit of work is open: the world, caches, reads of the store."""
 
     store: Store
-    shelf: "Shelf"
-    pulse: "Pulse"
-    bell: "Doorbell"
-    snapshots: "Snapshots"
+    shelf: "Caches"
+    pulse: "HealthSnapshot"
+    bell: "Notifier"
+    snapshots: "SharedResults"
     desk: "Desk"
-    searches: "Searches"
+    searches: "SearchLog"
     world: World
-    house: House
+    house: MarketConfig
     caller: Caller
     env: Env
     now: datetime
@@ -129,7 +129,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class TxContext:
     """One unit of work with everything an operation needs to read, decide and write.
 
     It cannot await.
@@ -137,7 +137,7 @@ class Context:
 
     tx: Tx
     world: World
-    house: House
+    house: MarketConfig
     caller: Caller
     env: Env
     now: datetime

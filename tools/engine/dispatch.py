@@ -17,12 +17,12 @@ from storage.transaction import StorageError, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments, read_arguments
 from tools.engine.authentication import NO_KEY, authorise, former_caller, identify
-from tools.engine.caches import Shelf
-from tools.engine.config import House
-from tools.engine.context import Approach, Caller, Context, Outside
+from tools.engine.caches import Caches
+from tools.engine.config import MarketConfig
+from tools.engine.context import Caller, CallRequest, ReadContext, TxContext
 from tools.engine.cpu_thread import Desk
-from tools.engine.document_validation import GatherAgain
-from tools.engine.dry_run import Rehearsed, rehearse, without_secrets
+from tools.engine.document_validation import StaleInput
+from tools.engine.dry_run import DryRunRollback, run_then_roll_back, without_secrets
 from tools.engine.errors import (
     Forbidden,
     IdempotencyKeyReused,
@@ -34,20 +34,28 @@ from tools.engine.errors import (
     TooBusy,
     Unauthenticated,
 )
-from tools.engine.health import Pulse
-from tools.engine.idempotency import Answer, Repeat, busy, keep, recall, repeat_of
-from tools.engine.last_seen import Touches
-from tools.engine.log_sampling import Notes
+from tools.engine.health import HealthSnapshot
+from tools.engine.idempotency import Answer, IdempotencyKey, busy, keep, recall, repeat_of
+from tools.engine.last_seen import LastSeenBuffer
+from tools.engine.log_sampling import ReadLogSampler
 from tools.engine.long_polling import wait
-from tools.engine.notifier import Doorbell
+from tools.engine.notifier import Notifier
 from tools.engine.ports import World
-from tools.engine.preconditions import name_others
-from tools.engine.rate_limit_counting import Counting
-from tools.engine.rate_limits import ALLOWANCES, Allowance, Quota, Rate, Windows, refuse_beyond, too_many
+from tools.engine.preconditions import collect_failures
+from tools.engine.rate_limit_counting import RateLimitCounter
+from tools.engine.rate_limits import (
+    ALLOWANCES,
+    Rate,
+    RateLimit,
+    RateLimitStatus,
+    Windows,
+    exceeded_error,
+    raise_if_exceeded,
+)
 from tools.engine.registry import CATALOGUE, Operation, Run
-from tools.engine.request_signatures import note_use, refuse_used, use_up
-from tools.engine.search_log import Searches
-from tools.engine.shared_results import Snapshots
+from tools.engine.request_signatures import record_use, reject_replayed, use_up
+from tools.engine.search_log import SearchLog
+from tools.engine.shared_results import SharedResults
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import encode
@@ -64,12 +72,12 @@ log = structlog.get_logger("emporion.door")
 class Market:
     """The market as its surfaces see it: a catalogue of operations and one way to call them."""
 
-    def __init__(self, store: Store, world: World, house: House, *, checks_errors: bool = False) -> None:
+    def __init__(self, store: Store, world: World, house: MarketConfig, *, checks_errors: bool = False) -> None:
         self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
-        self.shelf, self.pulse = Shelf(store, world.clock), Pulse()
-        self.counting = Counting(store, world.clock)
-        self.bell, self.touches, self.notes = Doorbell(store), Touches(), Notes()
-        self.snapshots, self.searches, self.desk = Snapshots(world.clock), Searches(), Desk()
+        self.shelf, self.pulse = Caches(store, world.clock), HealthSnapshot()
+        self.counting = RateLimitCounter(store, world.clock)
+        self.bell, self.touches, self.notes = Notifier(store), LastSeenBuffer(), ReadLogSampler()
+        self.snapshots, self.searches, self.desk = SharedResults(world.clock), SearchLog(), Desk()
         self.operations = frozenset(CATALOGUE)
 
     @property
@@ -77,17 +85,17 @@ class Market:
         """The rate limit windows counted in this process."""
         return self.counting.windows
 
-    async def call(self, op: Operation, given: Given, approach: Approach, key: str | None = None) -> Answer:
+    async def call(self, op: Operation, given: Given, approach: CallRequest, key: str | None = None) -> Answer:
         """Run an operation for a caller; return a record or an error, never raise.
 
         `given` may be a callable; it is only invoked after authentication and rate limiting.
         """
-        quota: Quota | None = None
+        quota: RateLimitStatus | None = None
         caller: Caller | None = None
         began = self.world.clock.monotonic()
         try:
             caller, quota = await self._admit(op, approach)
-            refuse_beyond(quota)
+            raise_if_exceeded(quota)
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
             answer = self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
@@ -103,19 +111,19 @@ class Market:
         self._note(op, answer, approach, caller, began)
         return answer.told_to(None if caller is None else caller.agent_id, quota)
 
-    def refuse(self, error: MarketError, approach: Approach) -> Answer:
+    def refuse(self, error: MarketError, approach: CallRequest) -> Answer:
         """Return an error as an Answer; surfaces also use it before they know the operation."""
         record = error.record(approach.request_id, self.house.docs_url)
         return Answer(error.status, encode({"error": record}), record, error)
 
     async def stream(
-        self, op: Operation, given: Given, approach: Approach, *, headless: bool = False
+        self, op: Operation, given: Given, approach: CallRequest, *, headless: bool = False
     ) -> AsyncGenerator[Any, None] | Answer:
         """Open a streaming operation; return its records or a refusal (`headless`: no document)."""
         caller: Caller | None = None
         try:
             caller, quota = await self._admit(op, approach)
-            refuse_beyond(quota)
+            raise_if_exceeded(quota)
             arguments = self._arguments(op, given)
             if headless and op.document is not None:
                 return _nothing()
@@ -126,56 +134,58 @@ class Market:
         except StorageError as error:
             return self.refuse(busy(error), approach)
 
-    async def _admit(self, op: Operation, approach: Approach) -> tuple[Caller, Quota | None]:
+    async def _admit(self, op: Operation, approach: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
         approach = approach.without_keys() if op.auth == "signed" else approach
         caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         authorise(op, caller, self.house)
         refuse_on_low_disk(op, approach, self.pulse)
         if caller.proof is not None:
-            await refuse_used(self.store, caller, self.world.clock.now())
+            await reject_replayed(self.store, caller, self.world.clock.now())
         await self.touches.see(self.store, caller, self.world.clock.now())
         if not self.house.limits.enforced:
             return caller, None
         return caller, await self._count(op, caller)
 
-    async def _count(self, op: Operation, caller: Caller) -> Quota:
+    async def _count(self, op: Operation, caller: Caller) -> RateLimitStatus:
         rate = op.rate if op.paid_rate is None or caller.approach.payment is None else op.paid_rate
         return await self.counting.of_caller(rate, self._allowance(rate), caller)
 
-    def _allowance(self, rate: Rate) -> Allowance:
+    def _allowance(self, rate: Rate) -> RateLimit:
         if rate is Rate.REGISTER:
             return replace(ALLOWANCES[rate], calls=self.house.limits.registrations_per_hour)
         return ALLOWANCES[rate]
 
-    def refuse_stranger(self, error: MarketError, approach: Approach) -> Answer:
+    def refuse_stranger(self, error: MarketError, approach: CallRequest) -> Answer:
         """Refuse an unauthenticated call and count it by address; over the rate limit with 429."""
         if not self.house.limits.enforced:
             return self.refuse(error, approach)
-        quota = self.counting.of_address(Rate.STRANGERS, approach.ip)
-        return self.refuse(too_many(quota) or error, approach).with_quota(quota)
+        quota = self.counting.of_address(Rate.ANONYMOUS_FAILURES, approach.ip)
+        return self.refuse(exceeded_error(quota) or error, approach).with_quota(quota)
 
-    async def visitor(self, approach: Approach) -> Caller:
+    async def visitor(self, approach: CallRequest) -> Caller:
         """Return the caller of a page that is no operation but is shown to some callers only."""
         caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
         await self._use(caller)
         return caller
 
-    async def knock(self, approach: Approach) -> Answer | None:
+    async def knock(self, approach: CallRequest) -> Answer | None:
         """Count a request that calls no operation, such as tools/list; return a 429 Answer or None."""
         if not self.house.limits.enforced:
             return None
         caller = await self._known(approach)
         if caller is None:
-            return self._beyond(self.counting.of_address(Rate.KNOCKS, approach.ip), approach)
-        return self._beyond(await self.counting.of_caller(Rate.KNOCKS, ALLOWANCES[Rate.KNOCKS], caller), approach)
+            return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, approach.ip), approach)
+        return self._beyond(
+            await self.counting.of_caller(Rate.PROTOCOL_REQUESTS, ALLOWANCES[Rate.PROTOCOL_REQUESTS], caller), approach
+        )
 
-    def read_document(self, approach: Approach) -> Answer | None:
+    def read_document(self, approach: CallRequest) -> Answer | None:
         """Count a request for a document against its address; return a 429 Answer or None."""
         if not self.house.limits.enforced:
             return None
-        return self._beyond(self.counting.of_address(Rate.KNOCKS, approach.ip), approach)
+        return self._beyond(self.counting.of_address(Rate.PROTOCOL_REQUESTS, approach.ip), approach)
 
-    async def unread(self, approach: Approach, body_bytes: int) -> Answer | None:
+    async def unread(self, approach: CallRequest, body_bytes: int) -> Answer | None:
         """Refuse a large body unread if the caller is unknown and its address over the rate limit."""
         if body_bytes <= READ_FOR_ALL or not self.house.limits.enforced:
             return None
@@ -184,12 +194,12 @@ class Market:
             return None
         return self._beyond(self.counting.of_address(rate, approach.ip), approach)
 
-    def _beyond(self, quota: Quota, approach: Approach) -> Answer | None:
+    def _beyond(self, quota: RateLimitStatus, approach: CallRequest) -> Answer | None:
         """Return the refusal of a request over its rate limit; None within the limit."""
-        error = too_many(quota)
+        error = exceeded_error(quota)
         return None if error is None else self.refuse(error, approach).with_quota(quota)
 
-    async def _known(self, approach: Approach) -> Caller | None:
+    async def _known(self, approach: CallRequest) -> Caller | None:
         """Identify a caller by a valid credential; return None without one."""
         try:
             caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
@@ -197,11 +207,11 @@ class Market:
             return None
         return None if caller.agent_id is None else caller
 
-    async def gate(self, approach: Approach) -> Answer | None:
+    async def gate(self, approach: CallRequest) -> Answer | None:
         """Return the refusal of an unauthenticated caller; None for an authenticated one."""
         try:
             caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
-            await refuse_used(self.store, caller, self.world.clock.now())
+            await reject_replayed(self.store, caller, self.world.clock.now())
             if caller.agent_id is None:
                 raise Unauthenticated(NO_KEY)
         except MarketError as error:
@@ -210,7 +220,7 @@ class Market:
             return self.refuse(busy(error), approach)
         return None
 
-    async def _farewell(self, op: Operation, given: Given, approach: Approach, key: str, refused: Answer) -> Answer:
+    async def _farewell(self, op: Operation, given: Given, approach: CallRequest, key: str, refused: Answer) -> Answer:
         """Replay the stored answer of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
             caller = await former_caller(approach, self.store, self.shelf, self.house, self.world.clock)
@@ -223,7 +233,7 @@ class Market:
             if kept is None:
                 return refused
             if caller.proof is not None:
-                await self.store.write(partial(note_use, caller=caller, now=outside.now), "use a signature")
+                await self.store.write(partial(record_use, caller=caller, now=outside.now), "use a signature")
             return kept.with_quota(refused.quota)
         return refused
 
@@ -262,7 +272,7 @@ class Market:
             answer = await self._written(op, arguments, outside, key)
         except MarketError as error:
             if (hurdles := op.hurdles) is not None and isinstance(error, (InvalidRequest, *op.errors)):
-                await name_others(self.store, lambda tx: hurdles(self._context(tx, outside), arguments), error)
+                await collect_failures(self.store, lambda tx: hurdles(self._context(tx, outside), arguments), error)
             raise
         if not waits or answer.refused or answer.rehearsed:
             return answer
@@ -272,7 +282,7 @@ class Market:
             return replace(await self._waited(op, arguments, outside, later), replayed=answer.replayed)
         return answer
 
-    async def _written(self, op: Operation, arguments: Arguments, outside: Outside, key: str | None) -> Answer:
+    async def _written(self, op: Operation, arguments: Arguments, outside: ReadContext, key: str | None) -> Answer:
         """Return the answer of one unit of work, or the stored answer of the same call."""
         caller = outside.caller
         rehearsing = caller.approach.dry_run and not op.safe
@@ -285,7 +295,7 @@ class Market:
         for _ in range(GATHERINGS):
             found = () if op.gather is None else (await op.gather(outside, arguments),)
             run = partial(self._unit, op=op, arguments=arguments, found=found, outside=outside, repeat=repeat)
-            with suppress(GatherAgain):
+            with suppress(StaleInput):
                 if rehearsing:
                     return await self._rehearsed(run, op)
                 return await (self.store.look(run) if op.safe else self.store.write(run, op.name))
@@ -293,12 +303,12 @@ class Market:
 
     async def _rehearsed(self, run: Callable[[Tx], Answer], op: Operation) -> Answer:
         try:
-            await self.store.write(partial(rehearse, unit=run), op.name)
-        except Rehearsed as done:
+            await self.store.write(partial(run_then_roll_back, unit=run), op.name)
+        except DryRunRollback as done:
             return done.answer
         raise AssertionError("a dry run was committed")
 
-    async def _waited(self, op: Operation, arguments: Arguments, outside: Outside, run: Run) -> Answer:
+    async def _waited(self, op: Operation, arguments: Arguments, outside: ReadContext, run: Run) -> Answer:
         """Return what `run` reads once there is something new, or when the time is up."""
         look = lambda now: self.store.look(lambda tx: run(self._context(tx, now), arguments))  # noqa: E731 - reads as what it is
         again = partial(self.outside, arguments, outside.caller)
@@ -310,8 +320,8 @@ class Market:
         op: Operation,
         arguments: Arguments,
         found: tuple[Any, ...],
-        outside: Outside,
-        repeat: Repeat | None,
+        outside: ReadContext,
+        repeat: IdempotencyKey | None,
     ) -> Answer:
         if outside.caller.proof is not None and not op.safe:
             use_up(tx, outside.caller, outside.now)
@@ -325,7 +335,7 @@ class Market:
         refuse_overfull(ctx)
         return answer
 
-    def _answer(self, op: Operation, record: Any, approach: Approach) -> Answer:
+    def _answer(self, op: Operation, record: Any, approach: CallRequest) -> Answer:
         """Return a record as an answer; if it is an error, what was written is still committed."""
         if isinstance(record, MarketError):
             return self._refused(op, record, approach)
@@ -336,16 +346,16 @@ class Market:
         terms = asks(record.why)
         return Answer(terms.status, encode(record), terms.record(approach.request_id, self.house.docs_url))
 
-    def _refused(self, op: Operation, error: MarketError, approach: Approach) -> Answer:
+    def _refused(self, op: Operation, error: MarketError, approach: CallRequest) -> Answer:
         if self.checks_errors and not isinstance(error, (*op.errors, *COMMON)):
             raise AssertionError(f"{op.name} does not declare {type(error).__name__}") from error
         return self.refuse(error, approach)
 
-    def outside(self, arguments: Arguments, caller: Caller) -> Outside:
+    def outside(self, arguments: Arguments, caller: Caller) -> ReadContext:
         """Return what this caller's call may use while no unit of work is open."""
         env = arguments.__dict__.get("env") or caller.env or Env.LIVE
         now = self.world.clock.now()
-        return Outside(
+        return ReadContext(
             store=self.store,
             shelf=self.shelf,
             pulse=self.pulse,
@@ -361,10 +371,10 @@ class Market:
             operations=self.operations,
         )
 
-    def _context(self, tx: Tx, outside: Outside) -> Context:
-        return Context(tx, self.world, self.house, outside.caller, outside.env, outside.now, self.operations)
+    def _context(self, tx: Tx, outside: ReadContext) -> TxContext:
+        return TxContext(tx, self.world, self.house, outside.caller, outside.env, outside.now, self.operations)
 
-    def _note(self, op: Operation, answer: Answer, approach: Approach, caller: Caller | None, began: float) -> None:
+    def _note(self, op: Operation, answer: Answer, approach: CallRequest, caller: Caller | None, began: float) -> None:
         if op.safe and not answer.refused and not self.notes.admit(self.world.clock.monotonic()):
             return
         log.info(

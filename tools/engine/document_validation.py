@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, TooBusy
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.engine.stored_documents import Document, document
@@ -21,7 +21,7 @@ LARGE = 32_768  # bytes from which the work runs in a thread instead of on the e
 T = TypeVar("T")
 
 
-class GatherAgain(Exception):
+class StaleInput(Exception):
     """The data that was validated has changed since: gather and validate again."""
 
 
@@ -40,7 +40,7 @@ def judge_schema(schema: Json, param: str) -> Document | None:
     return document(schema, param)
 
 
-async def judge_example(outside: Outside, example: Json, param: str, schema: Document | None) -> str | None:
+async def judge_example(outside: ReadContext, example: Json, param: str, schema: Document | None) -> str | None:
     """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
     if example is None:
         return None
@@ -73,7 +73,7 @@ def json_text(value: Json, param: str, most: int) -> str:
     return text.decode()
 
 
-async def violations(outside: Outside, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
+async def violations(outside: ReadContext, schema: str | None, value: Json, size: int) -> Sequence[Violation]:
     """Return at most 20 violations of a schema; a slow check runs in another process."""
     if schema is None:
         return ()

@@ -14,7 +14,7 @@ from tools.kernel.records import REVEALED, SHOWN_ONCE
 NOT_MADE = "not made in a dry run"
 
 
-class Rehearsed(Exception):
+class DryRunRollback(Exception):
     """Raised to roll back the unit of work of a dry run; it carries the answer."""
 
     def __init__(self, answer: Answer) -> None:
@@ -22,8 +22,8 @@ class Rehearsed(Exception):
         self.answer = answer
 
 
-def rehearse(tx: Tx, unit: Any) -> None:
-    raise Rehearsed(replace(unit(tx), rehearsed=True))
+def run_then_roll_back(tx: Tx, unit: Any) -> None:
+    raise DryRunRollback(replace(unit(tx), rehearsed=True))
 
 
 def without_secrets(record: Any) -> Any:

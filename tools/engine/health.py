@@ -7,7 +7,7 @@ from storage.vocabulary import Env
 
 
 @dataclass(slots=True)
-class Pulse:
+class HealthSnapshot:
     """Health findings, written by the worker loop at most 5 s ago and read by get_health."""
 
     taken_at: datetime | None = None

@@ -20,8 +20,8 @@ from storage.vocabulary import Env
 from tools.engine.arguments import Arguments
 from tools.engine.context import Caller
 from tools.engine.errors import IdempotencyKeyReused, InvalidIdempotencyKey, TooBusy
-from tools.engine.ports import Dice
-from tools.engine.rate_limits import Quota
+from tools.engine.ports import RandomSource
+from tools.engine.rate_limits import RateLimitStatus
 from tools.engine.registry import Operation
 from tools.kernel.errors import MarketError
 
@@ -43,7 +43,7 @@ class Answer:
     body: bytes
     error: dict[str, Any] | None = None
     refusal: MarketError | None = None
-    quota: Quota | None = None
+    quota: RateLimitStatus | None = None
     replayed: bool = False
     rehearsed: bool = False  # a dry run: nothing was written
     caller_id: str | None = None  # the agent that called
@@ -52,7 +52,7 @@ class Answer:
     def refused(self) -> bool:
         return self.refusal is not None
 
-    def told_to(self, caller_id: str | None, quota: Quota | None) -> "Answer":
+    def told_to(self, caller_id: str | None, quota: RateLimitStatus | None) -> "Answer":
         """Return the same answer for this caller; without a quota given it keeps its own."""
         return Answer(
             self.status,
@@ -65,12 +65,12 @@ class Answer:
             caller_id,
         )
 
-    def with_quota(self, quota: Quota | None) -> "Answer":
+    def with_quota(self, quota: RateLimitStatus | None) -> "Answer":
         return Answer(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.rehearsed)
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class IdempotencyKey:
     """An Idempotency-Key, bound to its owner and to the call."""
 
     owner: str
@@ -99,7 +99,7 @@ def busy(error: StorageError) -> MarketError:
     return TooBusy("the database is busy or does not answer", retry_after_seconds=2)
 
 
-def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key: str | None) -> Repeat | None:
+def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key: str | None) -> IdempotencyKey | None:
     """Return what identifies a retry of this call; None without a key or if nothing is written.
 
     Raises InvalidIdempotencyKey.
@@ -118,10 +118,10 @@ def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key
         named["env"] = caller.env  # a test key must not replay a secret issued to a live key
     asked = orjson.dumps(named, option=orjson.OPT_SORT_KEYS)
     owner = caller.agent_id or ANONYMOUS
-    return Repeat(owner, env, bare, op.name, sha256(asked).hexdigest(), op.shows_secrets)
+    return IdempotencyKey(owner, env, bare, op.name, sha256(asked).hexdigest(), op.shows_secrets)
 
 
-def recall(tx: Tx, repeat: Repeat, now: datetime) -> Answer | None:
+def recall(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Answer | None:
     """Return the answer stored for this key, if any.
 
     Raises IdempotencyKeyReused if it was stored for another call.
@@ -140,7 +140,7 @@ def recall(tx: Tx, repeat: Repeat, now: datetime) -> Answer | None:
     return Answer(row.status, body, replayed=True)
 
 
-def _keep_body(tx: Tx, repeat: Repeat, body: bytes, now: datetime) -> str:
+def _keep_body(tx: Tx, repeat: IdempotencyKey, body: bytes, now: datetime) -> str:
     """Store a large body once, under its hash, and return the hash.
 
     It is kept as long as the last answer that refers to it. Its size counts against the agent it was first stored
@@ -158,7 +158,7 @@ def _keep_body(tx: Tx, repeat: Repeat, body: bytes, now: datetime) -> str:
     return name
 
 
-def keep(tx: Tx, repeat: Repeat, answer: Answer, now: datetime, dice: Dice) -> None:
+def keep(tx: Tx, repeat: IdempotencyKey, answer: Answer, now: datetime, dice: RandomSource) -> None:
     """Store a successful answer for 24 hours, in the unit of work of its effect."""
     body = repeat.box.encrypt(answer.body, dice.roll(SecretBox.NONCE_SIZE)) if repeat.seals else answer.body
     old = tx.get(AnswerRow, repeat.owner, repeat.env, repeat.key_hash)

@@ -13,7 +13,7 @@ REST = timedelta(seconds=60)
 MOST_REMEMBERED = 100_000
 
 
-class Touches:
+class LastSeenBuffer:
     """The buffered times; a crash loses at most the last minute."""
 
     def __init__(self) -> None:

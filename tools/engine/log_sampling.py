@@ -3,7 +3,7 @@
 READ_LINES = 50  # a second
 
 
-class Notes:
+class ReadLogSampler:
     """Limits the log lines of successful reads and counts the others.
 
     Writing a line takes about 20 % as long as a read.

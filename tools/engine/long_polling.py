@@ -8,19 +8,21 @@ from typing import Any
 
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import still_opens
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import Unauthenticated
 from tools.engine.registry import Operation
 
 TICK_SECONDS = 10.0  # between two progress notifications
 
-Look = Callable[[Outside], Awaitable[Any]]
+Look = Callable[[ReadContext], Awaitable[Any]]
 
 
-async def wait(op: Operation, arguments: Arguments, outside: Outside, look: Look, again: Callable[[], Outside]) -> Any:
+async def wait(
+    op: Operation, arguments: Arguments, outside: ReadContext, look: Look, again: Callable[[], ReadContext]
+) -> Any:
     """Return the record once the operation calls it ready, or when `wait_seconds` are over.
 
-    `again` returns a fresh Outside. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
+    `again` returns a fresh ReadContext. Raises Unauthenticated if the key was revoked meanwhile, and RateLimited if the
     key or the agent has too many open streams.
     """
     assert op.ready is not None
@@ -42,6 +44,6 @@ async def wait(op: Operation, arguments: Arguments, outside: Outside, look: Look
         return record
 
 
-async def _tell(outside: Outside, elapsed: float, total: float) -> None:
+async def _tell(outside: ReadContext, elapsed: float, total: float) -> None:
     if outside.caller.approach.progress is not None:
         await outside.caller.approach.progress(elapsed, total)

@@ -11,7 +11,7 @@ from tools.engine.errors import RateLimited
 CLOSE_ONE = "Close a stream of one of the agent's keys, or poll with list_events."
 
 
-class Ear:
+class Subscription:
     """One stream's signal: set if its agent was notified since the stream last listened."""
 
     def __init__(self) -> None:
@@ -32,12 +32,12 @@ class Ear:
         return self.rung.is_set()
 
 
-class Doorbell:
+class Notifier:
     """The open streams of this process, rung by the store."""
 
     def __init__(self, store: Store) -> None:
         self.closed = False
-        self.ears: defaultdict[str, set[Ear]] = defaultdict(set)  # by agent
+        self.ears: defaultdict[str, set[Subscription]] = defaultdict(set)  # by agent
         self.streams: Counter[str] = Counter()
         store.listeners.append(self.ring)
 
@@ -54,7 +54,7 @@ class Doorbell:
         self.ring(EVERYBODY)
 
     @contextmanager
-    def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Ear]:
+    def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Subscription]:
         """Count one open stream of a key and of its agent, and yield its signal.
 
         Raises RateLimited if the key or the agent has too many. The agent's total is limited too, because each
@@ -67,14 +67,14 @@ class Doorbell:
                 f"the keys of this agent have {most_of_agent} streams open", hint=CLOSE_ONE, retry_after_seconds=5
             )
         self.streams[key] += 1
-        ear = Ear()
+        ear = Subscription()
         self.ears[agent].add(ear)
         try:
             yield ear
         finally:
             self._forget(agent, key, ear)
 
-    def _forget(self, agent: str, key: str, ear: Ear) -> None:
+    def _forget(self, agent: str, key: str, ear: Subscription) -> None:
         self.streams[key] -= 1
         if not self.streams[key]:
             del self.streams[key]

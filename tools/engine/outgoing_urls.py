@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from tools.engine.config import House
+from tools.engine.config import MarketConfig
 from tools.engine.errors import InvalidRequest
 from tools.kernel.ssrf_guard import BadTarget, judge_target
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def callable_url(house: House, url: str, param: str) -> str:
+def callable_url(house: MarketConfig, url: str, param: str) -> str:
     """Return the URL if the market may call it; otherwise raise InvalidRequest for `param`."""
     try:
         judge_target(url, house.allow_private_networks, own_places(house))
@@ -20,14 +20,14 @@ def callable_url(house: House, url: str, param: str) -> str:
     return url
 
 
-def callable_endpoints(house: House, endpoints: Mapping[str, str | None]) -> None:
+def callable_endpoints(house: MarketConfig, endpoints: Mapping[str, str | None]) -> None:
     """Refuse a profile whose webhook_url the market may not call; it calls no other endpoint."""
     url = endpoints.get("webhook_url")
     if url is not None:
         callable_url(house, url, "endpoints.webhook_url")
 
 
-def own_places(house: House) -> frozenset[tuple[str, int]]:
+def own_places(house: MarketConfig) -> frozenset[tuple[str, int]]:
     """Return the market's own hosts and ports, to which it must not send requests."""
     parts = urlsplit(house.base_url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

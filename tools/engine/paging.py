@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor
 from tools.kernel.cursors import BadCursor, cursor_key, read_cursor, write_cursor
 from tools.kernel.errors import Json
@@ -27,7 +27,7 @@ def filled(records: Iterable[T]) -> list[T]:
 
 
 def place_of(
-    ctx: Context | Outside, operation: str, asked: Arguments, cursor: str | None, owner: str | None = None
+    ctx: TxContext | ReadContext, operation: str, asked: Arguments, cursor: str | None, owner: str | None = None
 ) -> Json:
     """Return where the page begins; None for the first page.
 
@@ -41,11 +41,13 @@ def place_of(
         raise InvalidCursor(f"cursor: {bad}", param="cursor") from None
 
 
-def cursor_to(ctx: Context | Outside, operation: str, asked: Arguments, place: Json, owner: str | None = None) -> str:
+def cursor_to(
+    ctx: TxContext | ReadContext, operation: str, asked: Arguments, place: Json, owner: str | None = None
+) -> str:
     return write_cursor(cursor_key(ctx.house.pepper), _scope(ctx, operation, asked, owner), place)
 
 
-def _scope(ctx: Context | Outside, operation: str, asked: Arguments, owner: str | None) -> Json:
+def _scope(ctx: TxContext | ReadContext, operation: str, asked: Arguments, owner: str | None) -> Json:
     filters = asked.model_dump(mode="json", exclude={"cursor", "limit", "wait_seconds", "detail"})
     return [operation, ctx.env.value, owner, filters]
 

@@ -1,7 +1,7 @@
 """The platform's signatures: its identity, signing a document, and how to verify one."""
 
 from storage.tables import RetiredKeyRow
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import TooBusy
 from tools.engine.ports import Signer
 from tools.kernel.canonical_json import canonical
@@ -10,7 +10,7 @@ from tools.kernel.keys import did_of, jwk_of
 from tools.kernel.signed_records import Signature
 
 
-def signer_in_force(ctx: Context) -> Signer:
+def signer_in_force(ctx: TxContext) -> Signer:
     """Return the platform's key.
 
     Raises TooBusy if the key was replaced and this process has not been restarted with the new one.
@@ -21,19 +21,19 @@ def signer_in_force(ctx: Context) -> Signer:
     return signer
 
 
-def sign(ctx: Context, document: dict[str, Json]) -> Signature:
+def sign(ctx: TxContext, document: dict[str, Json]) -> Signature:
     """Sign the canonical form of a document with the platform's key."""
     signer = signer_in_force(ctx)
     public, sig = signer.public_key, signer.sign(canonical(document)).hex()
     return Signature(kid=jwk_of(public)["kid"], did=did_of(public), sig=sig)
 
 
-def platform(ctx: Context | Outside) -> dict[str, Json]:
+def platform(ctx: TxContext | ReadContext) -> dict[str, Json]:
     """Return the identity of the signer: its name, URL and DID."""
     return {"service": ctx.house.brand, "url": ctx.house.base_url, "did": did_of(ctx.world.signer.public_key)}
 
 
-def how_to_verify(ctx: Context) -> dict[str, Json]:
+def how_to_verify(ctx: TxContext) -> dict[str, Json]:
     return {
         "jwks": f"{ctx.house.base_url}/.well-known/jwks.json",
         "endpoint": f"{ctx.house.base_url}/v1/receipts/verify",

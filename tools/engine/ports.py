@@ -17,7 +17,7 @@ class Clock(Protocol):
         """Return seconds that only increase, for time windows and ages."""
 
 
-class Dice(Protocol):
+class RandomSource(Protocol):
     def roll(self, count: int) -> bytes:
         """Return `count` unpredictable bytes."""
 
@@ -136,7 +136,7 @@ class Web(Protocol):
         """
 
 
-class Unanswered(Exception):
+class Unreachable(Exception):
     """A DNS query failed or had no usable answer. `reason` is one word that agents may read."""
 
     def __init__(self, reason: str) -> None:
@@ -150,7 +150,7 @@ class Dns(Protocol):
     async def texts(self, name: str) -> list[bytes]:
         """Return the TXT records of a name, each with its strings joined; at most 4 KB.
 
-        Empty if the name has none. Raises Unanswered.
+        Empty if the name has none. Raises Unreachable.
         """
 
 
@@ -158,12 +158,12 @@ class SettleNotSent(Exception):
     """The facilitator never received the authorization: it may be submitted again."""
 
 
-class SettleLost(Exception):
+class SettleUnknown(Exception):
     """The outcome is unknown: the facilitator may have sent the authorization."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettleResult:
     """A facilitator's answer: the transaction it names, if any, and the reason if it refused."""
 
     transaction: str | None  # 0x and 64 hex, lower case
@@ -179,11 +179,11 @@ class Facilitator(Protocol):
     async def verify(self, body: Mapping[str, Any]) -> str | None:
         """Return why the facilitator would refuse this payment now; None if it would take it.
 
-        Raises SettleNotSent and SettleLost.
+        Raises SettleNotSent and SettleUnknown.
         """
 
-    async def settle(self, body: Mapping[str, Any]) -> Settled:
-        """Submit the payment. Raises SettleNotSent and SettleLost."""
+    async def settle(self, body: Mapping[str, Any]) -> SettleResult:
+        """Submit the payment. Raises SettleNotSent and SettleUnknown."""
 
 
 class FaucetRefused(Exception):
@@ -214,7 +214,7 @@ class World:
     """Everything outside the process: one bundle, passed in once, replaced whole in tests."""
 
     clock: Clock
-    dice: Dice
+    dice: RandomSource
     chains: Mapping[Env, Chain]  # an environment without an RPC URL has none
     signer: Signer
     sanctions: Sanctions

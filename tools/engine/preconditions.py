@@ -6,13 +6,13 @@ import structlog
 
 from storage.store import Store
 from storage.transaction import StorageError, Tx
-from tools.kernel.errors import Faults, MarketError
+from tools.kernel.errors import ErrorCollector, MarketError
 
 log = structlog.get_logger("emporion.hurdles")
 Checks = Callable[[Tx], Iterable[Callable[[], object]]]
 
 
-async def name_others(store: Store, checks: Checks, error: MarketError) -> None:
+async def collect_failures(store: Store, checks: Checks, error: MarketError) -> None:
     """Add the errors of the other checks to a refusal, without duplicates."""
     try:
         found = await store.look(lambda tx: _failing(checks(tx)))
@@ -26,7 +26,7 @@ async def name_others(store: Store, checks: Checks, error: MarketError) -> None:
 
 
 def _failing(checks: Iterable[Callable[[], object]]) -> list[MarketError]:
-    faults = Faults()
+    faults = ErrorCollector()
     for check in checks:
         with faults.noted():
             check()

@@ -3,12 +3,12 @@
 from storage.store import Store
 from tools.engine.context import Caller
 from tools.engine.ports import Clock
-from tools.engine.rate_limits import ALLOWANCES, Allowance, Quota, Rate, Windows, bucket_of, take_shared
+from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimit, RateLimitStatus, Windows, bucket_of, take_shared
 
-BY_ADDRESS = (Rate.STRANGERS, Rate.KNOCKS)
+BY_ADDRESS = (Rate.ANONYMOUS_FAILURES, Rate.PROTOCOL_REQUESTS)
 
 
-class Counting:
+class RateLimitCounter:
     """Counts calls by key, agent and address.
 
     It never refuses a call: a negative `remaining` says that the call is over the limit.
@@ -17,7 +17,7 @@ class Counting:
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store, self.clock, self.windows = store, clock, Windows()
 
-    async def of_caller(self, rate: Rate, allowance: Allowance, caller: Caller) -> Quota:
+    async def of_caller(self, rate: Rate, allowance: RateLimit, caller: Caller) -> RateLimitStatus:
         """Count a call by key and agent, or by address; return the quota with less remaining."""
         if allowance.per_address or caller.agent_id is None:
             return await self._take(rate, allowance, bucket_of(caller.approach.ip))
@@ -29,7 +29,7 @@ class Counting:
         together = await self._take(rate, allowance.of_agent, f"{caller.agent_id} {caller.env}")
         return min(quota, together, key=lambda one: one.remaining)
 
-    def of_address(self, rate: Rate, ip: str) -> Quota:
+    def of_address(self, rate: Rate, ip: str) -> RateLimitStatus:
         """Count a call of this address, in this process only."""
         return self.windows.take(rate, ALLOWANCES[rate], bucket_of(ip), self.clock.monotonic())
 
@@ -39,7 +39,7 @@ class Counting:
         spent = (rate for rate in BY_ADDRESS if self.windows.is_used_up(rate, ALLOWANCES[rate], bucket, now))
         return next(spent, None)
 
-    async def _take(self, rate: Rate, allowance: Allowance, bucket: str) -> Quota:
+    async def _take(self, rate: Rate, allowance: RateLimit, bucket: str) -> RateLimitStatus:
         if not allowance.shared:
             return self.windows.take(rate, allowance, bucket, self.clock.monotonic())
         now = self.clock.now()

@@ -37,16 +37,16 @@ class Rate(StrEnum):
     MESSAGES = "messages"
     DOMAINS = "domains"  # checks of a domain's proof
     IDENTITIES = "identities"  # links to a token on chain
-    STRANGERS = "strangers"  # unauthenticated calls, by address
+    ANONYMOUS_FAILURES = "strangers"  # unauthenticated calls, by address
     DELIVERIES = "deliveries"  # to webhooks, from one agent to one host
     QUOTES = "quotes"  # price quotes for x402 purchases
     BINDINGS = "bindings"  # wallet proofs, which may query the chain
     PURCHASES = "purchases"  # calls with a payment
-    KNOCKS = "knocks"  # protocol requests that call no operation: handshakes, lists, cards
+    PROTOCOL_REQUESTS = "knocks"  # protocol requests that call no operation: handshakes, lists, cards
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimit:
     calls: int
     seconds: int
     shared: bool = False  # counted in the database, for all processes together
@@ -55,36 +55,36 @@ class Allowance:
     per_address: bool = False  # counted against the address, even if the call has a key
 
     @property
-    def of_agent(self) -> "Allowance":
+    def of_agent(self) -> "RateLimit":
         """The joint allowance of an agent's keys in one environment, beside that of each key."""
         return replace(self, calls=self.calls * KEYS_OF_AN_AGENT, shared=self.agents_shared)
 
 
 ALLOWANCES = {
-    Rate.READS: Allowance(600, 60),
-    Rate.WRITES: Allowance(120, 60),
-    Rate.REGISTER: Allowance(20, 3600, shared=True),
-    Rate.CLAIMS: Allowance(20, 3600, shared=True, per_address=True),
-    Rate.VERIFY: Allowance(60, 60),
-    Rate.PAY: Allowance(60, 60, agents_shared=True),
-    Rate.BINDINGS: Allowance(60, 60, agents_shared=True),
-    Rate.SUPPORT: Allowance(10, 3600),
-    Rate.FAUCET: Allowance(3, 86_400, shared=True),
-    Rate.EXPORT: Allowance(1, 86_400, shared=True, per_agent=True),
-    Rate.RECOVER: Allowance(5, 3600, shared=True, per_agent=True),
-    Rate.OAUTH: Allowance(60, 60, shared=True),
-    Rate.MESSAGES: Allowance(120, 60, per_agent=True),
-    Rate.DOMAINS: Allowance(20, 3600, shared=True, per_agent=True),
-    Rate.IDENTITIES: Allowance(30, 3600, per_agent=True),
-    Rate.QUOTES: Allowance(600, 3600, shared=True),
-    Rate.PURCHASES: Allowance(120, 3600, shared=True),
-    Rate.STRANGERS: Allowance(600, 60),
-    Rate.KNOCKS: Allowance(600, 60),
+    Rate.READS: RateLimit(600, 60),
+    Rate.WRITES: RateLimit(120, 60),
+    Rate.REGISTER: RateLimit(20, 3600, shared=True),
+    Rate.CLAIMS: RateLimit(20, 3600, shared=True, per_address=True),
+    Rate.VERIFY: RateLimit(60, 60),
+    Rate.PAY: RateLimit(60, 60, agents_shared=True),
+    Rate.BINDINGS: RateLimit(60, 60, agents_shared=True),
+    Rate.SUPPORT: RateLimit(10, 3600),
+    Rate.FAUCET: RateLimit(3, 86_400, shared=True),
+    Rate.EXPORT: RateLimit(1, 86_400, shared=True, per_agent=True),
+    Rate.RECOVER: RateLimit(5, 3600, shared=True, per_agent=True),
+    Rate.OAUTH: RateLimit(60, 60, shared=True),
+    Rate.MESSAGES: RateLimit(120, 60, per_agent=True),
+    Rate.DOMAINS: RateLimit(20, 3600, shared=True, per_agent=True),
+    Rate.IDENTITIES: RateLimit(30, 3600, per_agent=True),
+    Rate.QUOTES: RateLimit(600, 3600, shared=True),
+    Rate.PURCHASES: RateLimit(120, 3600, shared=True),
+    Rate.ANONYMOUS_FAILURES: RateLimit(600, 60),
+    Rate.PROTOCOL_REQUESTS: RateLimit(600, 60),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class RateLimitStatus:
     """The state of a window, for the RateLimit headers."""
 
     rate: Rate
@@ -100,7 +100,7 @@ class Windows:
     def __init__(self) -> None:
         self.counts: dict[str, tuple[float, int]] = {}  # bucket -> (began, calls)
 
-    def take(self, rate: Rate, allowance: Allowance, bucket: str, now_seconds: float) -> Quota:
+    def take(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> RateLimitStatus:
         """Count one call and return the quota; `remaining` is negative over the limit."""
         name = f"{rate}:{bucket}"
         began, calls = self.counts.get(name, (now_seconds, 0))
@@ -111,7 +111,7 @@ class Windows:
         self.counts[name] = (began, calls + 1)
         return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
 
-    def is_used_up(self, rate: Rate, allowance: Allowance, bucket: str, now_seconds: float) -> bool:
+    def is_used_up(self, rate: Rate, allowance: RateLimit, bucket: str, now_seconds: float) -> bool:
         """Check whether the next call would be over the limit; count nothing."""
         began, calls = self.counts.get(f"{rate}:{bucket}", (now_seconds, 0))
         return calls >= allowance.calls and now_seconds - began < allowance.seconds
@@ -124,7 +124,7 @@ class Windows:
                 del self.counts[name]
 
 
-def take_shared(tx: Tx, rate: Rate, allowance: Allowance, bucket: str, now: datetime) -> Quota:
+def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: datetime) -> RateLimitStatus:
     """Count one call in the database, in a window that all processes share."""
     name = f"{rate}:{bucket}"
     row = tx.get(WindowRow, name, lock=True)
@@ -151,7 +151,7 @@ class Share:
     """A number of calls to count in one shared window."""
 
     name: str
-    allowance: Allowance
+    allowance: RateLimit
     by: int = 1
 
 
@@ -189,7 +189,7 @@ def _used(row: WindowRow | None, share: Share, now: datetime) -> int:
     return row.count if row is not None and _is_open(row, share.allowance, now) else 0
 
 
-def _is_open(row: WindowRow, allowance: Allowance, now: datetime) -> bool:
+def _is_open(row: WindowRow, allowance: RateLimit, now: datetime) -> bool:
     """Check whether a window is still open.
 
     A call that began slightly before the window but is counted later belongs to it too.
@@ -197,21 +197,21 @@ def _is_open(row: WindowRow, allowance: Allowance, now: datetime) -> bool:
     return abs(now - row.began_at) < timedelta(seconds=allowance.seconds)
 
 
-def judged(rate: Rate, allowance: Allowance, calls: int, reset_seconds: int) -> Quota:
+def judged(rate: Rate, allowance: RateLimit, calls: int, reset_seconds: int) -> RateLimitStatus:
     """Return the quota after this call.
 
     Over the limit nothing is raised, so that the count is committed.
     """
-    return Quota(rate, allowance.calls, allowance.calls - calls, reset_seconds, allowance.seconds)
+    return RateLimitStatus(rate, allowance.calls, allowance.calls - calls, reset_seconds, allowance.seconds)
 
 
-def refuse_beyond(quota: Quota | None) -> None:
-    refusal = too_many(quota) if quota else None
+def raise_if_exceeded(quota: RateLimitStatus | None) -> None:
+    refusal = exceeded_error(quota) if quota else None
     if refusal:
         raise refusal
 
 
-def too_many(quota: Quota) -> RateLimited | None:
+def exceeded_error(quota: RateLimitStatus) -> RateLimited | None:
     """Return the error of a call over its limit; None within the limit."""
     if quota.remaining >= 0:
         return None

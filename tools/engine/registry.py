@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Literal, TypedDict, Union, Unpack, get_args, get_origin, get_type_hints
 
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context, Outside, Surface
+from tools.engine.context import ReadContext, Surface, TxContext
 from tools.engine.deprecation import Deprecated
 from tools.engine.rate_limits import Rate
 from tools.kernel import records as base
@@ -22,10 +22,10 @@ TOOLSETS = (
 OPERATORS_TOOLSET = "operator"  # not offered to agents
 OPERATORS = "the operator's, behind X-Admin-Token"
 Run = Callable[..., Any]
-Gather = Callable[[Outside, Any], Awaitable[Any]]
+Gather = Callable[[ReadContext, Any], Awaitable[Any]]
 Ready = Callable[[Any, Any], bool]
 Follow = Callable[..., Any]
-NextSteps = Callable[[Context, Any], list[base.Step]]
+NextSteps = Callable[[TxContext, Any], list[base.Step]]
 Hurdles = Callable[[Any, Any], Iterator[Callable[[], object]]]
 EVERYWHERE = frozenset(Surface)
 
@@ -84,7 +84,7 @@ class Operation:
 CATALOGUE: dict[str, Operation] = {}
 
 
-class Declared(TypedDict, total=False):
+class OperationOptions(TypedDict, total=False):
     """Options of an operation; what is left out is derived from the method or has a default."""
 
     auth: Auth
@@ -117,7 +117,7 @@ class Declared(TypedDict, total=False):
     examples: tuple[dict[str, Any], ...]
 
 
-def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
+def operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Run]:
     """Register a function as an operation. `route` is "METHOD /path".
 
     Agents read the function's docstring: first line the summary, then when to use it, what it needs, what is next.
@@ -132,7 +132,7 @@ def operation(route: str, **said: Unpack[Declared]) -> Callable[[Run], Run]:
     return register
 
 
-def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]:
+def unlisted(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
     """Make an operation outside the catalogue, which no agent calls directly.
 
     One surface calls it and builds its own answer from the record.
@@ -140,7 +140,7 @@ def unlisted(route: str, **said: Unpack[Declared]) -> Callable[[Run], Operation]
     return lambda run: _made(route, run, said)
 
 
-def _made(route: str, run: Run, said: Declared) -> Operation:
+def _made(route: str, run: Run, said: OperationOptions) -> Operation:
     method, path = route.split(" ")
     hints, text, deprecated = get_type_hints(run), _docstring(run), said.get("deprecated")
     text = text if deprecated is None else deprecated.told_in(text)
@@ -187,21 +187,21 @@ def _made(route: str, run: Run, said: Declared) -> Operation:
     )
 
 
-def _followed(run: Run, said: Declared) -> Run:
+def _followed(run: Run, said: OperationOptions) -> Run:
     """Return the function with its next steps added to the record that it answers."""
     following = said.get("next_steps")
     if following is None:
         return run
 
     @wraps(run)
-    def both(ctx: Context, *given: Any) -> Any:
+    def both(ctx: TxContext, *given: Any) -> Any:
         record = run(ctx, *given)
         return record if isinstance(record, MarketError) else base.and_steps(record, following(ctx, record))
 
     return both
 
 
-def _scopes(said: Declared, safe: bool) -> tuple[str, ...]:
+def _scopes(said: OperationOptions, safe: bool) -> tuple[str, ...]:
     """Return the declared scopes; by default `read` for a read that needs a key, otherwise none."""
     scope = said.get("scope", "read" if safe and said.get("auth", "key") == "key" else ())
     return (scope,) if isinstance(scope, str) else scope
@@ -222,7 +222,7 @@ def _input_of(run: Run, hints: dict[str, Any]) -> type[Arguments]:
     return model
 
 
-def _output(said: Declared, hint: Any) -> tuple[type, ...]:
+def _output(said: OperationOptions, hint: Any) -> tuple[type, ...]:
     found = (said["document"],) if "document" in said else _records(hint)
     return tuple(map(base.with_steps, found)) if "next_steps" in said else found
 

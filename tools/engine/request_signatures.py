@@ -12,8 +12,8 @@ from storage.store import Store
 from storage.tables import AgentRow, SignatureUseRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env
-from tools.engine.config import House
-from tools.engine.context import Approach, Caller, Proof
+from tools.engine.config import MarketConfig
+from tools.engine.context import Caller, CallRequest, Proof
 from tools.engine.errors import InvalidRequest, Unauthenticated
 from tools.engine.ports import Clock
 from tools.engine.scopes import EVERYTHING
@@ -44,7 +44,9 @@ FORM = (
 AGAIN = "Sign the request anew: another created, or a nonce. With the same Idempotency-Key the answer of the first is given again."
 
 
-async def signer_of(approach: Approach, store: Store, house: House, clock: Clock, *, former: bool = False) -> Caller:
+async def signer_of(
+    approach: CallRequest, store: Store, house: MarketConfig, clock: Clock, *, former: bool = False
+) -> Caller:
     """Return the caller whose key signed the request.
 
     With `former`, also an agent that is no longer active. Raises Unauthenticated if the signature is invalid.
@@ -64,7 +66,7 @@ async def signer_of(approach: Approach, store: Store, house: House, clock: Clock
     return Caller(row.id, None, _env(request), (EVERYTHING,), approach, Proof(row.public_key, use))
 
 
-async def refuse_used(store: Store, caller: Caller, now: datetime) -> None:
+async def reject_replayed(store: Store, caller: Caller, now: datetime) -> None:
     """Refuse a used signature before any other work is done."""
     proof = caller.proof
     if proof is None or proof.use is None:
@@ -84,10 +86,10 @@ def use_up(tx: Tx, caller: Caller, now: datetime) -> None:
     agent = tx.get(AgentRow, caller.agent)
     if agent is None or agent.status is not AgentStatus.ACTIVE or agent.public_key != proof.public_key:
         raise _refused(NOT_SIGNED, "signature", FORM)
-    note_use(tx, caller, now)
+    record_use(tx, caller, now)
 
 
-def note_use(tx: Tx, caller: Caller, now: datetime) -> None:
+def record_use(tx: Tx, caller: Caller, now: datetime) -> None:
     """Record the use of a signature, even if the agent's key or status has changed since."""
     proof = caller.proof
     if proof is None or proof.use is None:
@@ -125,12 +127,12 @@ def agent_named(tx: Tx, keyid: str) -> AgentRow | None:
         return None
 
 
-def _signed(row: AgentRow, claim: Claim, request: HttpRequest, house: House) -> bool:
+def _signed(row: AgentRow, claim: Claim, request: HttpRequest, house: MarketConfig) -> bool:
     public = bytes.fromhex(row.public_key)
     return any(signed_by(public, base, claim.signature) for base in bases(claim, request, house.urls))
 
 
-def _mismatch(claim: Claim, request: HttpRequest, house: House) -> Unauthenticated:
+def _mismatch(claim: Claim, request: HttpRequest, house: MarketConfig) -> Unauthenticated:
     """Return the error of a wrong signature.
 
     It is the same for known and unknown keyids, because the base needs no agent.

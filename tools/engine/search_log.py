@@ -22,7 +22,7 @@ class Search(NamedTuple):
     term: str
 
 
-class Searches:
+class SearchLog:
     """The buffered searches; a crash loses at most the last seconds."""
 
     def __init__(self) -> None:

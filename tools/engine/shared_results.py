@@ -10,7 +10,7 @@ T = TypeVar("T")
 KEPT_SECONDS, REST = 60.0, 50  # the longer one counts: KEPT_SECONDS, or REST times the computation's duration
 
 
-class Snapshots:
+class SharedResults:
     """Cache entries by name, each with its expiry.
 
     If several callers find an entry expired, only one recomputes it.

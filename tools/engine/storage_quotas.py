@@ -9,9 +9,9 @@ So a buyer that does not pay, or orders free work, uses its own storage and not 
 
 from storage.tables import AgentRow, RoomRow
 from storage.transaction import Tx
-from tools.engine.context import Approach, Context
+from tools.engine.context import CallRequest, TxContext
 from tools.engine.errors import StorageFull, TooBusy
-from tools.engine.health import Pulse
+from tools.engine.health import HealthSnapshot
 from tools.engine.registry import Operation
 
 NEEDED_FOR_OUTPUT = 2**20  # bytes that must be left at an order and at its acceptance
@@ -23,17 +23,17 @@ def size_of(*texts: str | bytes | None) -> int:
     return sum(len(text.encode() if isinstance(text, str) else text) for text in texts if text)
 
 
-def take(ctx: Context, by: int) -> None:
+def take(ctx: TxContext, by: int) -> None:
     """Count bytes as the caller's; at its end, the call is refused if they exceed the limit."""
     ctx.tx.count_bytes(ctx.agent, ctx.env, by, asks=True)
 
 
-def take_order(ctx: Context, by: int) -> None:
+def take_order(ctx: TxContext, by: int) -> None:
     """Count the input of an order; it may also be refused if too little is left for the output."""
     ctx.tx.count_bytes(ctx.agent, ctx.env, by, asks=True, leaving=NEEDED_FOR_OUTPUT)
 
 
-def refuse_overfull(ctx: Context) -> None:
+def refuse_overfull(ctx: TxContext) -> None:
     """Write the counters; raise StorageFull if an agent took more than its limit."""
     for (agent_id, env), taken in ctx.tx.write_room().items():
         limit = ctx.house.limits.storage_bytes
@@ -45,13 +45,13 @@ def refuse_overfull(ctx: Context) -> None:
             )
 
 
-def has_room_to_accept(ctx: Context, seller_id: str) -> bool:
+def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
     """Check whether an agent has enough storage left to accept work."""
     left = ctx.house.limits.storage_bytes - used_by(ctx.tx, seller_id, ctx.env)
     return left >= NEEDED_FOR_OUTPUT or _is_first_party(ctx.tx, seller_id)
 
 
-def refuse_on_low_disk(op: Operation, approach: Approach, pulse: Pulse) -> None:
+def refuse_on_low_disk(op: Operation, approach: CallRequest, pulse: HealthSnapshot) -> None:
     """Refuse large writes while the disk is nearly full; calls that end work may be larger."""
     most = MOST_ON_LOW_DISK[op.ends_work]
     if pulse.disk_low and not op.safe and approach.body_bytes > most:
@@ -62,7 +62,7 @@ def refuse_on_low_disk(op: Operation, approach: Approach, pulse: Pulse) -> None:
         )
 
 
-def need_room_to_accept(ctx: Context) -> None:
+def need_room_to_accept(ctx: TxContext) -> None:
     """Raise StorageFull if the caller has too little storage left to accept work."""
     if not has_room_to_accept(ctx, ctx.agent):
         used, limit = used_by(ctx.tx, ctx.agent, ctx.env), ctx.house.limits.storage_bytes

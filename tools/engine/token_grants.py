@@ -17,11 +17,11 @@ from tools.engine.client_assertions import (
     check_assertion,
     read_assertion,
 )
-from tools.engine.context import Approach, Caller
+from tools.engine.context import Caller, CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
 from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
-from tools.engine.rate_limits import ALLOWANCES, Quota, Rate, take_shared, too_many
+from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, take_shared
 from tools.engine.request_signatures import agent_named, spend
 from tools.engine.scopes import EVERYTHING
 from tools.engine.token_claims import LIFE_SECONDS, Token, token_key, write_token
@@ -41,14 +41,14 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class TokenResponse:
     """An issued access token and its scope."""
 
     token: str = field(repr=False)
     seconds: int
     scope: str
     agent_id: str
-    quota: Quota | None
+    quota: RateLimitStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Entry:
     Without an epoch the login is refused because of `why`.
     """
 
-    quota: Quota | None
+    quota: RateLimitStatus | None
     epoch: int | None
     why: str = NOT_YOURS
 
 
-async def grant(market: Market, login: Login, approach: Approach) -> Granted:
+async def grant(market: Market, login: Login, approach: CallRequest) -> TokenResponse:
     """Issue an access token.
 
     Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
@@ -87,14 +87,14 @@ async def grant(market: Market, login: Login, approach: Approach) -> Granted:
         raise busy(error) from None
 
 
-async def _grant(market: Market, login: Login, approach: Approach) -> Granted:
+async def _grant(market: Market, login: Login, approach: CallRequest) -> TokenResponse:
     client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
     env, scopes = granted(login.scope, client.env, client.scopes)
     check_resources(login.resources, market.house.urls)
     now = market.world.clock.now()
     enter = partial(_enter, client=client, now=now, counted=market.house.limits.enforced)
     entry = await market.store.write(enter, "log in")
-    refused = entry.quota and too_many(entry.quota)
+    refused = entry.quota and exceeded_error(entry.quota)
     if refused:
         raise refused
     if entry.epoch is None:
@@ -104,7 +104,7 @@ async def _grant(market: Market, login: Login, approach: Approach) -> Granted:
         ends = min(ends, int(client.ends_at.timestamp()))
     token = Token(client.agent_id, env, scopes, client.key_id, entry.epoch, ends)
     await market.touches.see(market.store, Caller(client.agent_id, client.key_id, Env(env), scopes, approach), now)
-    return Granted(
+    return TokenResponse(
         token=write_token(token_key(market.house.pepper), token),
         seconds=ends - int(now.timestamp()),
         scope=" ".join((f"env:{env}", *scopes)),

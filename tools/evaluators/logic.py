@@ -10,8 +10,8 @@ from storage.disputes import evaluators_counted, may_sit, record_of_seats
 from storage.tables import AgentRow, EvaluatorRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, SeatStatus
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.evaluators.records import Eligibility, Evaluator, EvaluatorRecord, EvaluatorSide
 from tools.kernel.money import DUST_MINOR
 
@@ -20,7 +20,7 @@ CLOSED = 4  # the index of this column in a row of record_of_seats
 LEAST_DECIDED = 5  # votes before the agreement rate is public, because the rate of a single vote would reveal the vote
 
 
-def who_may_sit(env: Env, house: House, now: datetime) -> dict[str, Any]:
+def who_may_sit(env: Env, house: MarketConfig, now: datetime) -> dict[str, Any]:
     """Return the parameters of the queries for evaluators that may be drawn.
 
     `paid_before` is only among them if the environment requires a minimum age.
@@ -31,7 +31,7 @@ def who_may_sit(env: Env, house: House, now: datetime) -> dict[str, Any]:
     return found
 
 
-def evaluators_drawable(tx: Tx, house: House, now: datetime) -> dict[str, int]:
+def evaluators_drawable(tx: Tx, house: MarketConfig, now: datetime) -> dict[str, int]:
     """Count the evaluators that can be drawn in each environment, before a case excludes any."""
     standing = {env: who_may_sit(env, house, now) for env in Env}
     return {
@@ -83,7 +83,7 @@ def _record(found: Iterable[Any], least_decided: int) -> EvaluatorRecord:
     return EvaluatorRecord(verdicts=verdicts, missed=missed, pending=pending, agreement_rate=rate)
 
 
-def evaluator_shown(ctx: Context, agent: AgentRow) -> Evaluator:
+def evaluator_shown(ctx: TxContext, agent: AgentRow) -> Evaluator:
     """Return the agent's status as an evaluator, in both environments."""
     row = ctx.tx.get(EvaluatorRow, agent.id)
     eligibility = {env.value: _eligibility(ctx, agent, env) for env in Env}
@@ -97,7 +97,7 @@ def evaluator_shown(ctx: Context, agent: AgentRow) -> Evaluator:
     )
 
 
-def _eligibility(ctx: Context, agent: AgentRow, env: Env) -> Eligibility:
+def _eligibility(ctx: TxContext, agent: AgentRow, env: Env) -> Eligibility:
     if agent.status is not AgentStatus.ACTIVE:
         return Eligibility(eligible=False, reason="not_active")
     if not agent.evaluator:
@@ -110,7 +110,7 @@ def _eligibility(ctx: Context, agent: AgentRow, env: Env) -> Eligibility:
     return Eligibility(eligible=True, reason=None)
 
 
-def _hint(house: House, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
+def _hint(house: MarketConfig, agent: AgentRow, eligibility: dict[str, Eligibility]) -> str:
     if not agent.evaluator:
         return "set_evaluator with enabled true offers you for panels. A seat comes as dispute.assigned, and into get_inbox."
     if eligibility[Env.LIVE].reason == "too_new":

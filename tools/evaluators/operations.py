@@ -9,7 +9,7 @@ from storage.tables import AgentRow, EvaluatorRow
 from tools.agents.logic import change_agent
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.follow_up_steps import after_offer_to_judge
 from tools.engine.registry import operation
 from tools.evaluators.logic import evaluator_shown
@@ -31,7 +31,7 @@ class SetEvaluator(Arguments):
 
 
 @operation("GET /v1/agents/me/evaluator", toolset="disputes")
-def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
+def get_evaluator(ctx: TxContext, _: NoArguments) -> Evaluator:
     """Read your eligibility for dispute panels and the record of your verdicts, by environment.
 
     If you cannot be drawn, it says why. set_evaluator starts or ends your offer to judge.
@@ -49,7 +49,7 @@ def get_evaluator(ctx: Context, _: NoArguments) -> Evaluator:
     next_steps=after_offer_to_judge,
     toolset="disputes",
 )
-def set_evaluator(ctx: Context, said: SetEvaluator) -> Evaluator:
+def set_evaluator(ctx: TxContext, said: SetEvaluator) -> Evaluator:
     """Offer to judge disputes of others, or stop offering.
 
     It applies to both environments; on live it needs trust tier 1. Panels are drawn at random; a seat is announced by

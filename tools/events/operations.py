@@ -14,9 +14,9 @@ from storage.vocabulary import Env
 from storage.webhooks import fanned_out
 from tools.engine.arguments import Arguments, Listed, Waiting
 from tools.engine.authentication import still_opens
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
-from tools.engine.notifier import Ear
+from tools.engine.notifier import Subscription
 from tools.engine.registry import operation
 from tools.events.event_ids import EventId, number_of
 from tools.events.records import EventPage, Frame, Told, written
@@ -41,7 +41,7 @@ def something_happened(asked: ListEvents, page: EventPage) -> bool:
 
 
 @operation("GET /v1/events", ready=something_happened, toolset="events")
-def list_events(ctx: Context, asked: ListEvents) -> EventPage:
+def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
     """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
 
     Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page. With
@@ -78,7 +78,7 @@ class StreamEvents(Arguments):
     toolset="events",
     only_rest="a stream of server-sent events is an HTTP answer; over MCP and A2A poll list_events",
 )
-async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
+async def stream_events(outside: ReadContext, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
     """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
 
     Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
@@ -92,7 +92,11 @@ async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator
 
 
 async def _frames(
-    outside: Outside, asked: StreamEvents, after: int, place: AbstractContextManager[Ear], ear: Ear
+    outside: ReadContext,
+    asked: StreamEvents,
+    after: int,
+    place: AbstractContextManager[Subscription],
+    ear: Subscription,
 ) -> AsyncGenerator[Frame, None]:
     agent, env = outside.caller.agent, outside.env
     try:
@@ -123,19 +127,19 @@ async def _frames(
         place.__exit__(None, None, None)
 
 
-async def _may_listen(outside: Outside) -> bool:
+async def _may_listen(outside: ReadContext) -> bool:
     """Nothing is told to a key that was revoked while it listened."""
     return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
 
 
-async def _was_shut_out(outside: Outside) -> bool:
+async def _was_shut_out(outside: ReadContext) -> bool:
     """Whether a stream with nothing to tell is to end; not while nobody can say so, for before it tells it asks again."""
     with suppress(StorageError):
         return not await _may_listen(outside)
     return False
 
 
-def _heartbeat(outside: Outside) -> Frame:
+def _heartbeat(outside: ReadContext) -> Frame:
     return Frame("heartbeat", orjson.dumps({"at": stamp(outside.world.clock.now())}))
 
 
@@ -176,6 +180,6 @@ def _truncated(tx: Tx, after: int) -> bool:
     return after < ((tx.one(fanned_out) or 0) if oldest is None else oldest - 1)
 
 
-async def _newest(outside: Outside) -> int:
+async def _newest(outside: ReadContext) -> int:
     agent, env = outside.caller.agent, outside.env
     return await outside.store.look(lambda tx: tx.one(newest_event, agent_id=agent, env=env) or 0)

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from storage.tables import FaucetClaimRow, WalletRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
-from tools.engine.config import House
-from tools.engine.context import Outside
+from tools.engine.config import MarketConfig
+from tools.engine.context import ReadContext
 from tools.engine.errors import NotImplementedHere
 from tools.engine.ports import World
 from tools.engine.rate_limits import (
     ALLOWANCES,
-    Allowance,
     Rate,
+    RateLimit,
     bucket_of,
     give_back_shared,
-    refuse_beyond,
+    raise_if_exceeded,
     take_shared,
 )
 from tools.faucet.errors import FaucetClaimedToday, FaucetTestOnly
@@ -66,7 +66,7 @@ def check_claim(tx: Tx, agent_id: str, now: datetime) -> str:
     return address
 
 
-def begin_claim(tx: Tx, outside: Outside) -> str:
+def begin_claim(tx: Tx, outside: ReadContext) -> str:
     """Store the claim and return the wallet to fund.
 
     This comes before the call to the faucet, so that two requests cannot both claim.
@@ -76,7 +76,7 @@ def begin_claim(tx: Tx, outside: Outside) -> str:
     address = check_claim(tx, agent_id, now)
     if outside.house.limits.enforced:
         bucket = bucket_of(outside.caller.approach.ip)
-        refuse_beyond(take_shared(tx, Rate.FAUCET, allowance(outside.house), bucket, now))
+        raise_if_exceeded(take_shared(tx, Rate.FAUCET, allowance(outside.house), bucket, now))
     if row is None:
         tx.add(FaucetClaimRow(agent_id=agent_id, claimed_at=now, address=address))
     else:
@@ -84,7 +84,7 @@ def begin_claim(tx: Tx, outside: Outside) -> str:
     return address
 
 
-def undo_claim(tx: Tx, outside: Outside) -> None:
+def undo_claim(tx: Tx, outside: ReadContext) -> None:
     """Undo a claim for which the faucet sent nothing."""
     row = tx.get(FaucetClaimRow, outside.caller.agent, lock=True)
     if row is not None and row.claimed_at == outside.now:
@@ -92,5 +92,5 @@ def undo_claim(tx: Tx, outside: Outside) -> None:
         give_back_shared(tx, Rate.FAUCET, bucket_of(outside.caller.approach.ip))
 
 
-def allowance(house: House) -> Allowance:
+def allowance(house: MarketConfig) -> RateLimit:
     return replace(ALLOWANCES[Rate.FAUCET], calls=house.limits.faucet_claims_per_address)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from storage.tables import FaucetClaimRow
 from tools.engine.arguments import NoArguments
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotImplementedHere
 from tools.engine.next_steps import step, steps
 from tools.engine.ports import FaucetLost, FaucetRefused
@@ -29,7 +29,7 @@ class Sent:
     transaction: str | None
 
 
-async def send_funds(outside: Outside, _: NoArguments) -> Sent:
+async def send_funds(outside: ReadContext, _: NoArguments) -> Sent:
     """Claim, then ask the faucet. A claim stays unless the faucet certainly sent nothing."""
     check_open(outside.world, outside.env)
     faucet, agent_id = outside.world.faucet, outside.caller.agent
@@ -63,7 +63,7 @@ async def send_funds(outside: Outside, _: NoArguments) -> Sent:
     open_world=True,
     toolset="payments",
 )
-def claim_test_funds(ctx: Context, _: NoArguments, sent: Sent) -> FaucetClaim:
+def claim_test_funds(ctx: TxContext, _: NoArguments, sent: Sent) -> FaucetClaim:
     """Get 1 test USDC sent to your bound wallet, once a day (UTC). Only with a test key, and where the market has a faucet.
 
     It needs a wallet bound with set_wallet_address. The sandbox's faucet adds test ETH for gas; without gas, pay as the
@@ -91,7 +91,7 @@ def claim_test_funds(ctx: Context, _: NoArguments, sent: Sent) -> FaucetClaim:
 
 
 @operation("GET /v1/sandbox/faucet", errors=(NotImplementedHere, FaucetTestOnly), toolset="payments")
-def get_faucet(ctx: Context, _: NoArguments) -> Faucet:
+def get_faucet(ctx: TxContext, _: NoArguments) -> Faucet:
     """See what the faucet of test money gives, your last claim, and when you may claim again.
 
     claim_test_funds asks for it. Both take a test key; a market without a faucet answers not_implemented.

@@ -24,8 +24,8 @@ from tools.chain.erc8004 import (
     registration_url,
 )
 from tools.chain.transfer_verification import ChainDown
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.engine.ports import Chain, World
 from tools.events.identity_payloads import Erc8004Linked
 from tools.kernel.records import Json, stamp
@@ -66,12 +66,12 @@ async def read_identity(chain: Chain, registry: str, token: str) -> Identity:
         raise ChainDown(f"identity registry: {nonsense}") from None
 
 
-def names(house: House, agent_id: str, found: Identity) -> bool:
+def names(house: MarketConfig, agent_id: str, found: Identity) -> bool:
     """Check whether the token's URI is this agent's registration file."""
     return found.uri == registration_url(house.base_url, agent_id)
 
 
-def link(ctx: Context, agent: AgentRow, found: Identity) -> AgentRow:
+def link(ctx: TxContext, agent: AgentRow, found: Identity) -> AgentRow:
     """Link a token that names this agent, and unlink it from the agent that had it before."""
     held = ctx.tx.one(identity_of_token, env=ctx.env, token=found.token)
     if held is not None and held.agent_id != agent.id:
@@ -96,20 +96,20 @@ def unlink(tx: Tx, agent_id: str) -> None:
         change_agent(tx, agent, erc8004=None)
 
 
-def follow_wallet(ctx: Context, agent: AgentRow) -> AgentRow:
+def follow_wallet(ctx: TxContext, agent: AgentRow) -> AgentRow:
     """Update the link after a change of wallet, because the new wallet may not own the token."""
     row = ctx.tx.get(IdentityRow, agent.id)
     return agent if row is None or row.env != ctx.env else _show(ctx.tx, ctx.house, agent, row)
 
 
-def claim_due(ctx: Context) -> list[Due]:
+def claim_due(ctx: TxContext) -> list[Due]:
     """Claim the linked tokens that are due for their daily check, with a lease."""
     until = ctx.now + LEASE
     rows = ctx.tx.all(due_identities, now=ctx.now, limit=BATCH)
     return [Due(row.agent_id, Env(row.env), row.token, until) for row in rows if ctx.tx.change(row, check_at=until)]
 
 
-async def look_again(world: World, house: House, due: Due) -> Seen | None:
+async def look_again(world: World, house: MarketConfig, due: Due) -> Seen | None:
     """Read a linked token from the chain; None if the chain gave no answer."""
     chain = world.chains.get(due.env)
     if chain is None:
@@ -122,7 +122,7 @@ async def look_again(world: World, house: House, due: Due) -> Seen | None:
         return None
 
 
-def finish_look(ctx: Context, due: Due, seen: Seen | None) -> None:
+def finish_look(ctx: TxContext, due: Due, seen: Seen | None) -> None:
     """Store the result of the daily check, unless its lease was lost.
 
     A token that does not exist any more, or does not name its agent any more, is unlinked.
@@ -141,7 +141,7 @@ def finish_look(ctx: Context, due: Due, seen: Seen | None) -> None:
         _show(ctx.tx, ctx.house, agent, ctx.tx.change(row, owner=seen.identity.owner, **looked))
 
 
-def _show(tx: Tx, house: House, agent: AgentRow, row: IdentityRow) -> AgentRow:
+def _show(tx: Tx, house: MarketConfig, agent: AgentRow, row: IdentityRow) -> AgentRow:
     """Write the link into the profile."""
     network, wallet = house.networks[Env(row.env)], tx.get(WalletRow, agent.id, row.env)
     shown = {
@@ -159,7 +159,7 @@ def _token_of(shown: str) -> Json:
     return {name: value for name, value in orjson.loads(shown).items() if name in ("agent_id", "chain_id", "registry")}
 
 
-def _tell(ctx: Context, row: IdentityRow, agent: AgentRow) -> None:
+def _tell(ctx: TxContext, row: IdentityRow, agent: AgentRow) -> None:
     shown = orjson.loads(agent.erc8004 or "{}")
     told: Erc8004Linked = {
         "agent_id": row.token,

@@ -14,7 +14,7 @@ from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
 from tools.credentials.live_guard import acting_agent, keep_live
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Caller, Context, Outside
+from tools.engine.context import Caller, ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
@@ -44,7 +44,7 @@ class LinkErc8004(Arguments):
     ] = Field(description="the token's number in the registry (its agentId), decimal; from 2^53 on as text")
 
 
-async def read_token(outside: Outside, asked: LinkErc8004) -> Identity:
+async def read_token(outside: ReadContext, asked: LinkErc8004) -> Identity:
     """The token as the registry tells it, if it names the caller."""
     agent_id, network = outside.caller.agent, outside.network
     await outside.store.look(lambda tx: _may_link(tx, outside.caller, outside.env))
@@ -89,7 +89,7 @@ async def read_token(outside: Outside, asked: LinkErc8004) -> Identity:
     toolset="agents",
     examples=({"agent_id": "22"},),
 )
-def link_erc8004(ctx: Context, _: LinkErc8004, found: Identity) -> OwnAgent:
+def link_erc8004(ctx: TxContext, _: LinkErc8004, found: Identity) -> OwnAgent:
     """Link your identity in the ERC-8004 registry of your key's network, after reading ownerOf and tokenURI there.
 
     The token's URI must be your registration file, `<base_url>/agents/<agent_id>/erc8004.json`: register with it, or let the
@@ -108,7 +108,7 @@ def link_erc8004(ctx: Context, _: LinkErc8004, found: Identity) -> OwnAgent:
     destructive=True,
     toolset="agents",
 )
-def unlink_erc8004(ctx: Context, _: NoArguments) -> OwnAgent:
+def unlink_erc8004(ctx: TxContext, _: NoArguments) -> OwnAgent:
     """End the link to your ERC-8004 identity; the token itself stays as it is. Nothing changes where none is linked."""
     agent = acting_agent(ctx)
     _may_link(ctx.tx, ctx.caller, ctx.env)

@@ -14,14 +14,14 @@ from storage.tables import JobRow, MailboxRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.arguments import MOST_WAITED, Waiting
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import CATALOGUE, operation
 from tools.events.event_ids import EventId, number_of
 from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import clocked, waiting_on
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
 from tools.kernel.money import display
@@ -48,7 +48,7 @@ def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
 
 
 @operation("GET /v1/inbox", ready=something_happened, toolset="messages")
-def get_inbox(ctx: Context, asked: GetInbox) -> Inbox:
+def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
     """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
 
     Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. To wait for
@@ -96,18 +96,18 @@ def get_inbox(ctx: Context, asked: GetInbox) -> Inbox:
     )
 
 
-def _see(ctx: Context, rows: list[JobRow]) -> dict[str, SeenJob]:
+def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
     """These jobs by id, with their settlements, in one statement; what waits is not yet to be reviewed."""
     if not rows:
         return {}
     ids = orjson.dumps([row.id for row in rows]).decode()
     settlements = ctx.tx.all(settlements_of_jobs, job_ids=ids)
     return {
-        row.id: SeenJob(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
+        row.id: JobSnapshot(row, tuple(one for one in settlements if one.job_id == row.id), frozenset()) for row in rows
     }
 
 
-def _waiting_job(ctx: Context, seen: SeenJob) -> WaitingJob | None:
+def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
     """The job as it waits for the caller, as of now; None where the clock has just taken it away."""
     role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
     if waiting is None or waiting.who != role.value:
@@ -124,7 +124,7 @@ def _waiting_job(ctx: Context, seen: SeenJob) -> WaitingJob | None:
     )
 
 
-def _owed(seen: SeenJob) -> OwedRefund | None:
+def _owed(seen: JobSnapshot) -> OwedRefund | None:
     owed = refund_expected(seen.facts)
     if not owed:
         return None
@@ -138,7 +138,7 @@ def _owed(seen: SeenJob) -> OwedRefund | None:
     )
 
 
-def _proposals(ctx: Context, rows: list[Any]) -> list[WaitingProposal]:
+def _proposals(ctx: TxContext, rows: list[Any]) -> list[WaitingProposal]:
     """The proposals on the caller's open bounties, their sellers in one statement."""
     named = handles(ctx.tx, {seller for _, _, _, seller, *_ in rows}) if rows else {}
     return [
@@ -157,7 +157,7 @@ def _proposals(ctx: Context, rows: list[Any]) -> list[WaitingProposal]:
     ]
 
 
-def _verdicts(ctx: Context) -> list[AwaitedVerdict]:
+def _verdicts(ctx: TxContext) -> list[AwaitedVerdict]:
     """The cases that wait for the caller's vote as of now: a deadline that passed is no task any more."""
     found = ctx.tx.all(awaiting_verdict, agent_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
     return [

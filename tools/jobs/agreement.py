@@ -2,15 +2,15 @@
 
 from storage.tables import WalletRow
 from storage.vocabulary import JobStatus
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.errors import SellerHasNoWalletAddress
 from tools.jobs.lifecycle import JobMove
 from tools.jobs.logic import advance, in_seconds
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.wallets.errors import WalletAddressRequired
 
 
-def agreed(ctx: Context, seen: SeenJob, move: JobMove, **changes: object) -> SeenJob:
+def agreed(ctx: TxContext, seen: JobSnapshot, move: JobMove, **changes: object) -> JobSnapshot:
     """Make the move and set the deadline for the delivery, or for the payment if it comes first."""
     if move.target is JobStatus.AWAITING_PAYMENT:
         changes |= payment_falls_due(ctx, seen, ctx.windows.payment_seconds)
@@ -20,7 +20,7 @@ def agreed(ctx: Context, seen: SeenJob, move: JobMove, **changes: object) -> See
     return advance(ctx, seen, move, ctx.agent, told=told, accepted_at=ctx.now, **changes)
 
 
-def payment_falls_due(ctx: Context, seen: SeenJob, window_seconds: int) -> dict[str, object]:
+def payment_falls_due(ctx: TxContext, seen: JobSnapshot, window_seconds: int) -> dict[str, object]:
     """Return the payment terms to freeze on the job: payee wallet, payer wallet and deadline.
 
     Raises WalletAddressRequired or SellerHasNoWalletAddress.

@@ -8,19 +8,19 @@ from storage.tables import ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env, SettlementKind, SettlementStatus
 from tools.jobs.contribution_rules import Beside, mark_of
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.listings.stats_rules import wallet_of_most
 from tools.reputation.logic import count_mark
 from tools.reputation.rules import Mark
 
 
-def count_job(tx: Tx, seen: SeenJob, now: datetime) -> None:
+def count_job(tx: Tx, seen: JobSnapshot, now: datetime) -> None:
     """Update both parties' reputations with a job's present result; the job is locked."""
     reviews = tx.all(reviews_of_job, job_id=seen.row.id) if seen.row.status in FINISHED else ()
     count_mark(tx, seen.row, made_mark(seen, reviews), now)
 
 
-def made_mark(seen: SeenJob, reviews: Iterable[ReviewRow]) -> Mark:
+def made_mark(seen: JobSnapshot, reviews: Iterable[ReviewRow]) -> Mark:
     """Compute the mark of a job, which is its result, from its rows."""
     row = seen.row
     settled = [
@@ -40,7 +40,7 @@ def made_mark(seen: SeenJob, reviews: Iterable[ReviewRow]) -> Mark:
     return mark_of(seen.facts, beside)
 
 
-def _late(seen: SeenJob) -> bool:
+def _late(seen: JobSnapshot) -> bool:
     """Check whether any delivery came after its deadline, including those of revisions."""
     row = seen.row
     if not row.revision_count:

@@ -11,8 +11,8 @@ from storage.tables import JobDeliveryRow, ReviewRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
-from tools.engine.context import Context, Outside
-from tools.engine.document_validation import MOST_PREVIEW, GatherAgain, measured, mismatch, named, violations
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.document_validation import MOST_PREVIEW, StaleInput, measured, mismatch, named, violations
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
@@ -26,7 +26,7 @@ from tools.jobs.logic import JobRef, acting_role, advance, allow, in_seconds, mi
 from tools.jobs.records import Job
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import keep_text, output_part
 from tools.jobs.views import job_record
 from tools.kernel.json_schema import Violation
@@ -49,7 +49,7 @@ from tools.wallets.errors import WalletAddressRequired
     idempotent=True,
     toolset="jobs",
 )
-def accept_job(ctx: Context, ref: JobRef) -> Job:
+def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     """Accept a new order as seller, or a delivery you can read as buyer.
 
     Seller: the work begins at once (on_delivery) or when the buyer has paid (upfront); deliver with deliver_job before
@@ -87,7 +87,7 @@ class JudgedDelivery:
     warnings: list[str]
 
 
-async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery | Document | None:
+async def judge_delivery(outside: ReadContext, work: DeliverJob) -> JudgedDelivery | Document | None:
     """Check a delivery against the schema and the rules frozen on the job.
 
     If the job takes no delivery by the caller, nothing is checked. The result is then the output's canonical form if
@@ -131,7 +131,7 @@ async def judge_delivery(outside: Outside, work: DeliverJob) -> JudgedDelivery |
     ends_work=True,
     toolset="selling",
 )
-def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
+def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Document | None) -> Job:
     """Deliver the finished work; it cannot be replaced by another delivery.
 
     On a priced on_delivery job the output stays sealed until the buyer has paid: the buyer sees a salted commitment, a
@@ -145,7 +145,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
         return job_record(ctx, seen)
     move = allow(ctx, seen, "deliver")
     if not isinstance(judged, JudgedDelivery):
-        raise GatherAgain
+        raise StaleInput
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
     if seen.row.counted:
         ctx.tx.count_bytes(seen.row.buyer_id, ctx.env, rounded_size(judged.output.size))
@@ -177,7 +177,7 @@ def deliver_job(ctx: Context, work: DeliverJob, judged: JudgedDelivery | Documen
     return job_record(ctx, done)
 
 
-def _committed(ctx: Context, output: Document) -> dict[str, Any]:
+def _committed(ctx: TxContext, output: Document) -> dict[str, Any]:
     """Make the columns of a new output, with a new salt."""
     salt = ctx.world.dice.roll(SALT_BYTES).hex()
     return {
@@ -202,7 +202,7 @@ class ReviewJob(JobRef):
     status=201,
     toolset="jobs",
 )
-def review_job(ctx: Context, said: ReviewJob) -> Review:
+def review_job(ctx: TxContext, said: ReviewJob) -> Review:
     """Rate the other party of a completed or resolved job; a review is permanent.
 
     Each party gives one. Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
@@ -238,14 +238,14 @@ def review_job(ctx: Context, said: ReviewJob) -> Review:
     return review_record(row, handles(ctx.tx, {ctx.agent})[ctx.agent])
 
 
-def _job_and_schemas(tx: Tx, job_id: str, outside: Outside) -> tuple[SeenJob, str | None, str | None]:
+def _job_and_schemas(tx: Tx, job_id: str, outside: ReadContext) -> tuple[JobSnapshot, str | None, str | None]:
     """Return the job, the schema of its output, and the schema of its preview."""
     seen = find_mine(tx, job_id, outside.caller.agent, outside.env)
     return seen, text_of(tx, seen.row.output_schema), text_of(tx, seen.row.preview_schema)
 
 
 async def _preview_faults(
-    outside: Outside, seen: SeenJob, schema: str | None, preview: Json, made: Document | None
+    outside: ReadContext, seen: JobSnapshot, schema: str | None, preview: Json, made: Document | None
 ) -> Sequence[Violation]:
     """Return the faults of a preview.
 
@@ -257,12 +257,12 @@ async def _preview_faults(
     return [Violation("", "Required: the buyer asked for a preview.")] if schema and sealed else ()
 
 
-def _with_earlier(seen: SeenJob, warned: list[str]) -> str:
+def _with_earlier(seen: JobSnapshot, warned: list[str]) -> str:
     """Join the delivery's warnings with those of the order."""
     return orjson.dumps(sorted({*orjson.loads(seen.row.content_warnings), *warned})).decode()
 
 
-def _tell_reviewed(ctx: Context, row: ReviewRow, warned: list[str]) -> None:
+def _tell_reviewed(ctx: TxContext, row: ReviewRow, warned: list[str]) -> None:
     told = {
         "review_id": row.id,
         "job_id": row.job_id,

@@ -6,7 +6,7 @@ import structlog
 
 from storage.jobs import due_jobs
 from storage.vocabulary import Env
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.lifecycle import JobMove, sweep
 from tools.jobs.logic import run_clock
 from tools.jobs.snapshot import see
@@ -15,7 +15,7 @@ log = structlog.get_logger("emporion.deadlines")
 BATCH = 50
 
 
-def expire_due_jobs(ctx: Context, move: JobMove, after: str) -> tuple[int, str | None]:
+def expire_due_jobs(ctx: TxContext, move: JobMove, after: str) -> tuple[int, str | None]:
     """Make one move for a batch of due jobs; return how many moved and the next batch's start.
 
     The second value is None if no more jobs are due. If a job cannot be moved, only its changes are undone and the

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from storage.vocabulary import Actor
 from tools.engine.arguments import MOST_WAITED
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.registry import operation, unlisted
 from tools.jobs.facts import PaymentStatus, payment_status
@@ -15,7 +15,7 @@ from tools.jobs.logic import JobRef, foretold
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
 from tools.jobs.records import Hired
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.task_records import HireTask
 from tools.jobs.task_status import TaskStatus, has_output, task_status
 from tools.jobs.views import created_record
@@ -34,7 +34,7 @@ def is_buyers_turn(asked: Hire, hired: Hired) -> bool:
     return hired.job.waiting_on is None or hired.job.waiting_on.who == "buyer"
 
 
-def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
+def look_again(ctx: TxContext, _order: Hire, *, answered: Json) -> Hired:
     """Return the same job in its present state."""
     job = answered["job"]
     return _hired(ctx, find_mine(ctx.tx, job["id"], ctx.agent, ctx.env), job["warnings"])
@@ -51,7 +51,7 @@ def look_again(ctx: Context, _order: Hire, *, answered: Json) -> Hired:
     status=201,
     toolset="buying",
 )
-def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
+def hire(ctx: TxContext, order: Hire, judged: JudgedOrder) -> Hired:
     """Order a listing and wait for your turn: the job and the payment terms in one call.
 
     Nothing is charged now. Needs a listing_id of search_listings and an input that fits its input_schema; get_listing
@@ -63,7 +63,7 @@ def hire(ctx: Context, order: Hire, judged: JudgedOrder) -> Hired:
 
 
 @unlisted("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
-def read_hire(ctx: Context, ref: JobRef) -> HireTask:
+def read_hire(ctx: TxContext, ref: JobRef) -> HireTask:
     """Read an ordered job as its buyer: the MCP task, and what hire would answer now."""
     seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
     if seen.role_of(ctx.agent) is not Actor.BUYER:
@@ -78,7 +78,7 @@ def read_hire(ctx: Context, ref: JobRef) -> HireTask:
     )
 
 
-def _hired(ctx: Context, seen: SeenJob, warned: Warnings) -> Hired:
+def _hired(ctx: TxContext, seen: JobSnapshot, warned: Warnings) -> Hired:
     job = created_record(ctx, seen, warned)
     terms = None
     if payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE and ctx.env in ctx.world.chains:

@@ -6,7 +6,7 @@ from pydantic import Field
 from storage.jobs import audit_after
 from storage.tables import JobDeliveryRow, JobEventRow
 from tools.engine.arguments import Listed
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
@@ -24,7 +24,7 @@ class ListJobEvents(Listed, JobRef):
 
 
 @operation("GET /v1/jobs/{job_id}/events", errors=(NotFound, InvalidCursor), toolset="jobs")
-def list_job_events(ctx: Context, asked: ListJobEvents) -> JobEventPage:
+def list_job_events(ctx: TxContext, asked: ListJobEvents) -> JobEventPage:
     """Read all events of a job, oldest first: what happened when, and the agent that did it.
 
     Events caused by a deadline have no agent. Use it to settle what happened; get_job says what can be done now.
@@ -45,7 +45,7 @@ class DeliveryOf(JobRef):
 
 
 @operation("GET /v1/jobs/{job_id}/deliveries/{revision}", errors=(NotFound,), toolset="jobs")
-def get_delivery(ctx: Context, asked: DeliveryOf) -> Delivery:
+def get_delivery(ctx: TxContext, asked: DeliveryOf) -> Delivery:
     """Read one delivery of a job in full, also one that a revision has replaced.
 
     A sealed output is hidden: output_commitment identifies it. Use it to compare a revision with the delivery before;

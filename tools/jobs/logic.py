@@ -12,7 +12,7 @@ from storage.transaction import Tx
 from storage.vocabulary import FINAL, FINISHED, Actor, ClosedAs, DisputeStatus, JobStatus, Outcome
 from tools.engine.arguments import Arguments
 from tools.engine.authentication import need_scope
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.next_steps import wait_step
 from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS, JobEvent
@@ -30,7 +30,7 @@ from tools.jobs.facts import (
     refund_expected,
 )
 from tools.jobs.lifecycle import JobMove, Waiter, allowed, available_actions, due, waiting_on
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.waiting_texts import pay_first, waits_for
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -49,13 +49,13 @@ ENDS_REFUNDS = frozenset({"job.refunded", "job.paid", "job.resolved"})  # events
 COUNTED = FINISHED | {JobStatus.CANCELLED}  # statuses that change a listing's figures
 
 
-def mine(ctx: Context, job_id: str) -> SeenJob:
+def mine(ctx: TxContext, job_id: str) -> JobSnapshot:
     """Return the caller's job, locked, after making the clock's move if one is due."""
     seen = find_mine(ctx.tx, job_id, ctx.agent, ctx.env, lock=True)
     return run_clock(ctx, seen)
 
 
-def run_clock(ctx: Context, seen: SeenJob) -> SeenJob:
+def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write the clock's move if one is due: deadlines take effect even before a sweep has run."""
     move = due(seen.facts, ctx.now)
     if move is None:
@@ -74,7 +74,7 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
     return changes
 
 
-def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
+def allow(ctx: TxContext, seen: JobSnapshot, action: str) -> JobMove:
     """Return the move that the caller's action makes, or raise InvalidTransition."""
     role = acting_role(ctx, seen)
     move = allowed(seen.facts, action, role, ctx.now)
@@ -83,14 +83,14 @@ def allow(ctx: Context, seen: SeenJob, action: str) -> JobMove:
     return move
 
 
-def acting_role(ctx: Context, seen: SeenJob) -> Actor:
+def acting_role(ctx: TxContext, seen: JobSnapshot) -> Actor:
     """Return the caller's side of the job; raise Forbidden if its key lacks that side's scope."""
     role = seen.role_of(ctx.agent)
     need_scope(ctx.caller, "buy" if role is Actor.BUYER else "sell")
     return role
 
 
-def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
+def refusal(ctx: TxContext, seen: JobSnapshot, action: str) -> InvalidTransition:
     stands, waiting = standing(ctx, seen), waiting_steps(ctx, seen)
     actions = stands["available_actions"]
     first = pay_first(action, sealed=seen.facts.is_sealed and "pay" in actions)
@@ -103,20 +103,20 @@ def refusal(ctx: Context, seen: SeenJob, action: str) -> InvalidTransition:
     )
 
 
-def waiting_steps(ctx: Context, seen: SeenJob) -> tuple[Json, ...]:
+def waiting_steps(ctx: TxContext, seen: JobSnapshot) -> tuple[Json, ...]:
     """Return the step that waits if another party must act; otherwise nothing."""
     waits = waiting_on(seen.facts, ctx.now)
     theirs = waits is not None and waits.who != Waiter(seen.role_of(ctx.agent).value)
     return tuple(asdict(one) for one in wait_step(seen.row.id)) if theirs else ()
 
 
-def standing(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+def standing(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     """Return what a refusal says of the job: its status, and the caller's available actions."""
     actions = available_actions(seen.facts, seen.role_of(ctx.agent), ctx.now, known_actions(ctx.operations))
     return {"status": str(seen.facts.status), "available_actions": list(actions)}
 
 
-def _patience(ctx: Context, seen: SeenJob) -> str:
+def _patience(ctx: TxContext, seen: JobSnapshot) -> str:
     waits = waiting_on(seen.facts, ctx.now)
     if waits is None:
         return "Nothing is left for you to do on this job."
@@ -124,14 +124,14 @@ def _patience(ctx: Context, seen: SeenJob) -> str:
 
 
 def advance(
-    ctx: Context,
-    seen: SeenJob,
+    ctx: TxContext,
+    seen: JobSnapshot,
     move: JobMove,
     actor_id: str | None,
     *,
     told: dict[str, Json] | None = None,
     **changes: object,
-) -> SeenJob:
+) -> JobSnapshot:
     """Make a move: update the row, write the audit row, and send an event to both parties.
 
     Also sends the events of a payment or a refund that the move makes due. All of it is in this unit of work.
@@ -152,7 +152,7 @@ def advance(
     return after
 
 
-def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
+def say_what_is_due(ctx: TxContext, before: JobFacts, after: JobSnapshot) -> None:
     """Send an event when a payment falls due, and whenever the refund due has grown."""
     facts, row = after.facts, after.row
     due_now = payment_status(facts, ctx.now) is PaymentStatus.DUE
@@ -164,7 +164,7 @@ def say_what_is_due(ctx: Context, before: JobFacts, after: SeenJob) -> None:
         record_event(ctx, after, "job.refund_due", None, {"refund_expected": owed})
 
 
-def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
+def record_event(ctx: TxContext, seen: JobSnapshot, event: str, actor_id: str | None, told: dict[str, Json]) -> None:
     """Write a job's audit row, and send the event to both parties."""
     row, told = seen.row, with_words(told, PAYLOADS[event])
     ctx.tx.append(
@@ -182,7 +182,7 @@ def record_event(ctx: Context, seen: SeenJob, event: str, actor_id: str | None, 
         ctx.tx.say(party, row.env, event, text, ctx.now)
 
 
-def common_data(seen: SeenJob, now: datetime) -> JobEvent:
+def common_data(seen: JobSnapshot, now: datetime) -> JobEvent:
     """Return the fields of every job.* event."""
     row, facts = seen.row, seen.facts
     return {
@@ -203,7 +203,7 @@ def common_data(seen: SeenJob, now: datetime) -> JobEvent:
     }
 
 
-def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> None:
+def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) -> None:
     """Post an action's note to the job's thread as a message of the caller."""
     if body:
         write_note(ctx, seen.row.thread_id, body, action)
@@ -211,10 +211,10 @@ def post_note(ctx: Context, seen: SeenJob, body: str | None, action: str) -> Non
 
 def attentive(row: JobRow, now: datetime) -> JobRow:
     """Return a new job's row with the columns that say which party must act."""
-    return JobRow(**(row.__dict__ | attended(SeenJob(row, (), frozenset()), attention_in(row), now)))
+    return JobRow(**(row.__dict__ | attended(JobSnapshot(row, (), frozenset()), attention_in(row), now)))
 
 
-def attended(seen: SeenJob, before: Attention, now: datetime) -> dict[str, object]:
+def attended(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
     """Return the columns that say which party must act, by when, and when to remind it."""
     found = attention(seen.facts, now, before)
     party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
@@ -239,7 +239,7 @@ def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
         tx.run(close_refund, job_id=row.id)
 
 
-def foretold(seen: SeenJob, now: datetime) -> SeenJob:
+def foretold(seen: JobSnapshot, now: datetime) -> JobSnapshot:
     """Return the job as its panel's deadline leaves it, if that is not written yet."""
     found = seen.panel and seen.panel.foreseen(now)
     if seen.panel is None or not found:
@@ -262,7 +262,7 @@ def resolved_changes(outcome: Outcome, by: str, at: datetime) -> dict[str, objec
     return {"outcome": outcome.value, "resolved_by": by, **done}
 
 
-def in_seconds(ctx: Context, seconds: int) -> datetime:
+def in_seconds(ctx: TxContext, seconds: int) -> datetime:
     return ctx.now + timedelta(seconds=seconds)
 
 

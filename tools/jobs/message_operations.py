@@ -4,13 +4,13 @@ from pydantic import Field
 
 from storage.tables import AgentRow, ThreadRow
 from storage.vocabulary import AgentStatus, ThreadKind
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_words
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.disputes.panel_actions import held, rest
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.messages.drafts import Said, screen
 from tools.messages.errors import AwaitingReply
 from tools.messages.logic import Words, other_in, write
@@ -26,7 +26,7 @@ class PostMessage(Said):
     )
 
 
-async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
+async def screen_in_thread(outside: ReadContext, said: PostMessage) -> Words:
     """Screen the words of an agent that is in the thread; NotFound for any other."""
     await outside.store.look(lambda tx: find_thread(tx, said.thread_id, outside.caller.agent, outside.env))
     return await screen(outside, said)
@@ -44,7 +44,7 @@ async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
     next_steps=after_words,
     toolset="messages",
 )
-def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
+def post_message(ctx: TxContext, said: PostMessage, words: Words) -> Message:
     """Write in a thread you are in, also about a job that is over. The other agent hears message.received.
 
     After 10 messages in a row without an answer one a day is taken; in a job's thread any step the other party takes
@@ -61,7 +61,7 @@ def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
     return record
 
 
-def _disputed(ctx: Context, thread_id: str) -> SeenJob:
+def _disputed(ctx: TxContext, thread_id: str) -> JobSnapshot:
     """Return the disputed job of the thread, locked before the thread, as votes lock it.
 
     Raises InvalidRequest if the job has no panel that still takes evidence.
@@ -83,7 +83,7 @@ def _disputed(ctx: Context, thread_id: str) -> SeenJob:
     return seen
 
 
-def _check_reachable(ctx: Context, thread: ThreadRow) -> None:
+def _check_reachable(ctx: TxContext, thread: ThreadRow) -> None:
     """A direct message needs somebody to read it; the thread of a job is its history too, and stays open."""
     if thread.kind is not ThreadKind.DIRECT:
         return

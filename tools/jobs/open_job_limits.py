@@ -12,7 +12,7 @@ from storage.jobs import (
 )
 from storage.query import Query
 from storage.tables import AgentRow, JobRow, ListingRow
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.errors import JobLimit, SellerBusy
 from tools.jobs.logic import run_clock
 from tools.jobs.snapshot import see
@@ -26,7 +26,7 @@ LIFTED = (
 )
 
 
-def take_place(ctx: Context, listing: ListingRow) -> None:
+def take_place(ctx: TxContext, listing: ListingRow) -> None:
     """Raise SellerBusy or JobLimit if the listing or the buyer is at its limit.
 
     Before it raises, jobs that are past a deadline are moved on, which may free a place.
@@ -40,13 +40,13 @@ def take_place(ctx: Context, listing: ListingRow) -> None:
         _judge(ctx, listing)
 
 
-def judge_place(ctx: Context, listing: ListingRow) -> None:
+def judge_place(ctx: TxContext, listing: ListingRow) -> None:
     """Make the same check without writing; pass if jobs past a deadline may free a place."""
     if not _lapsed(ctx, seen_lapsed, listing.id):
         _judge(ctx, listing)
 
 
-def take_job(ctx: Context) -> None:
+def take_job(ctx: TxContext) -> None:
     """Raise JobLimit if the caller cannot buy another job that has no listing."""
     _take_turn(ctx)
     try:
@@ -57,12 +57,12 @@ def take_job(ctx: Context) -> None:
         _judge_buyer(ctx)
 
 
-def _take_turn(ctx: Context) -> None:
+def _take_turn(ctx: TxContext) -> None:
     """Lock the buyer, so that its concurrent orders are counted one at a time."""
     ctx.tx.get(AgentRow, ctx.agent, lock=True)
 
 
-def _judge(ctx: Context, listing: ListingRow) -> None:
+def _judge(ctx: TxContext, listing: ListingRow) -> None:
     taken = ctx.tx.one(places_taken, listing_id=listing.id) or 0
     if taken >= listing.max_open_jobs:
         raise SellerBusy(
@@ -80,7 +80,7 @@ def _judge(ctx: Context, listing: ListingRow) -> None:
     _judge_buyer(ctx)
 
 
-def _judge_newcomer(ctx: Context, listing: ListingRow, held: int, share: int) -> None:
+def _judge_newcomer(ctx: TxContext, listing: ListingRow, held: int, share: int) -> None:
     """Raise SellerBusy if a buyer that is new to this seller is over its limits.
 
     A buyer is known if it has paid this seller or KNOWN_FROM others, net of refunds. Otherwise it may hold one place of
@@ -103,17 +103,17 @@ def _judge_newcomer(ctx: Context, listing: ListingRow, held: int, share: int) ->
         )
 
 
-def _judge_buyer(ctx: Context) -> None:
+def _judge_buyer(ctx: TxContext) -> None:
     unfinished, most = ctx.tx.one(unfinished_of, buyer_id=ctx.agent, env=ctx.env) or 0, ctx.house.limits.unfinished_jobs
     if unfinished >= most:
         raise JobLimit(f"you have {unfinished} unfinished jobs, at most {most} are allowed", limit=most)
 
 
-def _move_on(ctx: Context, listing_id: str) -> int:
+def _move_on(ctx: TxContext, listing_id: str) -> int:
     """Make the clock's due moves on the jobs that hold these places; return how many were made."""
     rows = _lapsed(ctx, lapsed_places, listing_id)
     return sum(run_clock(ctx, see(ctx.tx, row)).row is not row for row in rows)
 
 
-def _lapsed(ctx: Context, query: Query[JobRow], listing_id: str) -> list[JobRow]:
+def _lapsed(ctx: TxContext, query: Query[JobRow], listing_id: str) -> list[JobRow]:
     return ctx.tx.all(query, listing_id=listing_id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MOST_LAPSED)

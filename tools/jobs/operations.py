@@ -7,14 +7,14 @@ from pydantic import Field
 from storage.jobs import jobs_of
 from tools.agents.logic import handles
 from tools.engine.arguments import Listed, Waiting
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import operation
 from tools.jobs.logic import JobRef
 from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, hurdles, judge_order, place_order
 from tools.jobs.records import STATUSES, Job, JobCreated, JobPage
-from tools.jobs.snapshot import find_mine, see_all
+from tools.jobs.snapshot import find_mine, load_all
 from tools.jobs.views import created_record, job_fields, job_record
 from tools.kernel.records import Json
 
@@ -22,7 +22,7 @@ from tools.kernel.records import Json
 @operation(
     "POST /v1/jobs", scope="buy", gather=judge_order, hurdles=hurdles, errors=ORDER_ERRORS, status=201, toolset="buying"
 )
-def create_job(ctx: Context, order: Order, judged: JudgedOrder) -> JobCreated:
+def create_job(ctx: TxContext, order: Order, judged: JudgedOrder) -> JobCreated:
     """Order a listing. Nothing is charged now.
 
     The seller has accept_timeout_seconds to accept; then work begins (on_delivery) or you pay first (upfront).
@@ -50,7 +50,7 @@ def job_is_worth_saying(asked: GetJob, job: Job) -> bool:
 
 
 @operation("GET /v1/jobs/{job_id}", ready=job_is_worth_saying, errors=(NotFound,), toolset="jobs")
-def get_job(ctx: Context, ref: GetJob) -> Job:
+def get_job(ctx: TxContext, ref: GetJob) -> Job:
     """Read one of your jobs: status, what you can do now, what it waits for and until when.
 
     The output is null until it is delivered and, on on_delivery jobs, paid for. With wait_seconds it answers when it is
@@ -65,7 +65,7 @@ class ListJobs(Listed):
 
 
 @operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
-def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
+def list_jobs(ctx: TxContext, asked: ListJobs) -> JobPage:
     """List your jobs, newest first, as buyer, seller or both; of one status if you name it.
 
     get_job says what to do about a job; get_inbox lists only jobs that wait for you.
@@ -75,7 +75,7 @@ def list_jobs(ctx: Context, asked: ListJobs) -> JobPage:
     named: dict[str, Json] = {} if asked.status is None else {"status": asked.status}
     rows = ctx.tx.all(query, agent_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1, **named)
     who = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = filled(Job(**job_fields(ctx, seen, who)) for seen in see_all(ctx.tx, rows[: asked.limit]))
+    page = filled(Job(**job_fields(ctx, seen, who)) for seen in load_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return JobPage(
         data=[one for one in page if asked.status in (None, one.status)],  # a row may lag behind its deadline

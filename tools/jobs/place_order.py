@@ -13,8 +13,8 @@ from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, PricingModel, ThreadKind, Timing
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
-from tools.engine.context import Context, Outside
-from tools.engine.document_validation import GatherAgain, measured, mismatch, named, violations
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.document_validation import StaleInput, measured, mismatch, named, violations
 from tools.engine.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -31,9 +31,9 @@ from tools.jobs.lifecycle import opening
 from tools.jobs.logic import attentive, in_seconds, record_event
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.self_dealing import check_pair
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
-from tools.kernel.errors import Faults
+from tools.kernel.errors import ErrorCollector
 from tools.kernel.records import stamp_or_none
 from tools.listings.validation import ordered_units
 from tools.messages.logic import new_thread
@@ -66,9 +66,9 @@ class JudgedOrder:
     newest: NewestBlock  # the newest block when the order was made
 
 
-async def judge_order(outside: Outside, order: Order) -> JudgedOrder:
+async def judge_order(outside: ReadContext, order: Order) -> JudgedOrder:
     listing, schema = await outside.store.look(lambda tx: _listing_and_schema(tx, order.listing_id, outside.env))
-    faults, warned = Faults(), list[str]()
+    faults, warned = ErrorCollector(), list[str]()
     with faults.noted():
         private_text(order.title, "title")
     with faults.noted():
@@ -96,17 +96,17 @@ ORDER_ERRORS = (
 )
 
 
-def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJob, Warnings]:
+def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobSnapshot, Warnings]:
     """Write the job of an order; return it with the warnings for its buyer.
 
-    Raises GatherAgain if the listing's input schema changed after the input was checked.
+    Raises StaleInput if the listing's input schema changed after the input was checked.
     """
     listing = _listing(ctx, order, lock=True)  # the lock lets one order at a time count the listing's open jobs
     _check_owner(ctx, listing)
     _check_sale(listing)
     units = units_in(listing, order)
     if listing.input_schema != judged.input_schema:
-        raise GatherAgain
+        raise StaleInput
     seller = _active_seller(ctx, listing)
     take_place(ctx, listing)
     draft = JobFacts(
@@ -120,12 +120,12 @@ def place_order(ctx: Context, order: Order, judged: JudgedOrder) -> tuple[SeenJo
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_text(ctx.tx, row.id, INPUT, judged.input)
     take_order(ctx, judged.input.size)
-    seen = SeenJob(row, (), frozenset())
+    seen = JobSnapshot(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": stamp_or_none(row.accept_by)})
     return seen, _warnings(ctx, listing, seller)
 
 
-def hurdles(ctx: Context, order: Order) -> Iterator[Check]:
+def hurdles(ctx: TxContext, order: Order) -> Iterator[Check]:
     """Yield the checks of an order that do not need its input validated."""
     listing = _listing(ctx, order)
     yield partial(_check_owner, ctx, listing)
@@ -143,14 +143,14 @@ def _listing_and_schema(tx: Tx, listing_id: str, env: Env) -> tuple[ListingRow, 
     return listing, text_of(tx, listing.input_schema)
 
 
-def _listing(ctx: Context, order: Order, lock: bool = False) -> ListingRow:
+def _listing(ctx: TxContext, order: Order, lock: bool = False) -> ListingRow:
     listing = ctx.tx.get(ListingRow, order.listing_id, lock=lock)
     if listing is None or listing.env != ctx.env:
         raise NotFound("there is no such listing in this environment", param="listing_id")
     return listing
 
 
-def _check_owner(ctx: Context, listing: ListingRow) -> None:
+def _check_owner(ctx: TxContext, listing: ListingRow) -> None:
     if listing.seller_id == ctx.agent:
         raise InvalidRequest("this listing is your own", param="listing_id", hint="Order from another agent.")
 
@@ -168,7 +168,7 @@ def units_in(listing: ListingRow, order: Order) -> int:
     return ordered_units(listing, given, order.input)
 
 
-def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
+def _active_seller(ctx: TxContext, listing: ListingRow) -> AgentRow:
     seller, buyer = ctx.tx.get(AgentRow, listing.seller_id), ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
     assert buyer is not None
@@ -179,7 +179,7 @@ def _active_seller(ctx: Context, listing: ListingRow) -> AgentRow:
 
 
 def _new_job(
-    ctx: Context,
+    ctx: TxContext,
     listing: ListingRow,
     seller: AgentRow,
     order: Order,
@@ -225,7 +225,7 @@ def _new_job(
     )
 
 
-def _warnings(ctx: Context, listing: ListingRow, seller: AgentRow) -> Warnings:
+def _warnings(ctx: TxContext, listing: ListingRow, seller: AgentRow) -> Warnings:
     """Return warnings that the buyer should read before the job goes on."""
     found = []
     if orjson.loads(listing.content_warnings):

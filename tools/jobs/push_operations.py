@@ -9,7 +9,7 @@ from storage.events import newest_event
 from storage.tables import AgentRow, WebhookRow
 from storage.vocabulary import PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import end_webhook, pushes_of_job
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.outgoing_urls import callable_url
 from tools.engine.registry import unlisted
@@ -46,7 +46,7 @@ class SetPush(PushRef):
     idempotent=True,
     toolset="jobs",
 )
-def set_push(ctx: Context, wanted: SetPush) -> PushConfig:
+def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
     """Have a task posted to a URL whenever it changes: at most five URLs of each party. The same id again replaces it."""
     find_mine(ctx.tx, wanted.job_id, ctx.agent, ctx.env)
     callable_url(ctx.house, wanted.url, "url")
@@ -69,7 +69,7 @@ def set_push(ctx: Context, wanted: SetPush) -> PushConfig:
 
 
 @unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
-def read_push(ctx: Context, ref: PushRef) -> PushConfig:
+def read_push(ctx: TxContext, ref: PushRef) -> PushConfig:
     """One push config of the caller's."""
     found = [row for row in _mine(ctx, ref.job_id) if row.config_id == ref.id]
     if not found:
@@ -78,13 +78,13 @@ def read_push(ctx: Context, ref: PushRef) -> PushConfig:
 
 
 @unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
-def read_pushes(ctx: Context, ref: JobRef) -> PushConfigPage:
+def read_pushes(ctx: TxContext, ref: JobRef) -> PushConfigPage:
     """The caller's push configs for one task, oldest first."""
     return PushConfigPage(data=[_config(row) for row in _mine(ctx, ref.job_id)])
 
 
 @unlisted("POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs")
-def end_push(ctx: Context, ref: PushRef) -> PushConfigDeleted:
+def end_push(ctx: TxContext, ref: PushRef) -> PushConfigDeleted:
     """Nothing more is posted to it, what was queued included. One that is not there is ended already."""
     for row in _mine(ctx, ref.job_id):
         if row.config_id == ref.id:
@@ -92,12 +92,12 @@ def end_push(ctx: Context, ref: PushRef) -> PushConfigDeleted:
     return PushConfigDeleted(id=ref.id)
 
 
-def _mine(ctx: Context, job_id: str) -> list[WebhookRow]:
+def _mine(ctx: TxContext, job_id: str) -> list[WebhookRow]:
     find_mine(ctx.tx, job_id, ctx.agent, ctx.env)
     return ctx.tx.all(pushes_of_job, agent_id=ctx.agent, job_id=job_id)
 
 
-def _added(ctx: Context, wanted: SetPush) -> WebhookRow:
+def _added(ctx: TxContext, wanted: SetPush) -> WebhookRow:
     webhook_id = ctx.new_id("whk_")
     return ctx.tx.add(
         WebhookRow(
@@ -117,12 +117,12 @@ def _added(ctx: Context, wanted: SetPush) -> WebhookRow:
     )
 
 
-def _newest(ctx: Context) -> int:
+def _newest(ctx: TxContext) -> int:
     """The number of the last event the caller was told: what happened before is not sent."""
     return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
 
 
-def _said(ctx: Context, webhook_id: str, wanted: SetPush) -> dict[str, Json]:
+def _said(ctx: TxContext, webhook_id: str, wanted: SetPush) -> dict[str, Json]:
     """What may be set again; what the posts carry is encrypted as the secrets of webhooks are."""
     shown = {} if wanted.token is None else {TOKEN_HEADER: wanted.token}
     if wanted.scheme is not None and wanted.credentials is not None:

@@ -9,7 +9,7 @@ from storage.tables import AgentRow, RetiredKeyRow, WalletRow
 from tools.agents.key_possession import proven_did
 from tools.agents.logic import GONE
 from tools.engine.arguments import Arguments, NoArguments
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import measured
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.engine.platform_signatures import how_to_verify, platform, sign, signer_in_force
@@ -21,7 +21,7 @@ from tools.jobs.logic import JobRef
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.receipt_records import SignedReceipt, Verification
 from tools.jobs.sealing import marks_of
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.kernel.errors import Json
 from tools.kernel.keys import did_of, jwk_of, verify_ed25519
 from tools.kernel.money import display_or_none
@@ -32,7 +32,7 @@ MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
 
 
 @operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
-def get_receipt(ctx: Context, ref: JobRef) -> SignedReceipt:
+def get_receipt(ctx: TxContext, ref: JobRef) -> SignedReceipt:
     """Fetch a job's signed receipt at any stage: parties, price, output, on-chain settlements.
 
     It identifies the output by output_commitment and, once revealed, by output_hash and output_salt too.
@@ -57,7 +57,7 @@ class VerifyReceipt(Arguments):
     )
 
 
-async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
+async def measure_document(outside: ReadContext, given: VerifyReceipt) -> bytes:
     """Return the canonical form of the receipt or the attestation.
 
     Exactly one of the two must be given, and it must not be larger than MOST_SIGNED.
@@ -78,7 +78,7 @@ async def measure_document(outside: Outside, given: VerifyReceipt) -> bytes:
     rate=Rate.VERIFY,
     toolset="jobs",
 )
-def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verification:
+def verify_receipt(ctx: TxContext, given: VerifyReceipt, document: bytes) -> Verification:
     """Check a receipt or attestation that this market signed.
 
     Send the whole signed document, as you got it. An attestation is valid for 7 days; then valid is false, and reason
@@ -108,7 +108,7 @@ def verify_receipt(ctx: Context, given: VerifyReceipt, document: bytes) -> Verif
 @operation(
     "GET /.well-known/jwks.json", auth="none", toolset="market", only_rest="a well-known document, fetched by its path"
 )
-def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
+def get_platform_keys(ctx: TxContext, _: NoArguments) -> KeySet:
     """Return the platform's public keys, which verify receipts, webhooks and the agent card."""
     return KeySet(keys=[PublicKey(**jwk_of(signer_in_force(ctx).public_key))])
 
@@ -119,7 +119,7 @@ def get_platform_keys(ctx: Context, _: NoArguments) -> KeySet:
     toolset="market",
     only_rest="a well-known document, fetched by its path",
 )
-def get_retired_keys(ctx: Context, _: NoArguments) -> RetiredKeySet:
+def get_retired_keys(ctx: TxContext, _: NoArguments) -> RetiredKeySet:
     """Return the keys that the platform signed with before the one in jwks.json.
 
     Each has the time of its replacement. What it signed is no longer valid.
@@ -128,7 +128,7 @@ def get_retired_keys(ctx: Context, _: NoArguments) -> RetiredKeySet:
     return RetiredKeySet(keys=[_retired_record(row) for row in rows])
 
 
-def _retired(ctx: Context, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
+def _retired(ctx: TxContext, document: bytes, kid: str, sig: str) -> RetiredPlatformKey | None:
     """Return the replaced key that made this signature, or None."""
     row = ctx.tx.get(RetiredKeyRow, kid)
     if row is None or not verify_ed25519(bytes.fromhex(row.public_key), document, sig):
@@ -141,13 +141,13 @@ def _retired_record(row: RetiredKeyRow) -> RetiredPlatformKey:
     return RetiredPlatformKey(**jwk_of(public), did=did_of(public), retired_at=stamp(row.retired_at))
 
 
-def _fault(ctx: Context, document: bytes, kid: str, sig: str) -> str | None:
+def _fault(ctx: TxContext, document: bytes, kid: str, sig: str) -> str | None:
     if kid != jwk_of(ctx.world.signer.public_key)["kid"]:
         return "signed with another key; it may still verify through the did inside the signature"
     return None if verify_ed25519(ctx.world.signer.public_key, document, sig) else "the signature does not match"
 
 
-def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
+def _expiry(ctx: TxContext, given: VerifyReceipt) -> str | None:
     """Return the reason why an attestation has expired, or None.
 
     Both names are checked, because an attestation may be sent as `receipt`.
@@ -161,7 +161,7 @@ def _expiry(ctx: Context, given: VerifyReceipt) -> str | None:
     )
 
 
-def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
+def _claim_fault(ctx: TxContext, signature: dict[str, Json]) -> str | None:
     """Return the fault of a signature whose optional members are not true, or None."""
     ours = {"alg": "EdDSA", "did": did_of(ctx.world.signer.public_key), "canonical": "json-sorted-keys"}
     wrong = [name for name, value in ours.items() if name in signature and signature[name] != value]
@@ -170,7 +170,7 @@ def _claim_fault(ctx: Context, signature: dict[str, Json]) -> str | None:
     return f"the signature's {wrong[0]} is not ours"
 
 
-def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+def _receipt(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     """Make the content of a receipt.
 
     It has only ASCII keys, text, booleans, null and integers, so that every canonical form gives the same bytes.
@@ -190,7 +190,7 @@ def _receipt(ctx: Context, seen: SeenJob) -> dict[str, Json]:
     }
 
 
-def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
+def _job(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     row = seen.row
     facts = clocked(seen.facts, ctx.now)
     return {
@@ -218,7 +218,7 @@ def _job(ctx: Context, seen: SeenJob) -> dict[str, Json]:
     }
 
 
-def _party(ctx: Context, agent_id: str, frozen: str | None) -> dict[str, Json]:
+def _party(ctx: TxContext, agent_id: str, frozen: str | None) -> dict[str, Json]:
     agent, wallet = ctx.tx.get(AgentRow, agent_id), ctx.tx.get(WalletRow, agent_id, ctx.env)
     if agent is None:  # the account of a purchase that was never paid is deleted
         return {"id": agent_id, "handle": GONE, "did": None, "wallet_address": frozen, "first_party": False}

@@ -7,22 +7,22 @@ import orjson
 from storage.jobs import due_notices
 from storage.tables import JobRow
 from tools.engine.batch import BATCH, Place, each_alone
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
 from tools.jobs.attention import Attention
 from tools.jobs.lifecycle import Waiting, notices_due, waiting_on
 from tools.jobs.logic import attended, attention_in, common_data, record_event, run_clock
-from tools.jobs.snapshot import SeenJob, see
+from tools.jobs.snapshot import JobSnapshot, see
 from tools.kernel.records import stamp, stamp_or_none
 
 
-def tell_due_notices(ctx: Context, after: Place) -> tuple[int, Place | None]:
+def tell_due_notices(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
     """Send the due notices of a batch of jobs; return how many, and where the next batch begins."""
     rows = ctx.tx.all(due_notices, since=after[0], after=after[1], until=ctx.now, limit=BATCH)
     return each_alone(ctx, rows, _tell, lambda row: row.notice_at)
 
 
-def _tell(ctx: Context, row: JobRow) -> int:
+def _tell(ctx: TxContext, row: JobRow) -> int:
     """Send a job's due notices, and store when to check it again; return how many were sent."""
     seen = see(ctx.tx, row)
     if run_clock(ctx, seen) is not seen:  # the clock's move has sent an event to both parties
@@ -42,12 +42,12 @@ def _tell(ctx: Context, row: JobRow) -> int:
     return said
 
 
-def _look_again(ctx: Context, seen: SeenJob, before: Attention, changes: dict[str, object]) -> None:
+def _look_again(ctx: TxContext, seen: JobSnapshot, before: Attention, changes: dict[str, object]) -> None:
     told = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
     ctx.tx.change(seen.row, **changes, **attended(told, before, ctx.now))
 
 
-def _announce(ctx: Context, seen: SeenJob, waiting: Waiting) -> None:
+def _announce(ctx: TxContext, seen: JobSnapshot, waiting: Waiting) -> None:
     """Send job.deadline_soon to the party that must act, and not to the other."""
     assert waiting.until is not None
     assert seen.row.waits_for is not None

@@ -3,12 +3,12 @@
 from storage.identifier_history import wallets_both_held
 from storage.tables import AgentRow
 from storage.vocabulary import Env
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.jobs.errors import FirstPartySelfDealing
 
 
-def check_pair(ctx: Context, buyer: AgentRow, seller: AgentRow, param: str) -> None:
+def check_pair(ctx: TxContext, buyer: AgentRow, seller: AgentRow, param: str) -> None:
     """Refuse a trade between agents of one wallet or, on live, between two of the operator.
 
     Former wallets count too. Raises InvalidRequest or FirstPartySelfDealing.

@@ -27,7 +27,7 @@ from tools.jobs.facts import JobFacts
 
 
 @dataclass(frozen=True, slots=True)
-class SeenJob:
+class JobSnapshot:
     """A job with the rows its facts are derived from."""
 
     row: JobRow
@@ -47,12 +47,14 @@ class SeenJob:
         return self.row.seller_id if agent_id == self.row.buyer_id else self.row.buyer_id
 
 
-def see(tx: Tx, row: JobRow) -> SeenJob:
+def see(tx: Tx, row: JobRow) -> JobSnapshot:
     settlements = tuple(tx.all(settlements_of_job, job_id=row.id))
     finished = row.status in FINISHED
     reviews: Sequence[ReviewRow] = tx.all(reviews_of_job, job_id=row.id) if finished else ()
     panel = panel_of_job(tx, row.id) if row.status == JobStatus.DISPUTED else None
-    return SeenJob(row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel)
+    return JobSnapshot(
+        row, settlements, frozenset(review.reviewer_id for review in reviews), _deliveries(tx, row), panel
+    )
 
 
 def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
@@ -61,14 +63,14 @@ def _deliveries(tx: Tx, row: JobRow) -> tuple[JobDeliveryRow, ...]:
     return tuple(tx.all(deliveries_of_jobs, job_ids=orjson.dumps([row.id]).decode()))
 
 
-def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
+def load_all(tx: Tx, rows: Sequence[JobRow]) -> list[JobSnapshot]:
     """Return jobs with the rows of their facts; each table is read in one statement."""
     ids = orjson.dumps([row.id for row in rows]).decode()
     settlements, reviews = tx.all(settlements_of_jobs, job_ids=ids), tx.all(reviews_of_jobs, job_ids=ids)
     deliveries = tx.all(deliveries_of_jobs, job_ids=ids) if any(row.revision_count for row in rows) else []
     panels = panels_of_jobs(tx, [row.id for row in rows if row.status == JobStatus.DISPUTED])
     return [
-        SeenJob(
+        JobSnapshot(
             row,
             tuple(one for one in settlements if one.job_id == row.id),
             frozenset(one.reviewer_id for one in reviews if one.job_id == row.id),
@@ -79,7 +81,7 @@ def see_all(tx: Tx, rows: Sequence[JobRow]) -> list[SeenJob]:
     ]
 
 
-def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> SeenJob:
+def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = False) -> JobSnapshot:
     """Return a job in this environment; raise NotFound if the agent is not a party to it."""
     row = tx.get(JobRow, job_id, lock=lock)
     if row is None or row.env != env or agent_id not in (row.buyer_id, row.seller_id):
@@ -87,7 +89,7 @@ def find_mine(tx: Tx, job_id: str, agent_id: str, env: Env, *, lock: bool = Fals
     return see(tx, row)
 
 
-def facts_of(seen: SeenJob) -> JobFacts:
+def facts_of(seen: JobSnapshot) -> JobFacts:
     """Return the facts that the rules need, from the job's row, settlements and panel."""
     row = seen.row
     payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]

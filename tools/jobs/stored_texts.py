@@ -3,7 +3,7 @@
 from storage.quotas import forget_input, forget_outputs, forgettable_jobs, said_in, texts_of_job
 from storage.tables import JobRow, JobTextRow, ThreadRow
 from storage.transaction import Tx
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.stored_documents import Document
 from tools.jobs.facts import Forgets, JobFacts, kept_minor
 
@@ -45,7 +45,7 @@ def is_counted(facts: JobFacts) -> bool:
     return kept_minor(facts) < STANDS_FOR_ROOM
 
 
-def count_as_paid(ctx: Context, job: JobRow, facts: JobFacts) -> JobRow:
+def count_as_paid(ctx: TxContext, job: JobRow, facts: JobFacts) -> JobRow:
     """Add a job to the counters or subtract it after a change of its payments and refunds.
 
     The job's row must be locked.
@@ -57,7 +57,7 @@ def count_as_paid(ctx: Context, job: JobRow, facts: JobFacts) -> JobRow:
     return ctx.tx.change(job, counted=counted)
 
 
-def move_texts(ctx: Context, job: JobRow, *, counted: bool) -> None:
+def move_texts(ctx: TxContext, job: JobRow, *, counted: bool) -> None:
     """Add the texts and messages of a job to the counters, or subtract them.
 
     Its row must be locked; the caller changes `counted`.
@@ -70,7 +70,7 @@ def move_texts(ctx: Context, job: JobRow, *, counted: bool) -> None:
         ctx.tx.count_bytes(sender_id, job.env, sign * size)
 
 
-def forget_unpaid(ctx: Context) -> int:
+def forget_unpaid(ctx: TxContext) -> int:
     """Delete a batch of inputs of jobs that never began and of unpaid outputs; return its size.
 
     They are deleted 30 days after the end of the job.

@@ -11,12 +11,12 @@ from storage.tables import JobRow
 from storage.vocabulary import JobStatus
 from tools.agents.logic import handles
 from tools.engine.arguments import Listed, Waiting
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
 from tools.engine.registry import unlisted
 from tools.jobs.logic import JobRef
-from tools.jobs.snapshot import see_all
+from tools.jobs.snapshot import load_all
 from tools.jobs.task_records import Task, TaskPage
 from tools.jobs.task_view import newest_of, task_of, task_record
 from tools.kernel.records import EPOCH
@@ -36,7 +36,7 @@ def task_rests(asked: TaskRef, task: Task) -> bool:
 
 
 @unlisted("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
-def read_task(ctx: Context, ref: TaskRef) -> Task:
+def read_task(ctx: TxContext, ref: TaskRef) -> Task:
     """Read a job, its payments and the messages of its thread.
 
     Later events of the job have a higher number than newest_event.
@@ -52,7 +52,7 @@ class TaskList(Listed):
 
 
 @unlisted("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
-def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
+def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     """List the jobs that the caller ordered, the last changed first."""
     newest = newest_of(ctx)
     place: Any = place_of(ctx, "read_tasks", asked, asked.cursor, ctx.agent)
@@ -64,7 +64,7 @@ def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
     wanted |= {} if asked.seller_id is None else {"seller_id": asked.seller_id}
     rows = ctx.tx.all(tasks_of(*kinds), **wanted, at=at, before=before, limit=asked.limit + 1)
     named = handles(ctx.tx, {agent for row in rows for agent in (row.buyer_id, row.seller_id)})
-    page = filled(task_record(ctx, seen, named, newest, []) for seen in see_all(ctx.tx, rows[: asked.limit]))
+    page = filled(task_record(ctx, seen, named, newest, []) for seen in load_all(ctx.tx, rows[: asked.limit]))
     more = len(rows) > len(page)
     return TaskPage(
         data=[one for one in page if asked.statuses is None or one.job.status in asked.statuses],  # as in list_jobs
@@ -74,7 +74,7 @@ def read_tasks(ctx: Context, asked: TaskList) -> TaskPage:
     )
 
 
-def _cursor(ctx: Context, asked: TaskList, last: JobRow) -> str:
+def _cursor(ctx: TxContext, asked: TaskList, last: JobRow) -> str:
     return cursor_to(ctx, "read_tasks", asked, [last.updated_at.isoformat(), last.id], ctx.agent)
 
 

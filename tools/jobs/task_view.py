@@ -7,14 +7,14 @@ from storage.messages import messages_of
 from storage.tables import ThreadRow
 from storage.vocabulary import SettlementKind
 from tools.agents.logic import handles
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
 from tools.jobs.logic import foretold
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Job
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.task_records import PaymentDue, Task
 from tools.jobs.views import job_fields
 from tools.kernel.ids import event_id
@@ -23,7 +23,7 @@ from tools.messages.records import Message
 from tools.messages.views import message_records
 
 
-def task_of(ctx: Context, job_id: str, messages: int) -> Task:
+def task_of(ctx: TxContext, job_id: str, messages: int) -> Task:
     """Return the caller's job as a task, with at most `messages` of its newest messages.
 
     Raises NotFound if the caller is not a party to the job.
@@ -34,7 +34,7 @@ def task_of(ctx: Context, job_id: str, messages: int) -> Task:
     return task_record(ctx, seen, named, newest, newest_messages(ctx, seen, messages))
 
 
-def newest_of(ctx: Context) -> str | None:
+def newest_of(ctx: TxContext) -> str | None:
     """Return the id of the caller's newest event.
 
     It is read before the job, so that an event in between is sent twice rather than never.
@@ -44,7 +44,7 @@ def newest_of(ctx: Context) -> str | None:
 
 
 def task_record(
-    ctx: Context, seen: SeenJob, named: dict[str, str], newest: str | None, messages: list[Message]
+    ctx: TxContext, seen: JobSnapshot, named: dict[str, str], newest: str | None, messages: list[Message]
 ) -> Task:
     payments = [one for one in seen.settlements if one.kind is SettlementKind.PAYMENT]
     return Task(
@@ -58,7 +58,7 @@ def task_record(
     )
 
 
-def _due(ctx: Context, seen: SeenJob) -> PaymentDue | None:
+def _due(ctx: TxContext, seen: JobSnapshot) -> PaymentDue | None:
     facts = clocked(seen.facts, ctx.now)
     if payment_status(facts, ctx.now) is not PaymentStatus.DUE:
         return None
@@ -70,7 +70,7 @@ def _due(ctx: Context, seen: SeenJob) -> PaymentDue | None:
     )
 
 
-def newest_messages(ctx: Context, seen: SeenJob, most: int) -> list[Message]:
+def newest_messages(ctx: TxContext, seen: JobSnapshot, most: int) -> list[Message]:
     """Return at most `most` of the thread's newest messages, the oldest of them first."""
     thread = ctx.tx.get(ThreadRow, seen.row.thread_id) if most else None
     if thread is None or not thread.message_count:
@@ -82,7 +82,7 @@ def newest_messages(ctx: Context, seen: SeenJob, most: int) -> list[Message]:
 PUSHED_MESSAGES = 10  # the newest of the thread; GetTask returns the rest
 
 
-def task_to_push(ctx: Context, posting: Posting) -> tuple[bytes, str]:
+def task_to_push(ctx: TxContext, posting: Posting) -> tuple[bytes, str]:
     """Return the task's JSON as the webhook's agent sees it now, and the hash of its output."""
     assert posting.task is not None
     owner = replace(ctx.caller, agent_id=posting.agent_id, env=posting.task.env)

@@ -6,7 +6,7 @@ import orjson
 from pydantic import Field
 
 from storage.transaction import Tx
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import violations
 from tools.engine.errors import NotFound, SchemaTooExpensive, StorageFull, TooBusy
 from tools.engine.next_steps import step
@@ -19,7 +19,7 @@ from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWallet
 from tools.jobs.lifecycle import already
 from tools.jobs.logic import JobRef, advance, allow, in_seconds, mine, post_note, standing
 from tools.jobs.records import Job
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json
@@ -44,7 +44,7 @@ class Reasoned(JobRef):
     ends_work=True,
     toolset="selling",
 )
-def decline_job(ctx: Context, said: Reasoned) -> Job:
+def decline_job(ctx: TxContext, said: Reasoned) -> Job:
     """Decline an order you do not want, before the work has begun.
 
     A reason helps the buyer to order better. Nothing is owed afterwards; a payment under way must be sent back.
@@ -72,7 +72,7 @@ class QuoteJob(JobRef):
     idempotent=True,
     toolset="selling",
 )
-def quote_job(ctx: Context, offer: QuoteJob) -> Job:
+def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     """Name your price for a job ordered from a quote listing.
 
     Call it again to change the price until the buyer agrees. The buyer has the accept window, counted from the first
@@ -111,7 +111,7 @@ class AcceptQuote(JobRef):
     idempotent=True,
     toolset="buying",
 )
-def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
+def accept_quote(ctx: TxContext, said: AcceptQuote) -> Job:
     """Agree to the quoted price: work begins (on_delivery or free), or you pay first (upfront).
 
     Send the price you have read: the seller may change it until you agree; the call is then refused with the new one.
@@ -126,7 +126,7 @@ def accept_quote(ctx: Context, said: AcceptQuote) -> Job:
     return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
 
 
-def _hold_to_price(ctx: Context, seen: SeenJob, read: int | None) -> None:
+def _hold_to_price(ctx: TxContext, seen: JobSnapshot, read: int | None) -> None:
     """Refuse a price other than the one the buyer has read."""
     quoted = seen.row.quoted_price
     if read in (None, quoted):
@@ -153,7 +153,7 @@ class RequestRevision(JobRef):
     idempotent=True,
     toolset="buying",
 )
-def request_revision(ctx: Context, asked: RequestRevision) -> Job:
+def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """Ask the seller to change a delivery you can read, as often as max_revisions allows.
 
     The work resumes; the seller has turnaround_seconds again. The delivery you have stays readable.
@@ -188,7 +188,7 @@ def request_revision(ctx: Context, asked: RequestRevision) -> Job:
     ends_work=True,
     toolset="jobs",
 )
-def cancel_job(ctx: Context, said: Reasoned) -> Job:
+def cancel_job(ctx: TxContext, said: Reasoned) -> Job:
     """Stop a job; available_actions says whether you can.
 
     The effect depends on role and time. Buyer: free before the work begins and for a sealed delivery; from one hour
@@ -217,7 +217,7 @@ class DisputeJob(JobRef):
 SchemaChecks = dict[str, Json]
 
 
-async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | None:
+async def hold_to_schema(outside: ReadContext, said: DisputeJob) -> SchemaChecks | None:
     """Check the delivery against the job's output_schema, for the case.
 
     The result never refuses the dispute.
@@ -233,7 +233,7 @@ async def hold_to_schema(outside: Outside, said: DisputeJob) -> SchemaChecks | N
     return {"output_schema": "fail" if errors else "pass", "output_schema_errors": errors}
 
 
-def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | None]:
+def _promised(tx: Tx, outside: ReadContext, job_id: str) -> tuple[str | None, str | None]:
     row = find_mine(tx, job_id, outside.caller.agent, outside.env).row
     return text_of(tx, row.output_schema), output_of(tx, row)
 
@@ -249,7 +249,7 @@ def _promised(tx: Tx, outside: Outside, job_id: str) -> tuple[str | None, str | 
     ends_work=True,
     toolset="buying",
 )
-def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> Job:
+def dispute_job(ctx: TxContext, said: DisputeJob, checks: SchemaChecks | None) -> Job:
     """Dispute a delivery that is not what was promised; the verdict is final.
 
     If a revision is left, ask for it first. Three independent evaluators are drawn, read the case without your names,
@@ -270,5 +270,5 @@ def dispute_job(ctx: Context, said: DisputeJob, checks: SchemaChecks | None) -> 
     return job_record(ctx, open_case(ctx, done, checks))
 
 
-def _disputed(ctx: Context, seen: SeenJob) -> bool:
+def _disputed(ctx: TxContext, seen: JobSnapshot) -> bool:
     return already(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

@@ -9,7 +9,7 @@ from storage.tables import JobDeliveryRow, JobRow, SettlementRow
 from storage.vocabulary import FINAL, Actor, JobStatus, SettlementKind, SettlementStatus
 from tools.agents.logic import handles
 from tools.agents.records import Party
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.next_steps import step, steps, wait_step
 from tools.engine.registry import CATALOGUE
 from tools.engine.stored_documents import text_of
@@ -21,7 +21,7 @@ from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, WaitingOn
 from tools.jobs.sealing import marks_of
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.canonical_json import sha256_hex
 from tools.kernel.money import display
@@ -29,17 +29,17 @@ from tools.kernel.records import Json, Step, spliced, stamp, stamp_or_none
 from tools.listings.acceptance import checks_of
 
 
-def job_record(ctx: Context, seen: SeenJob) -> Job:
+def job_record(ctx: TxContext, seen: JobSnapshot) -> Job:
     """Return the record of the job for the caller."""
     return Job(**job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id})))
 
 
-def created_record(ctx: Context, seen: SeenJob, warned: list[dict[str, str]]) -> JobCreated:
+def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str]]) -> JobCreated:
     fields = job_fields(ctx, seen, handles(ctx.tx, {seen.row.buyer_id, seen.row.seller_id}))
     return JobCreated(**fields, warnings=warned)
 
 
-def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[str, Any]:
+def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the record; the clock's due moves are shown as if they were written."""
     seen = foretold(seen, ctx.now)
     row, now = seen.row, ctx.now
@@ -99,7 +99,7 @@ def job_fields(ctx: Context, seen: SeenJob, named: Mapping[str, str]) -> dict[st
     }
 
 
-def _deliveries(seen: SeenJob, sealed: bool, role: Actor) -> list[DeliveryRef]:
+def _deliveries(seen: JobSnapshot, sealed: bool, role: Actor) -> list[DeliveryRef]:
     """Return every delivery so far, the oldest first."""
     row = seen.row
     made: list[tuple[int, JobRow | JobDeliveryRow]] = [(one.revision, one) for one in seen.deliveries]
@@ -115,7 +115,7 @@ def _deliveries(seen: SeenJob, sealed: bool, role: Actor) -> list[DeliveryRef]:
     ]
 
 
-def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
+def _payment(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, owed: int, refund: Settlement | None) -> JobPayment:
     row, network = seen.row, ctx.network
     timing: Literal["on_delivery", "upfront"] = "upfront" if row.payment == "upfront" else "on_delivery"
     return JobPayment(
@@ -138,7 +138,7 @@ def _payment(ctx: Context, seen: SeenJob, facts: JobFacts, owed: int, refund: Se
     )
 
 
-def _latest(ctx: Context, seen: SeenJob, kind: SettlementKind) -> Settlement | None:
+def _latest(ctx: TxContext, seen: JobSnapshot, kind: SettlementKind) -> Settlement | None:
     """Return the last settlement that was settled; if there is none, the last one recorded."""
     rows = [one for one in seen.settlements if one.kind is kind]
     best: SettlementRow | None = max(
@@ -156,7 +156,7 @@ def _deadlines(row: JobRow) -> Deadlines:
     )
 
 
-def _waiting(facts: JobFacts, ctx: Context) -> WaitingOn | None:
+def _waiting(facts: JobFacts, ctx: TxContext) -> WaitingOn | None:
     found = waiting_on(facts, ctx.now)
     if found is None:
         return None
@@ -184,7 +184,7 @@ _WHY = {
 }
 
 
-def _next_steps(ctx: Context, seen: SeenJob, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
+def _next_steps(ctx: TxContext, seen: JobSnapshot, facts: JobFacts, role: Actor, actions: list[str]) -> list[Step]:
     waiting = waiting_on(facts, ctx.now)
     by_action = {op.action: name for name, op in CATALOGUE.items() if op.action}
     until = stamp_or_none(waiting.until) if waiting and waiting.who == Waiter(role.value) else None
@@ -217,7 +217,7 @@ def _why(facts: JobFacts, action: str) -> str:
     return _WHY[action]
 
 
-def refund_step(ctx: Context, seen: SeenJob, facts: JobFacts) -> tuple[Step, ...]:
+def refund_step(ctx: TxContext, seen: JobSnapshot, facts: JobFacts) -> tuple[Step, ...]:
     """Return the step that proves a refund; it names the amount and the wallet."""
     paid = _latest(ctx, seen, SettlementKind.PAYMENT)
     payer = paid.payer_address if paid else "the wallet that paid"

@@ -97,7 +97,7 @@ class OurFault(MarketError):
     status, type, retryable = 500, "internal_error", True
 
 
-class Faults:
+class ErrorCollector:
     """The errors of checks that are made together, so that the caller gets all of them at once.
 
     Use it as `with faults.noted(): check()` for each check, then `refuse()`.

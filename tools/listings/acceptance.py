@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tools.engine.arguments import OneLine
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.document_validation import in_time, judge_schema
 from tools.engine.errors import InvalidRequest, PayloadTooLarge
 from tools.kernel.json_schema import reading_of
@@ -101,7 +101,7 @@ def _impossible(param: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"{param}: no output can keep it: {why}", param=param)
 
 
-async def unkept(outside: Outside, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
+async def unkept(outside: ReadContext, rules: str | None, output: Json, size: int) -> list[dict[str, str]]:
     """Return a violation for every rule that an output of `size` bytes does not satisfy."""
     if rules is None:
         return []

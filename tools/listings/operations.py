@@ -11,8 +11,8 @@ from storage.listings import active_listings_of, kept_listings_of, listings_of_s
 from storage.tables import AgentRow, ListingRow, WalletRow
 from storage.vocabulary import Env, ListingStatus
 from tools.engine.arguments import Arguments, Listed
-from tools.engine.context import Context
-from tools.engine.document_validation import GatherAgain
+from tools.engine.context import TxContext
+from tools.engine.document_validation import StaleInput
 from tools.engine.errors import (
     InvalidCursor,
     InvalidRequest,
@@ -49,7 +49,7 @@ OFFER_ERRORS = (
 )
 
 
-def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object]]:
+def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], object]]:
     """Every check of a new listing that needs no judgement of what is said in it."""
     seller = ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
@@ -81,7 +81,7 @@ def _hurdles(ctx: Context, offer: CreateListing) -> Iterator[Callable[[], object
         },
     ),
 )
-def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> Listing:
+def create_listing(ctx: TxContext, offer: CreateListing, judged: JudgedOffer) -> Listing:
     """Offer a service at a price, so that other agents can find and order it.
 
     Needs a bound wallet (set_wallet_address). Orders are checked against input_schema. They arrive as job.created events; answer each with accept_job.
@@ -134,7 +134,7 @@ def create_listing(ctx: Context, offer: CreateListing, judged: JudgedOffer) -> L
     next_steps=after_listing,
     toolset="selling",
 )
-def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> Listing:
+def update_listing(ctx: TxContext, change: UpdateListing, judged: JudgedOffer) -> Listing:
     """Change a listing of yours, pause it or put it back on sale.
 
     Jobs already ordered keep the terms they were ordered on. null clears a schema or an example.
@@ -144,7 +144,7 @@ def update_listing(ctx: Context, change: UpdateListing, judged: JudgedOffer) -> 
     if row.status is ListingStatus.ARCHIVED:
         raise ListingArchived("this listing is archived")
     if row.version != judged.version:
-        raise GatherAgain
+        raise StaleInput
     seller = _seller(ctx)
     wanted = _wanted(ctx, row, change, judged)
     if wanted.get("status") is ListingStatus.ACTIVE and row.status is not ListingStatus.ACTIVE:
@@ -171,7 +171,7 @@ class ListingRef(Arguments):
     next_steps=after_listing,
     toolset="selling",
 )
-def archive_listing(ctx: Context, ref: ListingRef) -> Listing:
+def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
     """Take a listing of yours off the market for good: it can no longer be found, ordered or changed.
 
     Its jobs go on. To stop only for a while, pause it with update_listing.
@@ -190,7 +190,7 @@ class ListMyListings(Listed):
 
 
 @operation("GET /v1/agents/me/listings", errors=(InvalidCursor,), toolset="selling")
-def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
+def list_my_listings(ctx: TxContext, asked: ListMyListings) -> ListingPage:
     """List your own listings, newest first: active, paused and archived, or of one status.
 
     update_listing changes or pauses one, archive_listing ends it.
@@ -212,42 +212,42 @@ def list_my_listings(ctx: Context, asked: ListMyListings) -> ListingPage:
     )
 
 
-def _shown(ctx: Context, row: ListingRow, seller: AgentRow) -> Listing:
+def _shown(ctx: TxContext, row: ListingRow, seller: AgentRow) -> Listing:
     return listing_record(ctx.tx, row, seller, records_of(ctx.tx, seller.id, ctx.env, [row.category])[row.category])
 
 
-def _mine(ctx: Context, listing_id: str) -> ListingRow:
+def _mine(ctx: TxContext, listing_id: str) -> ListingRow:
     row = ctx.tx.get(ListingRow, listing_id, lock=True)
     if row is None or row.seller_id != ctx.agent or row.env != ctx.env:
         raise NotFound("you have no such listing", param="listing_id")
     return row
 
 
-def _seller(ctx: Context) -> AgentRow:
+def _seller(ctx: TxContext) -> AgentRow:
     seller = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one seller's listings are counted one at a time
     assert seller is not None
     _check_wallet(ctx)
     return seller
 
 
-def _check_wallet(ctx: Context) -> None:
+def _check_wallet(ctx: TxContext) -> None:
     if ctx.tx.get(WalletRow, ctx.agent, ctx.env) is None:
         raise WalletAddressRequired("a listing needs a wallet to be paid at")
 
 
-def _check_payment(ctx: Context, seller: AgentRow, payment: str) -> None:
+def _check_payment(ctx: TxContext, seller: AgentRow, payment: str) -> None:
     if payment == "upfront" and ctx.env is Env.LIVE and seller.trust_tier < 1:
         raise UpfrontRequiresTrust("payment upfront on live needs trust tier 1", param="payment")
 
 
-def _check_places(ctx: Context) -> None:
+def _check_places(ctx: TxContext) -> None:
     most = ctx.house.limits.active_listings
     active = ctx.tx.one(active_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
     if active >= most:
         raise ListingLimit(f"you have {active} active listings, at most {most} are allowed", active=active, limit=most)
 
 
-def _check_kept(ctx: Context) -> None:
+def _check_kept(ctx: TxContext) -> None:
     most = ctx.house.limits.kept_listings
     kept = ctx.tx.one(kept_listings_of, seller_id=ctx.agent, env=ctx.env) or 0
     if kept >= most:
@@ -270,7 +270,7 @@ def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
     return grown
 
 
-def _wanted(ctx: Context, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:
+def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:
     """The columns to write."""
     given = change.model_fields_set - {"listing_id", *Offer.nulls, *PRICED}
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}

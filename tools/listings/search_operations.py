@@ -12,7 +12,7 @@ from storage.vocabulary import Env
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Listed, PublicRead, SeenWithin
 from tools.engine.caches import Shown
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.next_steps import step, steps
 from tools.engine.paging import MOST_PAGE, cursor_to, place_of, seen_since
@@ -37,7 +37,7 @@ class ListingRef(PublicRead):
 
 
 @operation("GET /v1/listings/{listing_id}", auth="optional", errors=(NotFound,), toolset="buying")
-async def get_listing(outside: Outside, ref: ListingRef) -> Listing | Ready:
+async def get_listing(outside: ReadContext, ref: ListingRef) -> Listing | Ready:
     """Read one listing whole: price, schemas, an example that can be ordered, the seller's record.
 
     Next: hire with how_to_order.body_example, adapted.
@@ -76,7 +76,7 @@ class SearchListings(Listed):
 @operation(
     "GET /v1/listings", auth="optional", errors=(InvalidCursor,), toolset="buying", examples=({"q": "translate"},)
 )
-async def search_listings(outside: Outside, asked: SearchListings) -> ListingPage:
+async def search_listings(outside: ReadContext, asked: SearchListings) -> ListingPage:
     """Find services for sale by words, category, price and proof of earlier work. Needs no key.
 
     Next: get_listing for schemas and examples, then hire. If nothing is found, post_a_bounty.body is ready for
@@ -98,7 +98,7 @@ async def search_listings(outside: Outside, asked: SearchListings) -> ListingPag
     return ListingPage(data=data, has_more=cursor is not None, next_cursor=cursor)
 
 
-def _search(tx: Tx, outside: Outside, asked: SearchListings, place: Json) -> Found | None:
+def _search(tx: Tx, outside: ReadContext, asked: SearchListings, place: Json) -> Found | None:
     seller = find_agent(tx, asked.seller) if asked.seller else None
     if asked.seller and seller is None:
         return None
@@ -127,7 +127,7 @@ def _search(tx: Tx, outside: Outside, asked: SearchListings, place: Json) -> Fou
     )
 
 
-async def _filled(outside: Outside, hits: Sequence[Hit]) -> tuple[list[Shown], int]:
+async def _filled(outside: ReadContext, hits: Sequence[Hit]) -> tuple[list[Shown], int]:
     """The listings found that still stand, as many as one page takes; and how many hits it looked at for them."""
     page, size = list[Shown](), 0
     for looked_at, hit in enumerate(hits):
@@ -164,7 +164,7 @@ def _found_none(asked: SearchListings, env: Env) -> str:
     return f"No listing on {env} fits {fits}. Use fewer words or filters. {other}".strip()
 
 
-def _note_search(outside: Outside, q: str | None, *, found: bool) -> None:
+def _note_search(outside: ReadContext, q: str | None, *, found: bool) -> None:
     """Note a search with words by a registered agent; anonymous searches are not counted."""
     agent_id = outside.caller.agent_id
     term = term_of(q) if q and agent_id else None

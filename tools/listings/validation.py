@@ -9,11 +9,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from storage.tables import ListingRow
 from storage.transaction import Tx
 from tools.engine.arguments import Arguments, OneLine
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.document_validation import judge_example, judge_schema
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.stored_documents import Document, text_of
-from tools.kernel.errors import Faults
+from tools.kernel.errors import ErrorCollector
 from tools.kernel.money import MOST_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
@@ -138,7 +138,7 @@ class JudgedOffer:
     version: int | None  # of the listing that supplied what the offer left out
 
 
-async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
+async def judge_offer(outside: ReadContext, offer: Offer) -> JudgedOffer:
     """Validate an offer; what it leaves out is taken from the listing that it changes."""
     named = dict.fromkeys((*JUDGED, *PUBLIC, *PRICED))
     said = {name: getattr(offer, name) for name in named if name in offer.model_fields_set}
@@ -146,7 +146,7 @@ async def judge_offer(outside: Outside, offer: Offer) -> JudgedOffer:
     if isinstance(offer, UpdateListing):
         old = await outside.store.look(lambda tx: _old(tx, offer.listing_id, outside))
         said = {**_still_fitting(old.said, said), **said}
-    faults, warnings, acceptance = Faults(), list[str](), said.get("acceptance")
+    faults, warnings, acceptance = ErrorCollector(), list[str](), said.get("acceptance")
     pricing, asked, given = dict[str, Any](), old.input, old.output
     with faults.noted():
         pricing = _priced(said)
@@ -201,7 +201,7 @@ def _counted(basis: UnitBasis, order_input: dict[str, Json]) -> int | None:
     return units_of([UnitRule(rule.field, rule.measure, rule.per) for rule in basis.rules], order_input)
 
 
-async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: str | None) -> None:
+async def _keeps_own_rules(outside: ReadContext, acceptance: str | None, example: str | None) -> None:
     """Raise InvalidRequest if the example would be refused as a delivery."""
     broken = await unkept(outside, acceptance, orjson.loads(example), len(example)) if example else []
     if broken:
@@ -212,7 +212,7 @@ async def _keeps_own_rules(outside: Outside, acceptance: str | None, example: st
         )
 
 
-async def _judge_side(outside: Outside, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:
+async def _judge_side(outside: ReadContext, offer: Offer, name: Literal["input", "output"], old: Side) -> Side:
     """Return the schema and the example of one side, and validate those that are given.
 
     An example that is kept is validated again if its schema changes.
@@ -258,7 +258,7 @@ def _priced(said: dict[str, Json]) -> dict[str, Any]:
     }
 
 
-def _old(tx: Tx, listing_id: str, outside: Outside) -> Old:
+def _old(tx: Tx, listing_id: str, outside: ReadContext) -> Old:
     row = tx.get(ListingRow, listing_id)
     if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
         raise NotFound("you have no such listing", param="listing_id")

@@ -8,7 +8,7 @@ from pydantic import Field
 from storage.memory import forget_key, keys_between, keys_kept
 from storage.tables import AgentRow, MemoryRow
 from tools.engine.arguments import Arguments, Listed
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
 from tools.engine.errors import InvalidCursor, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_memory
@@ -49,7 +49,7 @@ class PutMemory(MemoryRef):
     )
 
 
-async def value_text(outside: Outside, put: PutMemory) -> str:
+async def value_text(outside: ReadContext, put: PutMemory) -> str:
     return json_text(put.value, "value", MOST_VALUE)
 
 
@@ -62,7 +62,7 @@ async def value_text(outside: Outside, put: PutMemory) -> str:
     toolset="memory",
     examples=({"key": "notes/today", "value": {"done": ["invoices"]}},),
 )
-def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
+def put_memory(ctx: TxContext, put: PutMemory, text: str) -> Memory:
     """Keep any JSON under a key, for yourself alone, in the environment of your key; what was there is replaced, its ttl too.
 
     With if_version only that version is replaced (compare-and-set), so several of your processes can share a key; over
@@ -88,7 +88,7 @@ def put_memory(ctx: Context, put: PutMemory, text: str) -> Memory:
 
 
 @operation("GET /v1/memory/{key}", errors=(NotFound,), toolset="memory")
-def get_memory(ctx: Context, ref: MemoryRef) -> Memory:
+def get_memory(ctx: TxContext, ref: MemoryRef) -> Memory:
     """Read what you keep under a key, with the version to write over.
 
     Pass that version as if_version to put_memory, and nothing another process wrote is lost.
@@ -106,7 +106,7 @@ class ListMemory(Listed):
 
 
 @operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory")
-def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
+def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     """List your keys in the order of their characters, all or those with a prefix; without the values.
 
     get_memory reads one; what has outlived its ttl_seconds is no longer there.
@@ -143,7 +143,7 @@ def list_memory(ctx: Context, asked: ListMemory) -> MemoryPage:
 @operation(
     "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
 )
-def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
+def delete_memory(ctx: TxContext, ref: MemoryRef) -> MemoryDeleted:
     """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false.
 
     It cannot be brought back.
@@ -155,13 +155,13 @@ def delete_memory(ctx: Context, ref: MemoryRef) -> MemoryDeleted:
     return MemoryDeleted(key=ref.key, deleted=_alive(ctx, row) is not None)
 
 
-def _alive(ctx: Context, row: MemoryRow | None) -> MemoryRow | None:
+def _alive(ctx: TxContext, row: MemoryRow | None) -> MemoryRow | None:
     """The row unless its time is over: what has expired is gone at once, whenever it is swept."""
     gone = row is None or (row.expires_at is not None and row.expires_at <= ctx.now)
     return None if gone else row
 
 
-def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
+def _row(ctx: TxContext, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
     """What is to be kept. A new key's version is later than any it had before it was deleted."""
     return MemoryRow(
         agent_id=ctx.agent,
@@ -176,7 +176,7 @@ def _row(ctx: Context, put: PutMemory, text: str, before: MemoryRow | None) -> M
     )
 
 
-def _check_room(ctx: Context) -> None:
+def _check_room(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's keys are counted one write at a time
     kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
     if kept >= MOST_KEYS:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from tools.engine.arguments import Arguments
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.engine.document_validation import json_text
 from tools.kernel.errors import Json
 from tools.messages.logic import Words
@@ -32,7 +32,7 @@ class Said(Arguments):
     data: Json = Field(None, description="any JSON beside the words, at most 32 KB")
 
 
-async def screen(outside: Outside, said: Said) -> Words:
+async def screen(outside: ReadContext, said: Said) -> Words:
     """Look the words through before the unit of work opens; only a leaked credential is refused."""
     data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
     if len(said.body) + len(data or "") < LONG:

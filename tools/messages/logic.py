@@ -12,7 +12,7 @@ from storage.messages import stepped_since
 from storage.tables import JobRow, MailboxRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import JobStatus, ThreadKind
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
 from tools.kernel.ids import Prefix
@@ -41,7 +41,7 @@ class Posted:
 
 
 def new_thread(
-    ctx: Context,
+    ctx: TxContext,
     kind: ThreadKind,
     agents: tuple[str, str],
     *,
@@ -68,7 +68,7 @@ def new_thread(
     )
 
 
-def write(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
+def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = True) -> Posted:
     """Post the caller's message in a locked thread.
 
     Raises AwaitingReply if the caller has written too many messages in a row without an answer.
@@ -87,7 +87,7 @@ def write(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool = Tr
     return _post(ctx, thread, words, run.after(ctx.agent, ctx.now), refusable=refusable)
 
 
-def write_note(ctx: Context, thread_id: str, body: str, action: str) -> None:
+def write_note(ctx: TxContext, thread_id: str, body: str, action: str) -> None:
     """Post an action's note as a message of the caller; it is never refused and extends no run."""
     thread = ctx.tx.get(ThreadRow, thread_id, lock=True)
     assert thread is not None
@@ -95,7 +95,7 @@ def write_note(ctx: Context, thread_id: str, body: str, action: str) -> None:
     _post(ctx, thread, Words(body, data, warnings(body)), _run_of(thread).answered_by(ctx.agent), refusable=False)
 
 
-def read_up_to(ctx: Context, thread: ThreadRow, message: MessageRow | None) -> ThreadRow:
+def read_up_to(ctx: TxContext, thread: ThreadRow, message: MessageRow | None) -> ThreadRow:
     """Mark the messages up to this one (None: all) as read by the caller."""
     mine, _ = sides(thread, ctx.agent)
     last = thread if message is None else message
@@ -117,7 +117,7 @@ def other_in(thread: ThreadRow, agent_id: str) -> str:
     return thread.b if agent_id == thread.a else thread.a
 
 
-def _post(ctx: Context, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
+def _post(ctx: TxContext, thread: ThreadRow, words: Words, run: Run, *, refusable: bool) -> Posted:
     mine, theirs = sides(thread, ctx.agent)
     to = other_in(thread, ctx.agent)
     message = ctx.tx.add(
@@ -171,7 +171,7 @@ def _run_of(thread: ThreadRow) -> Run:
     return Run(thread.run_by, thread.run, thread.run_began_at, thread.run_last_at)
 
 
-def _acted_since(ctx: Context, thread: ThreadRow) -> bool:
+def _acted_since(ctx: TxContext, thread: ThreadRow) -> bool:
     """Check whether the other party acted on the job since the run began: that is an answer too."""
     if thread.job_id is None or thread.run_began_at is None:
         return False
@@ -190,7 +190,7 @@ def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
         tx.change(row, unread=row.unread + by)
 
 
-def _count_bytes(ctx: Context, thread: ThreadRow, words: Words, *, refusable: bool) -> None:
+def _count_bytes(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool) -> None:
     """Count the message as its writer's storage, unless the job it is about is paid.
 
     The thread is locked; a payment or refund of the job takes the same lock before it changes what counts.

@@ -9,7 +9,7 @@ from storage.tables import MessageRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import handles
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.kernel.ids import Prefix
 from tools.kernel.records import spliced, stamp, stamp_or_none
@@ -28,7 +28,7 @@ def find_thread(tx: Tx, thread_id: str, agent_id: str, env: Env, *, lock: bool =
     return row
 
 
-def thread_records(ctx: Context, rows: Sequence[ThreadRow]) -> list[Thread]:
+def thread_records(ctx: TxContext, rows: Sequence[ThreadRow]) -> list[Thread]:
     """Return the records of threads; two statements read their newest messages and the handles."""
     newest = [Prefix.MESSAGE + row.latest for row in rows if row.message_count]
     found = ctx.tx.all(messages_among, ids=_list(newest)) if newest else []
@@ -37,7 +37,7 @@ def thread_records(ctx: Context, rows: Sequence[ThreadRow]) -> list[Thread]:
     return [_thread(ctx.agent, row, last.get(row.id), named) for row in rows]
 
 
-def message_records(ctx: Context, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
+def message_records(ctx: TxContext, thread: ThreadRow, rows: Iterable[MessageRow]) -> list[Message]:
     named = handles(ctx.tx, {thread.a, thread.b})
     return [
         Message(

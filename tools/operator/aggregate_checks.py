@@ -43,7 +43,7 @@ from tools.jobs.disputes.draws import faults_of_draws
 from tools.jobs.facts import refund_expected
 from tools.jobs.payments.terms import began_at
 from tools.jobs.sealing_rules import commitment
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import is_counted, output_part
 from tools.kernel.ids import Prefix
 from tools.listings.stats import has_drifted, result_in, results_from_jobs
@@ -173,12 +173,12 @@ def _open_refunds(tx: Tx, ids: Ids) -> set[str]:
     return {job.row.id for job in jobs if refund_expected(job.facts)} ^ set(tx.all(refunds_open, ids=listed(ids)))
 
 
-def _with_settlements(tx: Tx, ids: Ids) -> list[SeenJob]:
+def _with_settlements(tx: Tx, ids: Ids) -> list[JobSnapshot]:
     """Read jobs with their payments and refunds."""
     settlements = defaultdict[str, list[Any]](list)
     for row in tx.all(settlements_of_jobs, job_ids=listed(ids)):
         settlements[row.job_id].append(row)
-    return [SeenJob(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
+    return [JobSnapshot(row, tuple(settlements[row.id]), frozenset()) for row in tx.all(jobs_among, ids=listed(ids))]
 
 
 def _too_old(tx: Tx, ids: Ids) -> list[str]:

@@ -11,7 +11,7 @@ from tools.agents.logic import agent_fields, any_agent, change_agent
 from tools.agents.records import AnyStatusAgent
 from tools.credentials.logic import forget_keys
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.registry import operation
 from tools.purchases.accounts import is_unclaimed
@@ -34,7 +34,7 @@ class Labelled(AnyAgent):
     idempotent=True,
     toolset="operator",
 )
-def set_first_party(ctx: Context, said: Labelled) -> AnyStatusAgent:
+def set_first_party(ctx: TxContext, said: Labelled) -> AnyStatusAgent:
     """Say whether an agent is run by the operator. Its listings carry the label from now on, and so does what it posts.
 
     Jobs keep what held when they were made: no figure of the past changes.
@@ -55,7 +55,7 @@ class StatusSet(AnyAgent):
     destructive=True,
     toolset="operator",
 )
-def set_agent_status(ctx: Context, said: StatusSet) -> AnyStatusAgent:
+def set_agent_status(ctx: TxContext, said: StatusSet) -> AnyStatusAgent:
     """Suspend an agent, delete it, or let it in again.
 
     Suspended: its keys and signatures fail, its listings are paused, its open bounties and proposals close; the profile stays,
@@ -82,14 +82,14 @@ def set_agent_status(ctx: Context, said: StatusSet) -> AnyStatusAgent:
     )
 
 
-def _found(ctx: Context, id_or_handle: str) -> AgentRow:
+def _found(ctx: TxContext, id_or_handle: str) -> AgentRow:
     row = any_agent(ctx.tx, id_or_handle)
     if row is None:
         raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
     return row
 
 
-def _locked(ctx: Context, id_or_handle: str) -> AgentRow:
+def _locked(ctx: TxContext, id_or_handle: str) -> AgentRow:
     row = ctx.tx.get(AgentRow, _found(ctx, id_or_handle).id, lock=True)
     assert row is not None
     return row

@@ -22,9 +22,9 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
 from tools.agents.trust_tiers import earns_tier_one, trust_tier
 from tools.jobs.contributions import made_mark
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.reputation.logic import ALL, NOTHING_YET, columns_of, dealings_in, mark_text, tally_text
-from tools.reputation.rules import EMPTY, Dealings, Mark, Tally, dealings_of, dealt, part_of, plus, standing
+from tools.reputation.rules import EMPTY, CounterpartyTotals, Mark, Tally, dealings_of, dealt, part_of, plus, standing
 
 Ids = Sequence[str]
 Place = tuple[str, str, str, str]  # agent, environment, role, category
@@ -36,8 +36,8 @@ class Folded:
     """The figures of some agents, summed from their jobs."""
 
     tallies: dict[Place, Tally] = field(default_factory=dict)
-    dealings: defaultdict[Place, defaultdict[str, Dealings]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(Dealings))
+    dealings: defaultdict[Place, defaultdict[str, CounterpartyTotals]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(CounterpartyTotals))
     )
 
     def take(self, job: JobRow, mark: Mark, agent_id: str, role: Actor) -> None:
@@ -47,7 +47,7 @@ class Folded:
         for category in (ALL, job.category):
             place = agent_id, job.env, role.value, category
             self.tallies[place] = plus(self.tallies.get(place, EMPTY), part)
-            if dealings != Dealings():
+            if dealings != CounterpartyTotals():
                 self.dealings[place][counterparty] = dealt(self.dealings[place][counterparty], dealings)
 
     def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Tally:
@@ -100,7 +100,7 @@ def counterparties(tx: Tx, ids: Ids) -> set[str]:
         for place, found in folded.dealings.items()
         for counterparty, dealings in found.items()
     }
-    return unlike(kept, made, Dealings())
+    return unlike(kept, made, CounterpartyTotals())
 
 
 def tiers(tx: Tx, ids: Ids) -> list[str]:
@@ -144,7 +144,7 @@ def _marked(tx: Tx, jobs: Sequence[JobRow]) -> Iterator[tuple[JobRow, Mark]]:
     deliveries = _by_job(tx.all(deliveries_of_jobs, job_ids=ids))
     reviews = _by_job(tx.all(reviews_of, ids=ids))
     for row in jobs:
-        seen = SeenJob(row, tuple(settlements[row.id]), frozenset(), tuple(deliveries[row.id]))
+        seen = JobSnapshot(row, tuple(settlements[row.id]), frozenset(), tuple(deliveries[row.id]))
         yield row, made_mark(seen, reviews[row.id] if row.status in FINISHED else ())
 
 

@@ -9,7 +9,7 @@ from storage.memory import forget_expired
 from storage.query import Query
 from storage.requests import forget_answers, forget_bodies, forget_signatures, forget_windows
 from storage.webhooks import forget_deliveries, forget_hosts, forget_pushes
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.rate_limits import ALLOWANCES
 from tools.engine.request_signatures import USES_KEPT
 from tools.jobs.stored_texts import BATCH as TEXTS
@@ -24,7 +24,7 @@ DELIVERIES_KEPT = timedelta(days=30)
 BATCH = 500
 
 
-def forget_old(ctx: Context) -> bool:
+def forget_old(ctx: TxContext) -> bool:
     """Delete a batch of each kind of expired row; return whether more may remain.
 
     The kinds are stored answers, rate limit windows, hosts, signatures, deliveries, webhooks of tasks, events,
@@ -49,7 +49,7 @@ def forget_old(ctx: Context) -> bool:
     )
 
 
-def _free(ctx: Context, query: Query[Any], kept: timedelta) -> int:
+def _free(ctx: TxContext, query: Query[Any], kept: timedelta) -> int:
     """Delete a batch of rows and subtract their bytes from agents' storage; return their number."""
     rows = ctx.tx.all(query, before=ctx.now - kept, limit=BATCH)
     for agent_id, env, size in rows:

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from storage.tables import ReportRow
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.records import stamp
@@ -40,7 +40,7 @@ class ReportSupport(Arguments):
     toolset="market",
     examples=({"message": "pay_job answers chain_unavailable since noon.", "request_id": "req_…"},),
 )
-def report_support(ctx: Context, told: ReportSupport) -> SupportReport:
+def report_support(ctx: TxContext, told: ReportSupport) -> SupportReport:
     """Report a fault or an abuse to the operator. Needs no key; with one the report carries your id.
 
     Quote the request_id of the error. For a trade that went wrong use the job's own actions first: nobody but its parties

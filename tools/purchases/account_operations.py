@@ -17,7 +17,7 @@ from tools.agents.registration import documents, first_keys, keep_step
 from tools.chain.errors import ChainUnavailable
 from tools.chain.wallet_proof import address_of, claim_message, eip191_hash, recover
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.next_steps import step, steps
 from tools.engine.rate_limits import Rate
@@ -58,7 +58,7 @@ class Signed:
     text: str
 
 
-async def judge_claim(outside: Outside, claim: ClaimX402Account) -> Signed:
+async def judge_claim(outside: ReadContext, claim: ClaimX402Account) -> Signed:
     """Check the signature of a claim before its account is read.
 
     Only for a contract wallet the account is read first, because it names the chain on which the contract is asked.
@@ -103,7 +103,7 @@ async def judge_claim(outside: Outside, claim: ClaimX402Account) -> Signed:
     rate=Rate.CLAIMS,
     toolset="agents",
 )
-def claim_x402_account(ctx: Context, claim: ClaimX402Account, signed: Signed) -> AgentCreated | MarketError:
+def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) -> AgentCreated | MarketError:
     """Claim the agent that an x402 purchase made for your wallet; its keys are shown once.
 
     Sign account.claim.message of the purchase's answer with personal_sign by the wallet, with your public key (or -)

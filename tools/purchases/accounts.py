@@ -16,8 +16,8 @@ from tools.agents.profiles import Profile
 from tools.agents.records import KeyPair
 from tools.agents.registration import enrol, new_keypair
 from tools.chain.wallet_proof import claim_message
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.registry import CATALOGUE
 from tools.kernel.keys import did_of
@@ -29,7 +29,7 @@ OWNERS = 20
 UNSAID = Profile.model_validate({})  # an empty profile
 
 
-def buyer_of(ctx: Context, payer: str, listing: ListingRow) -> AgentRow:
+def buyer_of(ctx: TxContext, payer: str, listing: ListingRow) -> AgentRow:
     """Return the agent that a purchase is booked on; make the wallet's account if there is none.
 
     An agent that has bound the wallet is preferred, the caller first. Raises InvalidRequest if the seller ever had the
@@ -54,7 +54,7 @@ def buyer_of(ctx: Context, payer: str, listing: ListingRow) -> AgentRow:
     return agent
 
 
-def _made(ctx: Context, payer: str) -> AgentRow:
+def _made(ctx: TxContext, payer: str) -> AgentRow:
     """Add an agent without API keys for a wallet; its root key is random and unknown."""
     name = f"Wallet {payer[:6]}…{payer[-4:]}"
     nobodys = new_keypair(ctx).public_key
@@ -69,7 +69,7 @@ def is_unclaimed(tx: Tx, agent_id: str) -> bool:
     return account is not None and account.claimed_at is None
 
 
-def account_of(tx: Tx, house: House, agent_id: str) -> X402Account:
+def account_of(tx: Tx, house: MarketConfig, agent_id: str) -> X402Account:
     """Return the agent that a purchase was booked on, and how its wallet claims it."""
     account = tx.get(X402AccountRow, agent_id)
     if account is None or account.claimed_at is not None:
@@ -90,7 +90,7 @@ def account_of(tx: Tx, house: House, agent_id: str) -> X402Account:
 
 
 def hand_over(
-    ctx: Context, account: X402AccountRow, agent: AgentRow, public_key: str | None
+    ctx: TxContext, account: X402AccountRow, agent: AgentRow, public_key: str | None
 ) -> tuple[AgentRow, KeyPair]:
     """Hand an account over to its wallet: activate it with a root key, and bind the wallet."""
     if public_key:

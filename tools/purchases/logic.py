@@ -14,8 +14,8 @@ from tools.chain.transfer_proof import known_settlement
 from tools.chain.transfer_verification import Verdict
 from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import Authorization
-from tools.engine.context import Caller, Context, Outside
-from tools.engine.document_validation import GatherAgain
+from tools.engine.context import Caller, ReadContext, TxContext
+from tools.engine.document_validation import StaleInput
 from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
@@ -23,7 +23,7 @@ from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import advance, attended, attention_in, mine
 from tools.jobs.payments.logic import settle
 from tools.jobs.place_order import JudgedOrder, Order, place_order
-from tools.jobs.snapshot import SeenJob, see
+from tools.jobs.snapshot import JobSnapshot, see
 from tools.kernel.errors import MarketError
 from tools.purchases.accounts import buyer_of, is_unclaimed
 from tools.purchases.errors import X402AuthorizationInUse, X402FirstPartyOnly, X402NeedsAPrice, X402UpfrontNotSupported
@@ -55,7 +55,7 @@ class SeenPurchase:
     """A purchase with its job."""
 
     row: PurchaseRow
-    job: SeenJob
+    job: JobSnapshot
 
     def standing(self, now: datetime) -> Standing:
         row, stage = self.row, self.row.status
@@ -63,10 +63,10 @@ class SeenPurchase:
         return Standing(stage, self.job.facts, row.created_at, row.valid_before, held, row.asked_at)
 
 
-def acting_for(place: Outside, tx: Tx, agent_id: str | None) -> Context:
+def acting_for(place: ReadContext, tx: Tx, agent_id: str | None) -> TxContext:
     """Return a context that acts for the buyer, or for no agent."""
     caller = Caller(agent_id, None, place.env, ("*",), place.caller.approach)
-    return Context(tx, place.world, place.house, caller, place.env, place.world.clock.now(), place.operations)
+    return TxContext(tx, place.world, place.house, caller, place.env, place.world.clock.now(), place.operations)
 
 
 def on_sale(tx: Tx, listing_id: str, env: Env | None) -> OnSale:
@@ -104,10 +104,10 @@ def see_purchase(tx: Tx, purchase_id: str, *, lock: bool = False) -> SeenPurchas
     return SeenPurchase(row, see(tx, job))
 
 
-def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
+def begin(place: ReadContext, tx: Tx, order: Order, judged: JudgedOrder, entered: PurchaseRow) -> PurchaseRow:
     """Write the job that a checked payment pays for; its buyer's agent is made if there is none.
 
-    Raises X402AuthorizationInUse if another call has the payment, and GatherAgain if the price has changed.
+    Raises X402AuthorizationInUse if another call has the payment, and StaleInput if the price has changed.
     """
     row = tx.get(PurchaseRow, entered.id, lock=True)
     if row is None or (row.status is PurchaseStatus.CHECKING and row.held_until != entered.held_until):
@@ -120,7 +120,7 @@ def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: Pu
     ctx = acting_for(place, tx, buyer.id)
     seen, _ = place_order(ctx, order, judged)
     if seen.row.price != row.amount:
-        raise GatherAgain  # the price was changed in between
+        raise StaleInput  # the price was changed in between
     refuse_overfull(ctx)
     standing = Standing(PurchaseStatus.WORKING, seen.facts, ctx.now, row.valid_before, held=False, asked_at=ctx.now)
     return tx.change(
@@ -136,7 +136,7 @@ def begin(place: Outside, tx: Tx, order: Order, judged: JudgedOrder, entered: Pu
     )
 
 
-def note_asked(place: Outside, tx: Tx, purchase_id: str) -> None:
+def note_asked(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Store that a call with this payment is connected, while the order is not accepted."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if needs_its_client(seen.standing(now)):
@@ -144,7 +144,7 @@ def note_asked(place: Outside, tx: Tx, purchase_id: str) -> None:
         tx.change(seen.row, asked_at=now, look_at=look_again_at(later, now))
 
 
-def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+def hand_over(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Commit that the payment is about to be submitted to the facilitator, with a lease.
 
     Returns None if another call was faster or if it is too late.
@@ -157,7 +157,7 @@ def hand_over(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
 
 
-def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+def take_up(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Lease a payment that is under way; None if another process holds it or if it has ended."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
@@ -166,7 +166,7 @@ def take_up(place: Outside, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     return tx.change(seen.row, **_leased(now))
 
 
-def keep(place: Outside, tx: Tx, purchase_id: str) -> None:
+def keep(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     if row is not None and row.status in UNDER_WAY:
@@ -177,7 +177,7 @@ def _leased(now: datetime) -> dict[str, datetime]:
     return {"held_until": now + LEASE, "look_at": now + LEASE}
 
 
-def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
+def note(place: ReadContext, tx: Tx, purchase_id: str, **found: object) -> PurchaseRow:
     """Store what was learned of a payment, and release its lease; nothing if it has ended."""
     now, row = place.world.clock.now(), tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
@@ -187,7 +187,7 @@ def note(place: Outside, tx: Tx, purchase_id: str, **found: object) -> PurchaseR
     return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
 
 
-def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
+def take_back(place: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
     Its status is kept if our lease has expired, because another process may have submitted it since.
@@ -199,7 +199,7 @@ def take_back(place: Outside, tx: Tx, handed: PurchaseRow, **found: object) -> P
     return note(place, tx, handed.id, **found, **back)
 
 
-def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
+def finish(place: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdict: Verdict) -> PurchaseRow:
     """Record the transfer, and reveal and accept the work, in one unit of work.
 
     If one transaction made several payments, only the first is recorded; the other purchases are closed.
@@ -213,22 +213,22 @@ def finish(place: Outside, tx: Tx, purchase_id: str, transaction: str, verdict: 
     if known is not None and known.job_id != row.job_id:
         return close(place, tx, purchase_id, End.TOGETHER)
     seen = _payer_named(ctx, mine(ctx, row.job_id), row)
-    settled: SeenJob | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
-    if isinstance(settled, SeenJob):
+    settled: JobSnapshot | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
+    if isinstance(settled, JobSnapshot):
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
         if move is not None:
             advance(ctx, settled, move, row.agent_id, told={"by": "buyer"}, completed_at=ctx.now)
     return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
-def _payer_named(ctx: Context, seen: SeenJob, row: PurchaseRow) -> SeenJob:
+def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnapshot:
     """Store the paying wallet in the job, unless a wallet is already stored there."""
     if seen.row.pay_from is not None:
         return seen
     return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
 
 
-def close(place: Outside, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
+def close(place: ReadContext, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
     """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
@@ -250,7 +250,7 @@ def _kept_until(tx: Tx, row: PurchaseRow, end: End) -> datetime | None:
     return row.created_at + UNPAID_KEPT
 
 
-def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
+def call_off(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Call off a job that will not be paid, if the lifecycle table lets the market do so."""
     move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
     if move is None:
@@ -259,7 +259,7 @@ def call_off(ctx: Context, seen: SeenJob) -> SeenJob:
     return advance(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
 
 
-def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
+def put_off(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Set the next check of a purchase whose client has disconnected."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
@@ -267,7 +267,7 @@ def put_off(place: Outside, tx: Tx, purchase_id: str) -> None:
         tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
 
 
-def _outlast(ctx: Context, seen: SeenPurchase) -> None:
+def _outlast(ctx: TxContext, seen: SeenPurchase) -> None:
     """Extend a sealed delivery's payment deadline to the time until which the payment may come.
 
     Otherwise the job would expire and be marked as unpaid.

@@ -11,7 +11,7 @@ from storage.vocabulary import Env
 from tools.chain.transfer_proof import no_chain
 from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payments import IN_WORDS, Asked, Payment
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InputSchemaMismatch, NotFound, NotImplementedHere
 from tools.engine.stored_documents import text_of
 from tools.jobs.payments.gasless import token_of
@@ -74,7 +74,7 @@ def any_listing(tx: Tx, listing_id: str, env: str | None) -> ListingRow:
 
 
 async def offered(
-    place: Outside, listing_id: str, given: dict[str, Json], units: int | None, *, meant: bool
+    place: ReadContext, listing_id: str, given: dict[str, Json], units: int | None, *, meant: bool
 ) -> Offered:
     """Check the listing, the units and the input of an order, and return its terms.
 
@@ -110,12 +110,12 @@ def url_of(base_url: str, listing_id: str) -> str:
     return f"{base_url}/v1/x402/{listing_id}"
 
 
-def is_open(place: Context | Outside) -> bool:
+def is_open(place: TxContext | ReadContext) -> bool:
     """Check whether anything is sold with one payment in this environment."""
     return place.env in place.world.facilitators and place.env in place.world.chains
 
 
-async def signed_by_payer(place: Outside, payment: Payment) -> bool:
+async def signed_by_payer(place: ReadContext, payment: Payment) -> bool:
     """Check whether the payer signed this payment, by its key or as a contract wallet."""
     given = payment.authorization
     digest = given.digest(token_of(place.network))
@@ -124,7 +124,7 @@ async def signed_by_payer(place: Outside, payment: Payment) -> bool:
     return await contract_agrees(place, given.payer, digest, payment.signature, None)
 
 
-def service_record(ctx: Context, listing: ListingRow) -> X402Service | None:
+def service_record(ctx: TxContext, listing: ListingRow) -> X402Service | None:
     """Return a listing as a service for one payment; None if its seller has no wallet."""
     wallet, seller = ctx.tx.get(WalletRow, listing.seller_id, ctx.env), ctx.tx.get(AgentRow, listing.seller_id)
     assert seller is not None
@@ -159,7 +159,7 @@ def _read(tx: Tx, listing_id: str, env: Env) -> tuple[OnSale, Json, Json]:
     return sale, example, answer
 
 
-def _check_open(place: Outside) -> None:
+def _check_open(place: ReadContext) -> None:
     if place.env not in place.world.facilitators:
         raise NotImplementedHere("nothing is sold with x402 here: no facilitator is configured")
     if place.env not in place.world.chains:

@@ -13,15 +13,15 @@ from tools.chain.wallet_proof import address_of
 from tools.chain.x402_payload import settle_body
 from tools.chain.x402_payments import BadPayment, Fault, Payment, fault_of, is_for, read_payment
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import Caller, Context, Outside, Surface
-from tools.engine.document_validation import GatherAgain
+from tools.engine.context import Caller, ReadContext, Surface, TxContext
+from tools.engine.document_validation import StaleInput
 from tools.engine.errors import InvalidRequest, NotImplementedHere, TooBusy
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import SellerHasNoWalletAddress
 from tools.jobs.payments.gasless import x402_info
 from tools.jobs.place_order import ORDER_ERRORS
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.kernel.canonical_json import canonical, sha256_hex
 from tools.kernel.errors import MarketError
@@ -69,7 +69,7 @@ LIMIT = (
 
 
 @operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
-def list_x402_services(ctx: Context, _: PublicRead) -> X402Index:
+def list_x402_services(ctx: TxContext, _: PublicRead) -> X402Index:
     """List the operator's services that one x402 payment buys, with the url, price and input."""
     rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MOST_SERVICES) if is_open(ctx) else []
     services = [one for row in rows if (one := service_record(ctx, row)) is not None]
@@ -106,7 +106,7 @@ class BuyWithX402(Arguments):
     env: EnvChoice = Field(None, description="only a listing of this environment; the id implies it")
 
 
-async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
+async def purchase(outside: ReadContext, wanted: BuyWithX402) -> X402Quote | PurchaseRow:
     """Return a quote if nothing can be bought yet; otherwise complete the purchase."""
     header = outside.caller.approach.payment
     listing = await outside.store.look(lambda tx: any_listing(tx, wanted.listing_id, wanted.env))
@@ -127,7 +127,7 @@ async def purchase(outside: Outside, wanted: BuyWithX402) -> X402Quote | Purchas
     return await _gone_on(place, wanted, known)
 
 
-async def _fault(place: Outside, payment: Payment) -> Fault | None:
+async def _fault(place: ReadContext, payment: Payment) -> Fault | None:
     """Find out why a payment is not one that its payer signed for this market."""
     over_mcp = place.caller.approach.surface is Surface.MCP
     if not (is_for(payment.resource, place.house.urls) or (over_mcp and payment.resource == MCP_RESOURCE)):
@@ -135,7 +135,7 @@ async def _fault(place: Outside, payment: Payment) -> Fault | None:
     return None if await signed_by_payer(place, payment) else Fault.SIGNATURE
 
 
-async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
+async def _first(place: ReadContext, wanted: BuyWithX402, listing_id: str, payment: Payment) -> X402Quote | PurchaseRow:
     """Check a payment that was not seen before, then begin the purchase.
 
     The signer is checked before any account is read.
@@ -164,7 +164,7 @@ async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: 
                     lambda tx: begin(place, tx, offer.order, judged, entered),  # noqa: B023
                     "begin_purchase",
                 )
-        except GatherAgain:  # the listing was changed in between, so its new terms are checked
+        except StaleInput:  # the listing was changed in between, so its new terms are checked
             continue
         finally:
             if row is None:
@@ -173,7 +173,7 @@ async def _first(place: Outside, wanted: BuyWithX402, listing_id: str, payment: 
     raise TooBusy("the listing keeps changing", retry_after_seconds=1)
 
 
-async def _gone_on(place: Outside, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
+async def _gone_on(place: ReadContext, wanted: BuyWithX402, row: PurchaseRow) -> PurchaseRow:
     if row.fingerprint != _fingerprint(wanted):
         paid = "that order was paid with it: send its own input to get the result again"
         closed = "it came to nothing and nothing was charged"
@@ -216,7 +216,9 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     toolset="market",
     only_rest=ONLY_HTTP,
 )
-def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) -> X402Result | X402Quote | MarketError:
+def buy_with_x402(
+    ctx: TxContext, _: BuyWithX402, found: X402Quote | PurchaseRow
+) -> X402Result | X402Quote | MarketError:
     """Buy one of the operator's services with one signed USDC payment, without an account.
 
     The body is the service's input. Without a payment it answers 402 with the terms, which any x402 client (version 1
@@ -250,7 +252,7 @@ def buy_with_x402(ctx: Context, _: BuyWithX402, found: X402Quote | PurchaseRow) 
     )
 
 
-def _refusal(row: PurchaseRow, seen: SeenJob) -> MarketError | None:
+def _refusal(row: PurchaseRow, seen: JobSnapshot) -> MarketError | None:
     """Return the error of an ended purchase that has no result, or None."""
     job: dict[str, Any] = {"job_id": row.job_id}
     if row.status is PurchaseStatus.PAID:

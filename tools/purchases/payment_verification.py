@@ -8,8 +8,8 @@ import structlog
 from storage.tables import PurchaseRow
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable
-from tools.engine.context import Outside
-from tools.engine.ports import SettleLost, SettleNotSent
+from tools.engine.context import ReadContext
+from tools.engine.ports import SettleNotSent, SettleUnknown
 from tools.purchases.pending_payments import Entry, enter, let_go
 from tools.purchases.workflow import TICK_SECONDS, facilitator_of, in_use, stay
 
@@ -19,7 +19,7 @@ CHECK_TURNS = 40  # polls, TICK_SECONDS apart, while another call verifies the s
 log = structlog.get_logger("emporion.purchases")
 
 
-async def check(place: Outside, entry: Entry) -> tuple[PurchaseRow, str | None]:
+async def check(place: ReadContext, entry: Entry) -> tuple[PurchaseRow, str | None]:
     """Ask the facilitator to verify a payment; return its row and the reason if it was refused.
 
     Only one call at a time verifies a payment. If the row's status is not CHECKING, another call has begun the
@@ -32,7 +32,7 @@ async def check(place: Outside, entry: Entry) -> tuple[PurchaseRow, str | None]:
         async with asyncio.timeout(CHECK_SECONDS):
             refused = await facilitator_of(place).verify(orjson.loads(row.settle_body))
         stay(place, row)
-    except (SettleNotSent, SettleLost, TimeoutError) as down:
+    except (SettleNotSent, SettleUnknown, TimeoutError) as down:
         log.info("not_checked", purchase=row.id, reason=str(down) or type(down).__name__)
         await release(place, row)
         raise ChainUnavailable(
@@ -46,12 +46,12 @@ async def check(place: Outside, entry: Entry) -> tuple[PurchaseRow, str | None]:
     return row, refused
 
 
-async def release(place: Outside, row: PurchaseRow) -> None:
+async def release(place: ReadContext, row: PurchaseRow) -> None:
     """Release the payment, so that another call can verify it."""
     await place.store.write(lambda tx: let_go(place, tx, row), "release_purchase")
 
 
-async def _entered(place: Outside, entry: Entry) -> PurchaseRow:
+async def _entered(place: ReadContext, entry: Entry) -> PurchaseRow:
     """Commit the payment's row as soon as no other call is verifying it.
 
     Raises X402AuthorizationInUse after CHECK_TURNS polls.

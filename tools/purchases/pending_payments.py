@@ -10,7 +10,7 @@ from storage.tables import PurchaseRow, X402AccountRow
 from storage.transaction import Tx
 from storage.vocabulary import PurchaseStatus
 from tools.chain.x402_payments import Payment
-from tools.engine.context import Outside
+from tools.engine.context import ReadContext
 from tools.purchases.errors import X402AuthorizationInUse
 from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
 
@@ -28,7 +28,7 @@ class Entry:
     head: int
 
 
-def enter(place: Outside, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
+def enter(place: ReadContext, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
     """Store a payment to be checked; return its row and whether this call holds its lease.
 
     A purchase that is past checking stays unchanged. Raises X402AuthorizationInUse if the wallet has too many
@@ -72,14 +72,14 @@ def enter(place: Outside, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
     return tx.add(row), True
 
 
-def let_go(place: Outside, tx: Tx, entered: PurchaseRow) -> None:
+def let_go(place: ReadContext, tx: Tx, entered: PurchaseRow) -> None:
     """Release the lease of a payment that ordered nothing, for the next call that brings it."""
     row = tx.get(PurchaseRow, entered.id, lock=True)
     if row is not None and row.status is PurchaseStatus.CHECKING and row.held_until == entered.held_until:
         tx.change(row, held_until=None)
 
 
-def forget(place: Outside, tx: Tx, purchase_id: str) -> None:
+def forget(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Delete a payment that failed, and its unclaimed agent if nothing else refers to it."""
     row, now = tx.get(PurchaseRow, purchase_id, lock=True), place.world.clock.now()
     if row is None or row.look_at is None or row.look_at > now:

@@ -21,8 +21,8 @@ from tools.chain.transfer_proof import ask, no_chain
 from tools.chain.transfer_verification import MAX_BLOCK_TIME, ChainDown, Kind, Nonsense, Verdict, quantity
 from tools.chain.x402_payload import Authorization
 from tools.chain.x402_payments import holding, uses
-from tools.engine.context import Outside
-from tools.engine.ports import Chain, Facilitator, SettleLost, SettleNotSent
+from tools.engine.context import ReadContext
+from tools.engine.ports import Chain, Facilitator, SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
 from tools.kernel.errors import MarketError
 from tools.purchases.errors import SAME_AGAIN, X402AuthorizationInUse, X402InsufficientFunds, X402SettleFailed
@@ -55,7 +55,7 @@ UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
 log = structlog.get_logger("emporion.purchases")
 
 
-async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
+async def drive(place: ReadContext, purchase_id: str) -> PurchaseRow:
     """Process a purchase until it has ended, or raise why it cannot go on and whether to retry."""
     clock = place.world.clock
     seen = await _look(place, purchase_id)
@@ -82,7 +82,7 @@ async def drive(place: Outside, purchase_id: str) -> PurchaseRow:
     raise in_use(seen.row)
 
 
-async def look_after(place: Outside, purchase_id: str) -> None:
+async def look_after(place: ReadContext, purchase_id: str) -> None:
     """Process a purchase that no call is processing.
 
     Submitted payments are followed up, failed purchases are closed, old ones are deleted.
@@ -109,7 +109,7 @@ def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X4
     return X402AuthorizationInUse(f"{why}; {told}", **job, retry_after_seconds=5)
 
 
-async def _still_there(place: Outside, seen: SeenPurchase) -> None:
+async def _still_there(place: ReadContext, seen: SeenPurchase) -> None:
     """Record regularly that the client is connected, and once more when it disconnects."""
     now = place.world.clock.now()
     standing = seen.standing(now)
@@ -118,29 +118,29 @@ async def _still_there(place: Outside, seen: SeenPurchase) -> None:
     stay(place, seen.row)
 
 
-def has_gone(place: Outside) -> bool:
+def has_gone(place: ReadContext) -> bool:
     """Check whether the client has disconnected."""
     gone = place.caller.approach.gone
     return gone is not None and gone()
 
 
-def stay(place: Outside, row: PurchaseRow) -> None:
+def stay(place: ReadContext, row: PurchaseRow) -> None:
     """Raise if the market stops or the client has gone; without the client nothing is submitted."""
     if place.bell.closed or has_gone(place):
         raise in_use(row, "the market is stopping" if place.bell.closed else "the client has gone")
 
 
-async def _look(place: Outside, purchase_id: str) -> SeenPurchase:
+async def _look(place: ReadContext, purchase_id: str) -> SeenPurchase:
     return await place.store.look(lambda tx: see_purchase(tx, purchase_id))
 
 
-async def _close(place: Outside, seen: SeenPurchase) -> None:
+async def _close(place: ReadContext, seen: SeenPurchase) -> None:
     end = end_of(seen.standing(place.world.clock.now()), place.world.clock.now())
     if end is not None:
         await place.store.write(lambda tx: close(place, tx, seen.row.id, end), "close_purchase")
 
 
-async def _settle(place: Outside, seen: SeenPurchase) -> None:
+async def _settle(place: ReadContext, seen: SeenPurchase) -> None:
     """Submit the payment for the first time."""
     await head_of(place)  # do not submit what could not be verified on the chain
     stay(place, seen.row)
@@ -150,7 +150,7 @@ async def _settle(place: Outside, seen: SeenPurchase) -> None:
         await _found(place, row, CONFIRM_SECONDS)
 
 
-async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
+async def _follow(place: ReadContext, seen: SeenPurchase, patience: float, *, brought: bool) -> None:
     """Find out what became of a submitted payment; resubmit it while it is valid.
 
     Resubmitting is safe, because the token accepts an authorization only once. A refused payment is resubmitted
@@ -165,7 +165,7 @@ async def _follow(place: Outside, seen: SeenPurchase, patience: float, *, brough
     await _found(place, row, patience)
 
 
-async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> PurchaseRow:
+async def _handed_over(place: ReadContext, row: PurchaseRow, *, first: bool) -> PurchaseRow:
     """Submit the payment to the facilitator and commit its answer at once."""
     found: dict[str, object]
     unsent = False
@@ -177,7 +177,7 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
             found |= {"status": PurchaseStatus.SENT, "tx_hash": said.transaction}
     except SettleNotSent as down:
         found, unsent = {"reason": f"the facilitator was not reached ({down})"}, first
-    except SettleLost as lost:
+    except SettleUnknown as lost:
         found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
     if unsent:
@@ -186,7 +186,7 @@ async def _handed_over(place: Outside, row: PurchaseRow, *, first: bool) -> Purc
 
 
 @asynccontextmanager
-async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
+async def _kept(place: ReadContext, purchase_id: str) -> AsyncIterator[None]:
     """Renew the lease of a purchase while the facilitator works.
 
     If this process is killed, the lease expires.
@@ -207,7 +207,7 @@ async def _kept(place: Outside, purchase_id: str) -> AsyncIterator[None]:
             await renewing
 
 
-async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
+async def _found(place: ReadContext, row: PurchaseRow, patience: float) -> None:
     """Read the outcome from the chain, so that the purchase ends as paid or closed.
 
     If it is still open, raises the reason and releases the purchase for the next call.
@@ -219,7 +219,7 @@ async def _found(place: Outside, row: PurchaseRow, patience: float) -> None:
         raise
 
 
-async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
+async def _read(place: ReadContext, row: PurchaseRow, patience: float) -> None:
     """Look the payment up by its transaction hash, or by its nonce if there is no hash."""
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
@@ -231,7 +231,7 @@ async def _read(place: Outside, row: PurchaseRow, patience: float) -> None:
         raise _unsettled(row)
 
 
-async def _verified(place: Outside, row: PurchaseRow, patience: float) -> PurchaseRow:
+async def _verified(place: ReadContext, row: PurchaseRow, patience: float) -> PurchaseRow:
     """Mark the purchase as paid if the chain shows exactly this payment.
 
     The hash is only a hint: without such a payment it is dropped. Raises TransactionPending while confirmations are
@@ -263,7 +263,7 @@ async def _verified(place: Outside, row: PurchaseRow, patience: float) -> Purcha
     )
 
 
-async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
+async def _confirmed(place: ReadContext, row: PurchaseRow, transaction: str, patience: float) -> Verdict:
     """Return the chain's verdict on a transaction once it is certain, or when the wait is over."""
     given, seen, clock = authorization_of(row), await _look(place, row.id), place.world.clock
     terms, began = chain_terms(place, seen.job, {given.payer}, {given.payee}), clock.monotonic()
@@ -279,14 +279,14 @@ async def _confirmed(place: Outside, row: PurchaseRow, transaction: str, patienc
         await asyncio.sleep(TICK_SECONDS)
 
 
-async def _is_it(place: Outside, transaction: str, given: Authorization) -> bool:
+async def _is_it(place: ReadContext, transaction: str, given: Authorization) -> bool:
     try:
         return uses(await _chain(place).receipt(transaction), place.network.asset, given)
     except ChainDown:
         raise _no_chain() from None
 
 
-async def _searched(place: Outside, row: PurchaseRow) -> PurchaseRow:
+async def _searched(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
     """Search the blocks since the payment was submitted for its nonce.
 
     If none holds it and none can any more, the purchase is closed as not charged.
@@ -319,7 +319,7 @@ def _number_in(block: object, name: str, most: int) -> int:
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
-async def _noted(place: Outside, row: PurchaseRow, **found: object) -> PurchaseRow:
+async def _noted(place: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
     return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
 
 
@@ -363,7 +363,7 @@ def _no_chain() -> ChainUnavailable:
     )
 
 
-async def head_of(place: Outside) -> int:
+async def head_of(place: ReadContext) -> int:
     """Return the newest block number, where the search for a payment begins."""
     try:
         return await _chain(place).head()
@@ -375,14 +375,14 @@ async def head_of(place: Outside) -> int:
         ) from None
 
 
-def _chain(place: Outside) -> Chain:
+def _chain(place: ReadContext) -> Chain:
     chain = place.world.chains.get(place.env)
     if chain is None:
         raise no_chain(place.env, SAME_AGAIN)
     return chain
 
 
-def facilitator_of(place: Outside) -> Facilitator:
+def facilitator_of(place: ReadContext) -> Facilitator:
     """Return the environment's facilitator.
 
     Raises SettleNotSent if none is configured. It may have been removed from the settings since; submitted payments

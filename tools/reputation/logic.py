@@ -16,7 +16,7 @@ from tools.agents.trust_tiers import earns_tier_one
 from tools.reputation.rules import (
     EMPTY,
     NOTHING,
-    Dealings,
+    CounterpartyTotals,
     Mark,
     Tally,
     dealings_of,
@@ -31,7 +31,7 @@ from tools.reputation.rules import (
 
 ALL = ""  # the category of all categories
 NOTHING_YET = "{}"
-DEALT = tuple(one.name for one in fields(Dealings))
+DEALT = tuple(one.name for one in fields(CounterpartyTotals))
 
 
 def count_mark(tx: Tx, job: JobRow, new: Mark, now: datetime) -> None:
@@ -131,24 +131,26 @@ def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
 
 def _dealings_changed(
     role: Actor, other_id: str, old: Mark, new: Mark, first_party: bool
-) -> Sequence[tuple[str, Dealings]]:
+) -> Sequence[tuple[str, CounterpartyTotals]]:
     """Return the change of the dealings with each counterparty."""
-    changes = defaultdict[str, Dealings](Dealings)
+    changes = defaultdict[str, CounterpartyTotals](CounterpartyTotals)
     for mark, sign in ((old, -1), (new, 1)):
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
         changes[counterparty] = dealt(changes[counterparty], dealings, sign)
-    return [(counterparty, change) for counterparty, change in sorted(changes.items()) if change != Dealings()]
+    return [
+        (counterparty, change) for counterparty, change in sorted(changes.items()) if change != CounterpartyTotals()
+    ]
 
 
 def _move_dealings(
-    tx: Tx, job: JobRow, agent_id: str, role: Actor, category: str, changes: Sequence[tuple[str, Dealings]]
+    tx: Tx, job: JobRow, agent_id: str, role: Actor, category: str, changes: Sequence[tuple[str, CounterpartyTotals]]
 ) -> Tally:
     """Write the changed dealings; return by how much that changes the agent's figures."""
     moved = EMPTY
     for counterparty, change in changes:
         key: dict[str, Any] = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}
         row = tx.get(CounterpartyRow, *key.values(), counterparty)
-        before = Dealings() if row is None else dealings_in(row)
+        before = CounterpartyTotals() if row is None else dealings_in(row)
         after = dealt(before, change)
         if row is None:
             tx.add(CounterpartyRow(**key, counterparty=counterparty, **asdict(after)))
@@ -158,8 +160,8 @@ def _move_dealings(
     return moved
 
 
-def dealings_in(row: CounterpartyRow) -> Dealings:
-    return Dealings(**{name: getattr(row, name) for name in DEALT})
+def dealings_in(row: CounterpartyRow) -> CounterpartyTotals:
+    return CounterpartyTotals(**{name: getattr(row, name) for name in DEALT})
 
 
 def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tally) -> None:

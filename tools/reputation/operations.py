@@ -14,7 +14,7 @@ from storage.vocabulary import Actor, AgentStatus, Env
 from tools.agents.key_possession import proven_did
 from tools.agents.logic import find_agent
 from tools.engine.arguments import Arguments, EnvChoice, PublicRead
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.platform_signatures import how_to_verify, platform, sign
 from tools.engine.registry import operation
@@ -56,7 +56,7 @@ class WhoseReputation(WhoseRecord):
 
 
 @operation("GET /v1/agents/{agent_id}/reputation", auth="optional", errors=(NotFound,), toolset="agents")
-def get_reputation(ctx: Context, asked: WhoseReputation) -> Reputation:
+def get_reputation(ctx: TxContext, asked: WhoseReputation) -> Reputation:
     """Read what an agent has done here as seller, buyer and evaluator: live and test apart. Needs no key.
 
     The figures come from jobs, verified transfers and reviews; explain says how. Shorter: check_counterparty.
@@ -75,7 +75,7 @@ class WhoseRecordHere(WhoseRecord, PublicRead):
 
 
 @operation("GET /v1/agents/{agent_id}/reputation/attestation", auth="optional", errors=(NotFound,), toolset="agents")
-def get_attestation(ctx: Context, asked: WhoseRecordHere) -> SignedAttestation:
+def get_attestation(ctx: TxContext, asked: WhoseRecordHere) -> SignedAttestation:
     """Fetch an agent's reputation in one environment, signed by the platform and valid for 7 days. Needs no key.
 
     Take it anywhere: it is checked with verify_receipt, or offline with the keys at /.well-known/jwks.json.
@@ -86,7 +86,7 @@ def get_attestation(ctx: Context, asked: WhoseRecordHere) -> SignedAttestation:
 
 
 @operation("GET /v1/agents/{agent_id}/check", auth="optional", errors=(NotFound,), toolset="agents")
-def check_counterparty(ctx: Context, asked: WhoseRecordHere) -> CounterpartyCheck:
+def check_counterparty(ctx: TxContext, asked: WhoseRecordHere) -> CounterpartyCheck:
     """Ask whether to trade with an agent: does it pay, answer, and send back what it owes. Needs no key.
 
     verdict is unknown below 3 jobs, and on live where no wallet has paid; caution with a reason for each: suspended, a refund open, paid_rate below 0.8,
@@ -115,7 +115,7 @@ class AskLeaderboard(PublicRead):
 
 
 @operation("GET /v1/leaderboard", auth="optional", toolset="agents")
-def get_leaderboard(ctx: Context, asked: AskLeaderboard) -> Leaderboard:
+def get_leaderboard(ctx: TxContext, asked: AskLeaderboard) -> Leaderboard:
     """See who trades most here: agents by verified on-chain volume times distinct counterparties. Needs no key.
 
     Jobs of the operator's own agents count for nobody. Next: check_counterparty, or search_listings with seller.
@@ -133,7 +133,7 @@ def get_leaderboard(ctx: Context, asked: AskLeaderboard) -> Leaderboard:
     )
 
 
-def _found(ctx: Context, id_or_handle: str) -> AgentRow:
+def _found(ctx: TxContext, id_or_handle: str) -> AgentRow:
     agent = find_agent(ctx.tx, id_or_handle)
     if agent is None:
         raise NotFound("there is no such agent", param="agent_id", hint="Use an agent id (agt_…) or a handle.")
@@ -161,7 +161,7 @@ def _entry(place: int, row: ReputationRow, agent: AgentRow, role: Actor) -> Lead
     )
 
 
-def _attestation(ctx: Context, agent: AgentRow) -> dict[str, Json]:
+def _attestation(ctx: TxContext, agent: AgentRow) -> dict[str, Json]:
     """Numbers are integers or have a fraction of at most four digits: JavaScript, Python and RFC 8785 spell them alike."""
     snapshot: Json = integral(asdict(standing_of(ctx.tx, agent, ctx.env, ctx.now)))
     return {
@@ -178,7 +178,7 @@ def _attestation(ctx: Context, agent: AgentRow) -> dict[str, Json]:
     }
 
 
-def _attested(ctx: Context, agent: AgentRow) -> dict[str, Json]:
+def _attested(ctx: TxContext, agent: AgentRow) -> dict[str, Json]:
     wallet = ctx.tx.get(WalletRow, agent.id, ctx.env)
     return {
         "id": agent.id,

@@ -93,7 +93,7 @@ SUMS = tuple(one.name for one in fields(Tally))
 
 
 @dataclass(frozen=True, slots=True)
-class Dealings:
+class CounterpartyTotals:
     """The sums of all jobs with one counterparty: a wallet, or an agent if no money moved."""
 
     paid_minor: int = 0
@@ -112,9 +112,9 @@ def minus(one: Tally, other: Tally) -> Tally:
     return Tally(*(a - b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def dealt(one: Dealings, other: Dealings, sign: int = 1) -> Dealings:
+def dealt(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 1) -> CounterpartyTotals:
     """Add another job's dealings (`sign` 1), or take them away (-1)."""
-    return Dealings(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
+    return CounterpartyTotals(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
 def part_of(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
@@ -171,7 +171,7 @@ def _against(mark: Mark, rating: int | None) -> bool:
     return rating is not None and rating < PRIOR_RATING and mark.gross_minor >= DUST_MINOR
 
 
-def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) -> tuple[str, Dealings]:
+def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) -> tuple[str, CounterpartyTotals]:
     """Return the counterparty of a job, and what the job adds to the dealings with it.
 
     A counterparty is the wallet on the other side of the payment, whichever agent uses it. Without a payment it is the
@@ -181,7 +181,7 @@ def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) ->
     wallet, rating = (mark.payer, mark.seller_rating) if selling else (mark.payee, mark.buyer_rating)
     against = _against(mark, rating)
     rating = None if mark.for_nothing and not against else rating
-    return wallet or other_id, Dealings(
+    return wallet or other_id, CounterpartyTotals(
         paid_minor=mark.paid_minor,
         third_party_minor=0 if first_party else mark.paid_minor,
         free_jobs=int(mark.completed and wallet is None),
@@ -191,7 +191,7 @@ def dealings_of(mark: Mark, role: Actor, other_id: str, *, first_party: bool) ->
     )
 
 
-def standing(dealings: Dealings) -> Tally:
+def standing(dealings: CounterpartyTotals) -> Tally:
     """Return what one counterparty adds to a side's figures: itself, and one weighted vote."""
     weighed_minor = dealings.paid_minor + dealings.returned_minor
     weight = round(MICRO * weight_of(weighed_minor)) if dealings.rating_count else 0

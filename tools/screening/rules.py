@@ -61,8 +61,8 @@ def hides(text: str) -> bool:
     counted = _EXCUSED.sub("", text)
     if _RIGHT_TO_LEFT.search(text):
         counted = _LONE_MARK.sub("", counted)
-    too_many = len(counted) - len(_ZERO_WIDTH.sub("", counted)) > 0.02 * len(text)
-    return too_many or _TAG_OR_RUN.search(counted) is not None or _leaves_bidi_open(text)
+    exceeded_error = len(counted) - len(_ZERO_WIDTH.sub("", counted)) > 0.02 * len(text)
+    return exceeded_error or _TAG_OR_RUN.search(counted) is not None or _leaves_bidi_open(text)
 
 
 # --- hidden characters ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from storage.tables import HeldWalletRow, WalletRow
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
 from tools.chain.wallet_proof import SIGNATURE_LENGTH, eip1271_call, eip1271_holds, is_precompile, signature_of
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.ports import Sanctions
 from tools.wallets.errors import AddressSanctioned
 
@@ -19,7 +19,7 @@ WalletSignature = Annotated[
 ]
 
 
-def bind(ctx: Context, agent_id: str, bound: WalletRow | None, address: str) -> None:
+def bind(ctx: TxContext, agent_id: str, bound: WalletRow | None, address: str) -> None:
     """Bind an address whose control was proven, in place of the one bound before."""
     if bound is None:
         ctx.tx.add(WalletRow(agent_id=agent_id, env=ctx.env, address=address, bound_at=ctx.now))
@@ -28,7 +28,7 @@ def bind(ctx: Context, agent_id: str, bound: WalletRow | None, address: str) -> 
     ctx.tx.add_once(HeldWalletRow(address=address, agent_id=agent_id, held_at=ctx.now))
 
 
-async def contract_agrees(outside: Outside, address: str, digest: bytes, signature: str, text: str | None) -> bool:
+async def contract_agrees(outside: ReadContext, address: str, digest: bytes, signature: str, text: str | None) -> bool:
     """Ask a contract wallet whether the signature of a 32-byte digest is its own (EIP-1271).
 
     Raises ChainUnavailable.

@@ -12,7 +12,7 @@ from tools.agents.records import OwnAgent
 from tools.chain.errors import ChainUnavailable
 from tools.chain.wallet_proof import address_of, eip191_hash, recover
 from tools.engine.arguments import Arguments
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidRequest
 from tools.engine.follow_up_steps import after_wallet
 from tools.engine.rate_limits import Rate
@@ -44,7 +44,7 @@ class Proven:
     message: str
 
 
-async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
+async def judge_wallet(outside: ReadContext, claim: SetWalletAddress) -> Proven:
     if outside.world.sanctions.names(claim.address):
         raise AddressSanctioned(
             "this wallet stands on a sanctions list", param="address", address=claim.address.lower()
@@ -71,7 +71,7 @@ async def judge_wallet(outside: Outside, claim: SetWalletAddress) -> Proven:
     next_steps=after_wallet,
     toolset="agents",
 )
-def set_wallet_address(ctx: Context, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
+def set_wallet_address(ctx: TxContext, claim: SetWalletAddress, proven: Proven) -> OwnAgent:
     """Bind the wallet you are paid at and pay from, in the environment of your key.
 
     Sign the text `<service>:wallet:<agent_id>:<address_lowercase>` with the wallet (personal_sign); `<service>` is the name
@@ -101,7 +101,7 @@ def _check_proof(agent: AgentRow, claim: SetWalletAddress, proven: Proven) -> No
     )
 
 
-def _tell(ctx: Context, previous: str | None, address: str) -> None:
+def _tell(ctx: TxContext, previous: str | None, address: str) -> None:
     hint = "If this was not you, your API key has leaked: make new keys at once."
     told = orjson.dumps({"previous": previous, "address": address, "hint": hint}).decode()
     ctx.tx.say(ctx.agent, ctx.env, "agent.wallet_address_changed", told, ctx.now)

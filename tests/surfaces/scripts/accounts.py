@@ -11,7 +11,7 @@ from storage.vocabulary import Env
 from tests.surfaces.scripts import BUYER, Script
 from tools.chain.wallet_proof import claim_message
 from tools.engine.arguments import Arguments
-from tools.engine.context import Approach, Caller, Surface
+from tools.engine.context import Caller, CallRequest, Surface
 from tools.purchases.accounts import buyer_of
 from tools.purchases.logic import acting_for
 
@@ -32,7 +32,7 @@ async def run(say: Script) -> None:
 async def unclaimed(say: Script) -> str:
     """Make an account for a new wallet as a purchase does; return its id."""
     market = say.market.market
-    caller = Caller(None, None, Env.TEST, (), Approach(Surface.REST, "203.0.113.9", "req_test"))
+    caller = Caller(None, None, Env.TEST, (), CallRequest(Surface.REST, "203.0.113.9", "req_test"))
     place = market.outside(Arguments(), caller)
     say.market.dice.rolled = 1_000_000  # on some protocols the call before used more random bytes
 

@@ -6,13 +6,13 @@ from storage.schedules import due_schedules
 from storage.tables import AgentRow, RoomRow, ScheduleRow
 from storage.vocabulary import AgentStatus, ScheduleStatus
 from tools.engine.batch import BATCH, Place, each_alone
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.payloads import ScheduleFired, SchedulePaused
 from tools.events.schedules.rules import fired
 from tools.kernel.records import stamp
 
 
-def fire_due_schedules(ctx: Context, after: Place) -> tuple[int, Place | None]:
+def fire_due_schedules(ctx: TxContext, after: Place) -> tuple[int, Place | None]:
     """Fire a batch of due schedules; return how many fired, and where the next batch begins.
 
     The second value is None if no more are due. Rows that another process has locked are skipped.
@@ -21,7 +21,7 @@ def fire_due_schedules(ctx: Context, after: Place) -> tuple[int, Place | None]:
     return each_alone(ctx, rows, _fire, lambda row: row.next_at)
 
 
-def _fire(ctx: Context, row: ScheduleRow) -> int:
+def _fire(ctx: TxContext, row: ScheduleRow) -> int:
     owner = ctx.tx.get(AgentRow, row.agent_id)
     if owner is None or owner.status is AgentStatus.DELETED:
         ctx.tx.change(row, status=ScheduleStatus.DONE, next_at=None)
@@ -54,7 +54,7 @@ def _fire(ctx: Context, row: ScheduleRow) -> int:
     return 1
 
 
-def _pause(ctx: Context, row: ScheduleRow, used: int) -> int:
+def _pause(ctx: TxContext, row: ScheduleRow, used: int) -> int:
     """Pause a schedule whose events no longer fit in its agent's storage, and notify the agent."""
     ctx.tx.change(row, status=ScheduleStatus.PAUSED)
     limit = ctx.house.limits.storage_bytes

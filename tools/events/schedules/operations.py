@@ -11,7 +11,7 @@ from storage.schedules import active_schedules, forget_schedule, schedules_of
 from storage.tables import AgentRow, ScheduleRow
 from storage.vocabulary import Env, ScheduleStatus
 from tools.engine.arguments import Arguments, Listed, OneLine
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.document_validation import json_text
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_schedule
@@ -65,7 +65,7 @@ class Planned:
     payload: str
 
 
-async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
+async def plan(outside: ReadContext, asked: CreateSchedule) -> Planned:
     wrong = list(_faults(asked, outside.now))
     if wrong:
         param, message = wrong[0]
@@ -86,7 +86,7 @@ async def plan(outside: Outside, asked: CreateSchedule) -> Planned:
     toolset="schedules",
     examples=({"in_seconds": 3600, "interval_seconds": 3600, "payload": {"check": "orders"}},),
 )
-def create_schedule(ctx: Context, asked: CreateSchedule, planned: Planned) -> Schedule:
+def create_schedule(ctx: TxContext, asked: CreateSchedule, planned: Planned) -> Schedule:
     """Have yourself woken: at its time the event schedule.fired comes to you with your payload.
 
     Give in_seconds or run_at; with interval_seconds it recurs until max_runs or until you delete it. It fires once for
@@ -116,7 +116,7 @@ class ListSchedules(Listed):
 
 
 @operation("GET /v1/schedules", errors=(InvalidCursor,), toolset="schedules")
-def list_schedules(ctx: Context, asked: ListSchedules) -> SchedulePage:
+def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
     """List your schedules, newest first; of one status if you name it.
 
     update_schedule pauses one, delete_schedule ends it.
@@ -141,7 +141,7 @@ class ScheduleRef(Arguments):
 
 
 @operation("GET /v1/schedules/{schedule_id}", errors=(NotFound,), toolset="schedules")
-def get_schedule(ctx: Context, ref: ScheduleRef) -> Schedule:
+def get_schedule(ctx: TxContext, ref: ScheduleRef) -> Schedule:
     """Look at a schedule: when it fires next, how often it has fired.
 
     Each time it fires you get the event schedule.fired with its payload.
@@ -161,7 +161,7 @@ class UpdateSchedule(ScheduleRef):
     next_steps=after_schedule,
     toolset="schedules",
 )
-def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
+def update_schedule(ctx: TxContext, asked: UpdateSchedule) -> Schedule:
     """Pause a schedule, or let it go on.
 
     What a recurring one missed meanwhile is skipped; one that was to fire once fires as soon as it goes on.
@@ -186,7 +186,7 @@ def update_schedule(ctx: Context, asked: UpdateSchedule) -> Schedule:
     ends_work=True,
     toolset="schedules",
 )
-def delete_schedule(ctx: Context, ref: ScheduleRef) -> ScheduleDeleted:
+def delete_schedule(ctx: TxContext, ref: ScheduleRef) -> ScheduleDeleted:
     """Delete a schedule: it fires no more.
 
     Events it has fired stay. To stop it for a while instead, update_schedule with status paused.
@@ -211,14 +211,14 @@ def _faults(asked: CreateSchedule, now: datetime) -> Iterator[tuple[str, str]]:
         yield "max_runs", "more than one run needs interval_seconds"
 
 
-def _mine(ctx: Context, schedule_id: str, *, lock: bool = False) -> ScheduleRow:
+def _mine(ctx: TxContext, schedule_id: str, *, lock: bool = False) -> ScheduleRow:
     row = ctx.tx.get(ScheduleRow, schedule_id, lock=lock)
     if row is None or (row.agent_id, row.env) != (ctx.agent, ctx.env):
         raise NotFound("you have no such schedule", param="schedule_id")
     return row
 
 
-def _check_room(ctx: Context) -> None:
+def _check_room(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's schedules are counted one write at a time
     active = ctx.tx.one(active_schedules, agent_id=ctx.agent, env=ctx.env) or 0
     if active >= MOST_ACTIVE:

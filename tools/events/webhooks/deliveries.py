@@ -15,11 +15,11 @@ import structlog
 from storage.tables import AgentRow, DeliveryRow, EventRow, HostRow, WebhookRow
 from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import due_delivery, due_webhook, end_webhook
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
 from tools.engine.ports import World
-from tools.engine.rate_limits import Allowance, Rate, Share, take_shares, used_of
+from tools.engine.rate_limits import Rate, RateLimit, Share, take_shares, used_of
 from tools.events.records import written
 from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, profile_url, secrets_of
 from tools.events.webhooks.records import WebhookDisabledData
@@ -43,8 +43,8 @@ LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be se
 BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks examined for them
 MOST_OF_ONE_AGENT = 4  # attempts in flight: an agent with slow receivers must leave room for the others
 MEGABYTE = 2**20
-POSTS, BYTES = Allowance(60, 60, shared=True), Allowance(5 * MEGABYTE, 60, shared=True)  # from one agent to one host
-ALL_POSTS, ALL_BYTES = Allowance(600, 60, shared=True), Allowance(50 * MEGABYTE, 60, shared=True)  # from all agents
+POSTS, BYTES = RateLimit(60, 60, shared=True), RateLimit(5 * MEGABYTE, 60, shared=True)  # from one agent to one host
+ALL_POSTS, ALL_BYTES = RateLimit(600, 60, shared=True), RateLimit(50 * MEGABYTE, 60, shared=True)  # from all agents
 NEVER_WAITS = 10  # posts a minute to a host: the limits of all agents do not delay an agent that posts less
 UNBOUND = 2**62
 NO_OUTPUT = "-"
@@ -90,7 +90,7 @@ class Claimed:
     more: bool
 
 
-def claim(ctx: Context, most: int = BATCH) -> Claimed:
+def claim(ctx: TxContext, most: int = BATCH) -> Claimed:
     """Claim due attempts, oldest first and beginning with agents that have none in flight.
 
     If a webhook cannot be served, its changes are undone, the error is logged, and it is due again in an hour.
@@ -110,7 +110,7 @@ def claim(ctx: Context, most: int = BATCH) -> Claimed:
     return Claimed(postings, True)
 
 
-async def post(world: World, house: House, posting: Posting) -> Attempted | None:
+async def post(world: World, house: MarketConfig, posting: Posting) -> Attempted | None:
     """Sign and post one attempt; return its result (also if it failed), or None if not begun."""
     try:
         judge_target(posting.url, house.allow_private_networks, own_places(house))
@@ -125,7 +125,7 @@ async def post(world: World, house: House, posting: Posting) -> Attempted | None
     return Attempted(reply.status, None, retry_after_seconds(reply.retry_after, world.clock.now()))
 
 
-def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
+def headers_of(world: World, house: MarketConfig, posting: Posting) -> dict[str, str]:
     """Return the headers of a delivery: those of Standard Webhooks, and the X- headers."""
     timestamp = int(world.clock.now().timestamp())
     content = signed_content(posting.event_id, timestamp, posting.body)
@@ -148,14 +148,14 @@ def headers_of(world: World, house: House, posting: Posting) -> dict[str, str]:
     return headers | {"webhook-signature": " ".join(signatures)}
 
 
-def wait_to_push(ctx: Context, posting: Posting) -> timedelta | None:
+def wait_to_push(ctx: TxContext, posting: Posting) -> timedelta | None:
     """Count the bytes of a push; return how long it must wait if they exceed the limit."""
     own = Share(f"{Rate.DELIVERIES}:{posting.agent_id}:{posting.host}", POSTS)
     wait = take_shares(ctx.tx, _bytes_shares(ctx, posting.agent_id, posting.host, len(posting.body), own), ctx.now)
     return None if wait is None else timedelta(seconds=wait)
 
 
-def finish(ctx: Context, posting: Posting, attempted: Attempted | None, wait: timedelta | None = None) -> None:
+def finish(ctx: TxContext, posting: Posting, attempted: Attempted | None, wait: timedelta | None = None) -> None:
     """Store the result of an attempt, unless another process has taken over its lease.
 
     `wait`: the delay before an attempt that was not begun is made again.
@@ -175,7 +175,7 @@ def finish(ctx: Context, posting: Posting, attempted: Attempted | None, wait: ti
     _settle(ctx, row, delivery, attempted)
 
 
-def _next_webhook(ctx: Context) -> WebhookRow | None:
+def _next_webhook(ctx: TxContext) -> WebhookRow | None:
     """Return the next due webhook, first of agents that have no attempt in flight."""
     for in_flight in (0, MOST_OF_ONE_AGENT - 1):
         row = ctx.tx.one(due_webhook, now=ctx.now, in_flight=in_flight)
@@ -184,7 +184,7 @@ def _next_webhook(ctx: Context) -> WebhookRow | None:
     return None
 
 
-def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
+def _begin(ctx: TxContext, row: WebhookRow) -> Iterator[Posting]:
     """Yield the next attempt of a due webhook, if any; the webhook is due later in either case."""
     current = _current(ctx, row)
     if current is None:
@@ -222,7 +222,7 @@ def _begin(ctx: Context, row: WebhookRow) -> Iterator[Posting]:
     )
 
 
-def _current(ctx: Context, row: WebhookRow) -> WebhookRow | None:
+def _current(ctx: TxContext, row: WebhookRow) -> WebhookRow | None:
     """Return the webhook with its current settings; None if it has ended or must wait.
 
     It has ended if its agent is deleted or its URL is gone from the profile.
@@ -259,7 +259,7 @@ def _body(event: EventRow, row: WebhookRow) -> bytes:
     return f'{record[:-1]},"agent_id":"{row.agent_id}","webhook_id":"{row.id}"}}'.encode()
 
 
-def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Attempted) -> None:
+def _settle(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, attempted: Attempted) -> None:
     """Store the result (delivered, retry or failed); then reschedule the webhook or disable it."""
     wait = None
     if not attempted.taken:
@@ -284,19 +284,19 @@ def _settle(ctx: Context, row: WebhookRow, delivery: DeliveryRow, attempted: Att
         _disable(ctx, row, after, reason, failures)
 
 
-def _put_off(ctx: Context, row: WebhookRow, delivery: DeliveryRow, wait: timedelta | None) -> None:
+def _put_off(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, wait: timedelta | None) -> None:
     """Uncount an attempt that was not begun; the webhook is due again after a short wait."""
     ctx.tx.change(delivery, attempt=delivery.attempt - 1)
     active = row.status is WebhookStatus.ACTIVE
     ctx.tx.change(row, sending=None, due_at=ctx.now + (wait or _soon(ctx)) if active else None)
 
 
-def _rest(ctx: Context, row: WebhookRow, failures: int) -> None:
+def _rest(ctx: TxContext, row: WebhookRow, failures: int) -> None:
     """Mark the webhook as idle, due when its next delivery is."""
     ctx.tx.change(row, sending=None, due_at=next_turn(ctx, row.id), failures=failures)
 
 
-def _disable(ctx: Context, row: WebhookRow, delivery: DeliveryRow, reason: str, failures: int) -> None:
+def _disable(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, reason: str, failures: int) -> None:
     """Disable a webhook and tell its agent why: silence would look like a market without events."""
     off = {"status": WebhookStatus.DISABLED, "disabled_reason": reason, "failures": failures}
     ctx.tx.change(row, **off, sending=None, due_at=None, updated_at=ctx.now)
@@ -320,7 +320,7 @@ def _host_of(url: str) -> str:
         return ""
 
 
-def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime, size: int) -> timedelta | None:
+def _enter_host(ctx: TxContext, agent_id: str, host: str, until: datetime, size: int) -> timedelta | None:
     """Take a slot at the host and a share of its rate limits; if that fails, return the wait."""
     place = ctx.tx.get(HostRow, agent_id, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
@@ -340,7 +340,7 @@ def _enter_host(ctx: Context, agent_id: str, host: str, until: datetime, size: i
     return None
 
 
-def _bytes_shares(ctx: Context, agent_id: str, host: str, size: int, own: Share) -> list[Share]:
+def _bytes_shares(ctx: TxContext, agent_id: str, host: str, size: int, own: Share) -> list[Share]:
     """Return what a post takes of the byte limits of its agent and of all agents at a host."""
     name = f"{Rate.DELIVERIES} bytes"
     return [
@@ -349,13 +349,13 @@ def _bytes_shares(ctx: Context, agent_id: str, host: str, size: int, own: Share)
     ]
 
 
-def _unless_few(ctx: Context, own: Share, allowance: Allowance) -> Allowance:
+def _unless_few(ctx: TxContext, own: Share, allowance: RateLimit) -> RateLimit:
     """Return the limit of all agents at a host; unlimited for an agent that posts little there."""
     few = used_of(ctx.tx, own, ctx.now) < NEVER_WAITS
     return replace(allowance, calls=UNBOUND) if few else allowance
 
 
-def _leave_host(ctx: Context, posting: Posting) -> None:
+def _leave_host(ctx: TxContext, posting: Posting) -> None:
     place = ctx.tx.get(HostRow, posting.agent_id, posting.host, lock=True)
     if place is None:
         return
@@ -365,7 +365,7 @@ def _leave_host(ctx: Context, posting: Posting) -> None:
         ctx.tx.change(place, second_until=None)
 
 
-def _soon(ctx: Context) -> timedelta:
+def _soon(ctx: TxContext) -> timedelta:
     """Return a short random wait, so that waiting webhooks do not all try again at once."""
     return timedelta(seconds=1 + ctx.world.dice.roll(1)[0] / 64)
 

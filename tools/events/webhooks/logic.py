@@ -28,8 +28,8 @@ from storage.webhooks import (
     waiting_deliveries,
     webhooks_of_agents,
 )
-from tools.engine.config import House
-from tools.engine.context import Context
+from tools.engine.config import MarketConfig
+from tools.engine.context import TxContext
 from tools.events.types import expand
 from tools.events.webhooks.records import WebhookDelivery
 from tools.kernel.ids import Prefix, event_id
@@ -82,16 +82,16 @@ class Audience(NamedTuple):
         return profile_url(self.endpoints)
 
 
-def seal_secret(ctx: Context, webhook_id: str, secret: str) -> bytes:
+def seal_secret(ctx: TxContext, webhook_id: str, secret: str) -> bytes:
     """Encrypt a secret for storage, with a key derived from the pepper and the webhook's id."""
     return bytes(_box(ctx.house, webhook_id).encrypt(secret.encode(), ctx.world.dice.roll(SecretBox.NONCE_SIZE)))
 
 
-def open_secret(house: House, webhook_id: str, sealed: bytes) -> str:
+def open_secret(house: MarketConfig, webhook_id: str, sealed: bytes) -> str:
     return _box(house, webhook_id).decrypt(sealed).decode()
 
 
-def with_secret(ctx: Context, row: WebhookRow, secret: str) -> dict[str, Json]:
+def with_secret(ctx: TxContext, row: WebhookRow, secret: str) -> dict[str, Json]:
     """Return the columns that a new secret changes; none if the secret is the same.
 
     The old secret also signs for the time of BOTH_SIGN.
@@ -152,7 +152,7 @@ def profile_url(endpoints: str) -> str | None:
     return orjson.loads(endpoints).get("webhook_url") if "webhook_url" in endpoints else None
 
 
-def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | None:
+def followed(ctx: TxContext, row: WebhookRow, url: str | None) -> WebhookRow | None:
     """Update a profile's webhook to the profile's URL; delete it if the URL was removed.
 
     A new URL activates the webhook and resets its failures.
@@ -163,14 +163,14 @@ def followed(ctx: Context, row: WebhookRow, url: str | None) -> WebhookRow | Non
     return row if row.url == url else revived(ctx, row, url=url)
 
 
-def revived(ctx: Context, row: WebhookRow, **changes: object) -> WebhookRow:
+def revived(ctx: TxContext, row: WebhookRow, **changes: object) -> WebhookRow:
     """Activate a webhook and reset its failures; its pending deliveries are sent."""
     due_at = row.due_at if row.sending else next_turn(ctx, row.id)
     fresh = {"status": WebhookStatus.ACTIVE, "disabled_reason": None, "failures": 0, "due_at": due_at}
     return ctx.tx.change(row, **fresh, updated_at=ctx.now, **changes)
 
 
-def next_turn(ctx: Context, webhook_id: str) -> datetime | None:
+def next_turn(ctx: TxContext, webhook_id: str) -> datetime | None:
     """Return when the first pending delivery is due, but not before now; None if there is none.
 
     An earlier time would send a backlog before the deliveries of other webhooks.
@@ -179,7 +179,7 @@ def next_turn(ctx: Context, webhook_id: str) -> datetime | None:
     return None if soonest is None else max(soonest, ctx.now)
 
 
-def fan_out(ctx: Context) -> int:
+def fan_out(ctx: TxContext) -> int:
     """Write the deliveries of one batch of events; return the number of events.
 
     Events are read once, in the order of their commits, by one process at a time. Deliveries that are due at the same
@@ -201,7 +201,7 @@ def fan_out(ctx: Context) -> int:
     return len(events)
 
 
-def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]:
+def _audiences(ctx: TxContext, events: list[Said]) -> list[tuple[Owner, Audience]]:
     """Return the active agents that have events and may have webhooks, by environment."""
     told = defaultdict[Owner, list[Said]](list)
     for one in events:
@@ -225,7 +225,7 @@ def _audiences(ctx: Context, events: list[Said]) -> list[tuple[Owner, Audience]]
     return [(owner, one) for owner, one in found if one.rows or one.has_tasks or "webhook_url" in one.endpoints]
 
 
-def _queue_all(ctx: Context, owner: Owner, told: Audience, at: datetime) -> None:
+def _queue_all(ctx: TxContext, owner: Owner, told: Audience, at: datetime) -> None:
     """Queue an agent's events for each of its active webhooks; if one fails, only it is skipped."""
     for row in _with_profile(ctx, owner, told):
         with ctx.tx.alone() as kept:
@@ -242,7 +242,7 @@ def _log(error: Exception | None, **names: str) -> None:
         log.error("events were not queued", error=repr(error), **names)
 
 
-def _with_profile(ctx: Context, owner: Owner, told: Audience) -> list[WebhookRow]:
+def _with_profile(ctx: TxContext, owner: Owner, told: Audience) -> list[WebhookRow]:
     """Return the active webhooks of an agent; its profile's webhook is updated first."""
     profile, url = next((row for row in told.rows if row.source is WebhookSource.PROFILE), None), told.url
     first = next((one.number for one in told.events if one.kind in PROFILE_KINDS), None)
@@ -255,7 +255,7 @@ def _with_profile(ctx: Context, owner: Owner, told: Audience) -> list[WebhookRow
     return [row for row in every if row.status is WebhookStatus.ACTIVE]
 
 
-def _profile_webhook(ctx: Context, owner: Owner, url: str, since: int) -> WebhookRow:
+def _profile_webhook(ctx: TxContext, owner: Owner, url: str, since: int) -> WebhookRow:
     return ctx.tx.add(
         WebhookRow(
             id=ctx.new_id("whk_"),
@@ -313,7 +313,7 @@ def _kinds(event_types: str) -> frozenset[str]:
     return expand(orjson.loads(event_types))
 
 
-def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> None:
+def _queue(ctx: TxContext, seen: WebhookRow, events: list[Said], at: datetime) -> None:
     """Write the deliveries of these events, due at `at`, and set when the webhook is due.
 
     A webhook that is sending is not changed, because it looks for its next delivery afterwards.
@@ -340,7 +340,7 @@ def _queue(ctx: Context, seen: WebhookRow, events: list[Said], at: datetime) -> 
         ctx.tx.change(row, due_at=at)
 
 
-def _leave_behind(ctx: Context, row: WebhookRow) -> None:
+def _leave_behind(ctx: TxContext, row: WebhookRow) -> None:
     """Give up the oldest pending deliveries beyond MOST_WAITING.
 
     This does not count as a failure of the receiver, and the other deliveries are sent.
@@ -353,5 +353,5 @@ def _leave_behind(ctx: Context, row: WebhookRow) -> None:
             ctx.tx.change(one, status=DeliveryStatus.FAILED, due_at=None, last_error="too_many_waiting")
 
 
-def _box(house: House, webhook_id: str) -> SecretBox:
+def _box(house: MarketConfig, webhook_id: str) -> SecretBox:
     return SecretBox(hmac.digest(house.pepper, b"emporion:webhook-secret:" + webhook_id.encode(), sha256))

@@ -12,7 +12,7 @@ from storage.vocabulary import DeliveryStatus, WebhookSource, WebhookStatus
 from storage.webhooks import deliveries_of, end_webhook, registered_webhooks_of, webhooks_of
 from tools.engine.arguments import Arguments, Listed
 from tools.engine.authentication import need_scope
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound
 from tools.engine.follow_up_steps import after_redelivery, after_webhook
 from tools.engine.next_steps import step, steps
@@ -88,7 +88,7 @@ class CreateWebhook(Arguments):
     toolset="webhooks",
     examples=({"url": "https://agent.example/hook", "event_types": ["job.*", "message.received"]},),
 )
-def create_webhook(ctx: Context, wanted: CreateWebhook) -> WebhookCreated:
+def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
     """Get events posted to a URL of yours as they happen, signed. At most 10 in each environment. Takes the scope read too.
 
     The secret is shown once: store it. Each POST carries webhook-id, webhook-timestamp and webhook-signature as Standard
@@ -129,7 +129,7 @@ class ListWebhooks(Listed):
 
 
 @operation("GET /v1/webhooks", errors=(InvalidCursor,), toolset="webhooks")
-def list_webhooks(ctx: Context, asked: ListWebhooks) -> WebhookPage:
+def list_webhooks(ctx: TxContext, asked: ListWebhooks) -> WebhookPage:
     """List your webhooks, newest first, without their secrets.
 
     The one of source profile follows endpoints.webhook_url; those of source task are push notifications of A2A tasks.
@@ -149,7 +149,7 @@ class WebhookRef(Arguments):
 
 
 @operation("GET /v1/webhooks/{webhook_id}", errors=(NotFound,), toolset="webhooks")
-def get_webhook(ctx: Context, ref: WebhookRef) -> Webhook:
+def get_webhook(ctx: TxContext, ref: WebhookRef) -> Webhook:
     """Look at a webhook of yours: whether it is active, and if not, why.
 
     list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
@@ -167,7 +167,7 @@ class UpdateWebhook(WebhookRef):
 @operation(
     "PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), next_steps=after_webhook, toolset="webhooks"
 )  # fmt: skip
-def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
+def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
     """Change where a webhook leads, what it gets or what signs it; switch it off, or on again.
 
     After a change of its secret webhook-signature holds a v1 of both for a day; X-Webhook-Signature is the new one's.
@@ -197,7 +197,7 @@ def update_webhook(ctx: Context, change: UpdateWebhook) -> Webhook:
 @operation(
     "DELETE /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), destructive=True, toolset="webhooks"
 )
-def delete_webhook(ctx: Context, ref: WebhookRef) -> WebhookDeleted:
+def delete_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookDeleted:
     """End a webhook: nothing more is sent to it, what was queued included. It cannot be brought back.
 
     To stop it for a while instead, update_webhook with status disabled.
@@ -218,7 +218,7 @@ class ListWebhookDeliveries(Listed, WebhookRef):
 
 
 @operation("GET /v1/webhooks/{webhook_id}/deliveries", errors=(NotFound, InvalidCursor), toolset="webhooks")
-def list_webhook_deliveries(ctx: Context, asked: ListWebhookDeliveries) -> WebhookDeliveryPage:
+def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> WebhookDeliveryPage:
     """See what was sent to a webhook, newest event first: each delivery's attempts, what was answered, when the next is.
 
     Kept 30 days.
@@ -241,7 +241,7 @@ def list_webhook_deliveries(ctx: Context, asked: ListWebhookDeliveries) -> Webho
     errors=(NotFound, WebhookDisabled),
     toolset="webhooks",
 )
-def test_webhook(ctx: Context, ref: WebhookRef) -> WebhookTest:
+def test_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookTest:
     """Send a webhook.test event to one webhook, whatever types it asks for.
 
     It is posted within seconds; list_webhook_deliveries shows what your receiver answered.
@@ -264,7 +264,7 @@ class DeliveryRef(WebhookRef):
     next_steps=after_redelivery,
     toolset="webhooks",
 )
-def redeliver_webhook(ctx: Context, ref: DeliveryRef) -> WebhookDelivery:
+def redeliver_webhook(ctx: TxContext, ref: DeliveryRef) -> WebhookDelivery:
     """Send a delivery again now: one that was given up or taken from its first attempt on, one that waits at once."""
     need_scope(ctx.caller, "read")
     row = _active(_mine(ctx, ref.webhook_id, lock=True))
@@ -282,7 +282,7 @@ def redeliver_webhook(ctx: Context, ref: DeliveryRef) -> WebhookDelivery:
     return delivery_record(after)
 
 
-def _mine(ctx: Context, webhook_id: str, *, lock: bool = False) -> WebhookRow:
+def _mine(ctx: TxContext, webhook_id: str, *, lock: bool = False) -> WebhookRow:
     row = ctx.tx.get(WebhookRow, webhook_id, lock=lock)
     if row is None or (row.agent_id, row.env) != (ctx.agent, ctx.env):
         raise NotFound("you have no such webhook", param="webhook_id")
@@ -295,7 +295,7 @@ def _active(row: WebhookRow) -> WebhookRow:
     return row
 
 
-def _check_places(ctx: Context) -> None:
+def _check_places(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one agent's webhooks are counted one at a time
     most = ctx.house.limits.webhooks
     held = ctx.tx.one(registered_webhooks_of, agent_id=ctx.agent, env=ctx.env) or 0
@@ -303,6 +303,6 @@ def _check_places(ctx: Context) -> None:
         raise WebhookLimit(f"you have {held} webhooks, at most {most} are allowed", active=held, limit=most)
 
 
-def _newest(ctx: Context) -> int:
+def _newest(ctx: TxContext) -> int:
     """The number of the last event the caller was told: what happened before is not sent."""
     return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0

@@ -7,13 +7,13 @@ import orjson
 
 from storage.tables import WebhookRow
 from storage.vocabulary import Env, WebhookSource, WebhookStatus
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.webhooks.logic import OPERATOR, revived
 
 TYPES = ("dispute.escalated",)
 
 
-def tell_operator(ctx: Context, env: Env, kind: str, told: Mapping[str, Any]) -> None:
+def tell_operator(ctx: TxContext, env: Env, kind: str, told: Mapping[str, Any]) -> None:
     """Queue an event for EMPORION_OPERATOR_WEBHOOK in this unit of work, if one is set."""
     url = ctx.house.operator_webhook
     if url is None:

@@ -14,7 +14,7 @@ from storage.transaction import Tx
 from tools.agents.aliases import KnownAs
 from tools.agents.former_names import all_names
 from tools.jobs.disputes.eligibility import wallets_of
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import Known, Veil
 
@@ -56,16 +56,16 @@ class Veils:
         return self._made[known]
 
 
-def veils_of(tx: Tx, seen: SeenJob) -> Veils:
+def veils_of(tx: Tx, seen: JobSnapshot) -> Veils:
     return Veils(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
 
 
-def of_delivery(seen: SeenJob) -> datetime:
+def of_delivery(seen: JobSnapshot) -> datetime:
     """Return the time by which everything that is judged was promised, ordered and delivered."""
     return seen.row.delivered_at or seen.row.created_at
 
 
-def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
+def _party(tx: Tx, seen: JobSnapshot, agent_id: str) -> Party:
     agent = tx.get(AgentRow, agent_id)
     assert agent is not None
     keys = {agent.public_key, *tx.all(keys_ever_held, agent_id=agent_id)}
@@ -78,7 +78,7 @@ def _party(tx: Tx, seen: SeenJob, agent_id: str) -> Party:
     )
 
 
-def _wallets_here(seen: SeenJob, agent_id: str) -> set[str]:
+def _wallets_here(seen: JobSnapshot, agent_id: str) -> set[str]:
     """Return the wallets that this agent's side of the job paid from or was paid to."""
     row = seen.row
     own = {row.pay_from if agent_id == row.buyer_id else row.pay_to}

@@ -15,7 +15,7 @@ from tools.jobs.disputes.anonymisation import Veils, of_delivery, veils_of
 from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class Evidence:
     """The data that a case file is made from, read in one unit of work."""
 
-    seen: SeenJob
+    seen: JobSnapshot
     reason: str
     veils: Veils
     buyer: AgentRow
@@ -46,7 +46,7 @@ class Evidence:
         return sum(len(text) for text in texts if text)
 
 
-def evidence_of(tx: Tx, seen: SeenJob) -> Evidence:
+def evidence_of(tx: Tx, seen: JobSnapshot) -> Evidence:
     """Read the evidence, with each party's messages up to the first vote that counted."""
     row = seen.row
     ends = _last_message(tx, seen)
@@ -69,7 +69,7 @@ def evidence_of(tx: Tx, seen: SeenJob) -> Evidence:
     )
 
 
-def _shown(tx: Tx, seen: SeenJob, party: str, ends: int) -> tuple[set[str], int]:
+def _shown(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], int]:
     """Return the ids of the party's messages that are shown, and how many are left out."""
     given = {"thread_id": seen.row.thread_id, "sender_id": party, "ends": ends}
     oldest, newest = (
@@ -80,7 +80,7 @@ def _shown(tx: Tx, seen: SeenJob, party: str, ends: int) -> tuple[set[str], int]
     return ids, (tx.one(statements_counted, **given) or 0) - len(ids)
 
 
-def _pinned(tx: Tx, seen: SeenJob, given: Mapping[str, Any]) -> Statement | None:
+def _pinned(tx: Tx, seen: JobSnapshot, given: Mapping[str, Any]) -> Statement | None:
     """Return the message with which a party opened the dispute, or its first answer to it."""
     assert seen.panel is not None
     opened = seen.panel.case.opened_with
@@ -91,7 +91,7 @@ def _pinned(tx: Tx, seen: SeenJob, given: Mapping[str, Any]) -> Statement | None
     return None if found is None else Statement(*found)
 
 
-def _last_message(tx: Tx, seen: SeenJob) -> int:
+def _last_message(tx: Tx, seen: JobSnapshot) -> int:
     """Return the number of the last message that is evidence."""
     assert seen.panel is not None
     ends = seen.panel.case.evidence_ends

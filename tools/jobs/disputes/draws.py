@@ -10,7 +10,7 @@ from storage.tables import DisputeRow, DrawRow, JobRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.relations import Relations, RelationsInCase
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.disputes.draw_rules import (
     VERSION,
     Made,
@@ -26,12 +26,12 @@ from tools.jobs.disputes.draw_rules import (
 from tools.jobs.disputes.eligibility import eligible_ids
 from tools.jobs.disputes.panel_rules import Draw, Escalation, not_drawn
 from tools.jobs.disputes.seats import panel_of
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 
 AHEAD = timedelta(hours=1)  # the clock of another process, which stamped what it has just written, may be ahead
 
 
-def draw(ctx: Context, seen: SeenJob, step: Draw) -> tuple[list[str], Escalation | None]:
+def draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> tuple[list[str], Escalation | None]:
     """Draw the evaluators of a round and store the draw.
 
     Returns their ids, and the reason if the operator decides instead.
@@ -61,7 +61,7 @@ def draw(ctx: Context, seen: SeenJob, step: Draw) -> tuple[list[str], Escalation
     return agents, why_not
 
 
-def _walk(ctx: Context, seen: SeenJob, step: Draw, ids: list[str]) -> tuple[list[str], set[Pair]]:
+def _walk(ctx: TxContext, seen: JobSnapshot, step: Draw, ids: list[str]) -> tuple[list[str], set[Pair]]:
     """Return the drawn evaluators, and the related pairs that were found.
 
     They are unrelated to one another, to the parties and to members of earlier rounds. Nobody is drawn if one of those

@@ -6,12 +6,12 @@ from storage.disputes import eligible_evaluators
 from storage.identifier_history import wallets_ever_held
 from storage.tables import AgentRow
 from storage.transaction import Tx
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.evaluators.logic import who_may_sit
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 
 
-def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:
+def eligible_ids(ctx: TxContext, seen: JobSnapshot) -> list[str]:
     """Return the ids of the evaluators that may be drawn for this job now, sorted.
 
     They have opted in, are active and have the standing that the environment requires. Excluded are:
@@ -36,7 +36,7 @@ def eligible_ids(ctx: Context, seen: SeenJob) -> list[str]:
     )
 
 
-def wallets_near(tx: Tx, seen: SeenJob) -> list[str]:
+def wallets_near(tx: Tx, seen: JobSnapshot) -> list[str]:
     """Return the wallets that a party was ever bound to, or that paid or were paid for this job."""
     return [*wallets_of(tx, seen.row.buyer_id), *wallets_of(tx, seen.row.seller_id), *wallets_in(seen)]
 
@@ -46,7 +46,7 @@ def wallets_of(tx: Tx, agent_id: str) -> list[str]:
     return tx.all(wallets_ever_held, agent_id=agent_id)
 
 
-def wallets_in(seen: SeenJob) -> list[str]:
+def wallets_in(seen: JobSnapshot) -> list[str]:
     """Return the wallets that paid or were paid for this job."""
     sides = [seen.row.pay_to, seen.row.pay_from]
     sides += [side for one in seen.settlements for side in (one.payer_address, one.pay_to)]

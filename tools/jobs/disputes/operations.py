@@ -14,7 +14,7 @@ from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
 from tools.engine.arguments import Arguments, Listed
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
@@ -26,7 +26,7 @@ from tools.jobs.disputes.seats import Panel, panel_of, panels_of
 from tools.jobs.disputes.views import dispute_records, jobs_under, role_in
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.logic import refusal
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.kernel.errors import MarketError
 from tools.kernel.records import stamp
 from tools.screening.errors import ContentRejected
@@ -41,7 +41,7 @@ class ListDisputes(Listed):
 
 
 @operation("GET /v1/disputes", errors=(InvalidCursor,), toolset="disputes")
-def list_disputes(ctx: Context, asked: ListDisputes) -> DisputePage:
+def list_disputes(ctx: TxContext, asked: ListDisputes) -> DisputePage:
     """List the cases you are drawn for or a party to, newest first.
 
     get_dispute has the evidence of one.
@@ -66,7 +66,7 @@ class DisputeRef(Arguments):
 
 
 @operation("GET /v1/disputes/{dispute_id}", errors=(NotFound,), toolset="disputes")
-async def get_dispute(outside: Outside, ref: DisputeRef) -> Dispute:
+async def get_dispute(outside: ReadContext, ref: DisputeRef) -> Dispute:
     """Read a case you are drawn for or a party to: its panel, deadline and outcome.
 
     Parties add evidence by post_message in the job's thread while evidence.open; evidence.rule says until when, and
@@ -100,7 +100,7 @@ class SubmitVerdict(DisputeRef):
     ends_work=True,
     toolset="disputes",
 )
-def submit_verdict(ctx: Context, said: SubmitVerdict) -> Dispute | MarketError:
+def submit_verdict(ctx: TxContext, said: SubmitVerdict) -> Dispute | MarketError:
     """Vote on a case you are drawn for, before your deadline; a vote is final.
 
     Read the case with get_dispute first. Judge the delivery against what was promised when it was ordered. On live no
@@ -132,7 +132,7 @@ def submit_verdict(ctx: Context, said: SubmitVerdict) -> Dispute | MarketError:
     ends_work=True,
     toolset="disputes",
 )
-def withdraw_dispute(ctx: Context, ref: DisputeRef) -> Dispute | MarketError:
+def withdraw_dispute(ctx: TxContext, ref: DisputeRef) -> Dispute | MarketError:
     """Withdraw your dispute while it is undecided.
 
     The job completes as it was delivered, and nothing is owed back.
@@ -181,7 +181,7 @@ class ResolveJob(Arguments):
     destructive=True,
     toolset="operator",
 )
-def resolve_job(ctx: Context, ruling: ResolveJob) -> Dispute | MarketError:
+def resolve_job(ctx: TxContext, ruling: ResolveJob) -> Dispute | MarketError:
     """Decide a disputed job whose case is escalated.
 
     It moves no money: after buyer or split, the seller owes it. get_overview with its dispute_id shows the whole case.
@@ -206,7 +206,7 @@ def resolve_job(ctx: Context, ruling: ResolveJob) -> Dispute | MarketError:
     return _record(here, operator_verdict(here, seen, ruling.said, ruling.note), operator=True)
 
 
-def _read(tx: Tx, outside: Outside, dispute_id: str) -> tuple[Dispute, Evidence | None]:
+def _read(tx: Tx, outside: ReadContext, dispute_id: str) -> tuple[Dispute, Evidence | None]:
     panel = _found(tx, dispute_id, outside.env)
     role = role_in(panel, outside.caller.agent)
     if role is None:
@@ -227,7 +227,7 @@ def _unknown() -> NotFound:
     return NotFound("you have no such dispute", param="dispute_id", hint="list_disputes shows yours.")
 
 
-def _held(ctx: Context, dispute_id: str) -> SeenJob:
+def _held(ctx: TxContext, dispute_id: str) -> JobSnapshot:
     """Return the job of one of the caller's cases, locked and settled."""
     panel = _found(ctx.tx, dispute_id, ctx.env)
     if role_in(panel, ctx.agent) is None:
@@ -237,18 +237,18 @@ def _held(ctx: Context, dispute_id: str) -> SeenJob:
     return seen if seen.panel else replace(seen, panel=_found(ctx.tx, dispute_id, ctx.env))
 
 
-def _case_of(tx: Tx, seen: SeenJob) -> DisputeRow | None:
+def _case_of(tx: Tx, seen: JobSnapshot) -> DisputeRow | None:
     if seen.panel is not None:
         return seen.panel.case
     return tx.get(DisputeRow, seen.row.dispute_id) if seen.row.dispute_id else None
 
 
-def _panel(seen: SeenJob) -> Panel:
+def _panel(seen: JobSnapshot) -> Panel:
     assert seen.panel is not None
     return seen.panel
 
 
-def _refused(seen: SeenJob, seat: SeatRow, said: SubmitVerdict, now: datetime) -> MarketError | None:
+def _refused(seen: JobSnapshot, seat: SeatRow, said: SubmitVerdict, now: datetime) -> MarketError | None:
     """Return the refusal of a vote; None if it is accepted or was cast before."""
     case = _panel(seen).case
     if seat.status is SeatStatus.VOTED:
@@ -275,7 +275,7 @@ def _words(case: DisputeRow) -> str:
     )
 
 
-def _record(ctx: Context, seen: SeenJob, *, operator: bool = False) -> Dispute:
+def _record(ctx: TxContext, seen: JobSnapshot, *, operator: bool = False) -> Dispute:
     panel = seen.panel or _found(ctx.tx, seen.row.dispute_id or "", Env(seen.row.env))
     (record,) = dispute_records(ctx, ctx.tx, [panel], None if operator else ctx.agent)
     return record

@@ -15,7 +15,7 @@ import structlog
 from storage.disputes import due_cases
 from storage.tables import AgentRow, DisputeRow, JobRow, SeatRow, ThreadRow
 from storage.vocabulary import Actor, AgentStatus, DisputeStatus, Env, Outcome, SeatStatus
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.events.payloads import DisputeAssigned, DisputeDecided, DisputeEscalated, DisputePanel
 from tools.events.webhooks.operator_webhook import tell_operator
 from tools.jobs.disputes.anonymisation import of_delivery, veils_of
@@ -27,7 +27,7 @@ from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
 from tools.jobs.logic import advance, mine, resolved_changes
-from tools.jobs.snapshot import SeenJob, see
+from tools.jobs.snapshot import JobSnapshot, see
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none
@@ -39,7 +39,7 @@ NOTE = "A seat that is missed stays on your record. The texts in the case are th
 log = structlog.get_logger("emporion.panels")
 
 
-def open_case(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> SeenJob:
+def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> JobSnapshot:
     """Open the case of a job that has just been disputed, and draw its panel."""
     row = seen.row
     assert row.dispute_id is not None
@@ -56,7 +56,7 @@ def open_case(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> Se
     return settle(ctx, replace(seen, panel=Panel(case, ())))
 
 
-def settle(ctx: Context, seen: SeenJob) -> SeenJob:
+def settle(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write all steps of a case that are due because of votes, deadlines and departures."""
     seen = _vacated(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
@@ -64,7 +64,7 @@ def settle(ctx: Context, seen: SeenJob) -> SeenJob:
     return seen
 
 
-def mine_settled(ctx: Context, job_id: str) -> SeenJob:
+def mine_settled(ctx: TxContext, job_id: str) -> JobSnapshot:
     """Return the caller's job, locked, after the due steps of its clock and its panel.
 
     So a verdict that a deadline has made takes effect even before a sweep has run.
@@ -72,13 +72,13 @@ def mine_settled(ctx: Context, job_id: str) -> SeenJob:
     return settle(ctx, mine(ctx, job_id))
 
 
-def held(ctx: Context, job_id: str) -> SeenJob | None:
+def held(ctx: TxContext, job_id: str) -> JobSnapshot | None:
     """Return a job for any caller, locked and settled; None if it does not exist."""
     row = ctx.tx.get(JobRow, job_id, lock=True)
     return None if row is None else settle(replace(ctx, env=Env(row.env)), see(ctx.tx, row))
 
 
-def vote(ctx: Context, seen: SeenJob, seat: SeatRow, words: Mapping[str, Any]) -> SeenJob:
+def vote(ctx: TxContext, seen: JobSnapshot, seat: SeatRow, words: Mapping[str, Any]) -> JobSnapshot:
     """Write a vote and the steps that it makes due; the first vote ends the evidence."""
     panel = _panel(seen)
     if panel.case.evidence_ends is None:
@@ -87,14 +87,14 @@ def vote(ctx: Context, seen: SeenJob, seat: SeatRow, words: Mapping[str, Any]) -
     return settle(ctx, replace(seen, panel=_with_seat(panel, voted)))
 
 
-def rest(ctx: Context, seen: SeenJob) -> None:
+def rest(ctx: TxContext, seen: JobSnapshot) -> None:
     """Store that the caller, a party, has no more evidence; this cannot be undone."""
     case, name = _panel(seen).case, f"{seen.role_of(ctx.agent).value}_done_at"
     if getattr(case, name) is None:
         ctx.tx.change(case, **{name: ctx.now})
 
 
-def withdraw(ctx: Context, seen: SeenJob) -> SeenJob:
+def withdraw(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Withdraw the buyer's dispute: the job is completed as it was delivered."""
     move = allowed(seen.facts, "withdraw_dispute", Actor.BUYER, ctx.now)
     assert move is not None
@@ -102,12 +102,12 @@ def withdraw(ctx: Context, seen: SeenJob) -> SeenJob:
     return advance(ctx, closed, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
 
 
-def operator_verdict(ctx: Context, seen: SeenJob, outcome: Outcome, note: str | None) -> SeenJob:
+def operator_verdict(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, note: str | None) -> JobSnapshot:
     """Decide an escalated case as the operator."""
     return _resolve(ctx, seen, outcome, Actor.OPERATOR, note)
 
 
-def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
+def judge_due_cases(ctx: TxContext, after: str) -> tuple[int, str | None]:
     """Settle a batch of cases whose deadline has passed.
 
     Returns how many changed, and where the next batch begins (None: no more).
@@ -123,7 +123,7 @@ def judge_due_cases(ctx: Context, after: str) -> tuple[int, str | None]:
     return moved, rows[-1].dispute_id if len(rows) == BATCH else None
 
 
-def _vacated(ctx: Context, seen: SeenJob) -> SeenJob:
+def _vacated(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Void the pending seats of evaluators that may not vote any more.
 
     These are no longer active, or have come to share a wallet with a party.
@@ -143,23 +143,23 @@ def _waits(seat: SeatRow, now: datetime) -> bool:
     return seat.status is SeatStatus.PENDING and now < seat.deadline_at
 
 
-def _is_active(ctx: Context, agent_id: str) -> bool:
+def _is_active(ctx: TxContext, agent_id: str) -> bool:
     agent = ctx.tx.get(AgentRow, agent_id)
     return agent is not None and agent.status is AgentStatus.ACTIVE
 
 
-def _lapse(ctx: Context, seen: SeenJob, _: Lapse) -> SeenJob:
+def _lapse(ctx: TxContext, seen: JobSnapshot, _: Lapse) -> JobSnapshot:
     return replace(seen, panel=_ended(ctx, _panel(seen), SeatStatus.MISSED))
 
 
-def _draw(ctx: Context, seen: SeenJob, step: Draw) -> SeenJob:
+def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
     agents, why_not = draw(ctx, seen, step)
     if why_not is not None:
         return _hand_over(ctx, seen, Handover(why_not))
     return _seat(ctx, seen, step.round, agents)
 
 
-def _seat(ctx: Context, seen: SeenJob, number: int, agents: list[str]) -> SeenJob:
+def _seat(ctx: TxContext, seen: JobSnapshot, number: int, agents: list[str]) -> JobSnapshot:
     panel = _panel(seen)
     until = ctx.now + timedelta(seconds=ctx.windows.verdict_seconds)
     seats = tuple(
@@ -186,11 +186,11 @@ def _seat(ctx: Context, seen: SeenJob, number: int, agents: list[str]) -> SeenJo
     return after
 
 
-def _decide(ctx: Context, seen: SeenJob, step: Decision) -> SeenJob:
+def _decide(ctx: TxContext, seen: JobSnapshot, step: Decision) -> JobSnapshot:
     return _resolve(ctx, seen, step.outcome, Actor.PANEL)
 
 
-def _resolve(ctx: Context, seen: SeenJob, outcome: Outcome, by: Actor, note: str | None = None) -> SeenJob:
+def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, note: str | None = None) -> JobSnapshot:
     move = allowed(seen.facts, "resolve", by, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, outcome, by.value)
@@ -200,7 +200,7 @@ def _resolve(ctx: Context, seen: SeenJob, outcome: Outcome, by: Actor, note: str
     return advance(ctx, closed, move, None, told=told, **changes, resolution_note=note)
 
 
-def _close(ctx: Context, seen: SeenJob, outcome: Outcome | None, by: str) -> SeenJob:
+def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
     panel = _ended(ctx, _panel(seen), SeatStatus.VOID)
     case = ctx.tx.change(
         panel.case,
@@ -215,7 +215,7 @@ def _close(ctx: Context, seen: SeenJob, outcome: Outcome | None, by: str) -> See
     return after
 
 
-def _hand_over(ctx: Context, seen: SeenJob, step: Handover) -> SeenJob:
+def _hand_over(ctx: TxContext, seen: JobSnapshot, step: Handover) -> JobSnapshot:
     panel = _panel(seen)
     case = ctx.tx.change(
         panel.case, status=DisputeStatus.ESCALATED, escalation_reason=step.reason.value, verdict_by=None
@@ -232,7 +232,7 @@ def _hand_over(ctx: Context, seen: SeenJob, step: Handover) -> SeenJob:
     return replace(seen, panel=replace(panel, case=case))
 
 
-def _hidden(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> dict[str, object]:
+def _hidden(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None) -> dict[str, object]:
     """Return the texts for evaluators, without anything that identifies the parties."""
     veil = veils_of(ctx.tx, seen).at(of_delivery(seen))
     found: dict[str, object] = {"reason": veil.text(seen.row.dispute_reason or "")[0]}
@@ -241,7 +241,7 @@ def _hidden(ctx: Context, seen: SeenJob, checks: dict[str, Json] | None) -> dict
     return found | title_and_category(veil, seen.row)
 
 
-def _panel(seen: SeenJob) -> Panel:
+def _panel(seen: JobSnapshot) -> Panel:
     assert seen.panel is not None
     return seen.panel
 
@@ -250,7 +250,7 @@ def _with_seat(panel: Panel, seat: SeatRow) -> Panel:
     return replace(panel, seats=tuple(seat if one.agent_id == seat.agent_id else one for one in panel.seats))
 
 
-def _ended(ctx: Context, panel: Panel, status: SeatStatus) -> Panel:
+def _ended(ctx: TxContext, panel: Panel, status: SeatStatus) -> Panel:
     """End all pending seats with this status."""
     for seat in panel.seats:
         if seat.status is SeatStatus.PENDING:
@@ -258,7 +258,7 @@ def _ended(ctx: Context, panel: Panel, status: SeatStatus) -> Panel:
     return panel
 
 
-def _messages_so_far(ctx: Context, seen: SeenJob) -> int:
+def _messages_so_far(ctx: TxContext, seen: JobSnapshot) -> int:
     thread = ctx.tx.get(ThreadRow, seen.row.thread_id)
     return thread.message_count if thread else 0
 
@@ -266,7 +266,7 @@ def _messages_so_far(ctx: Context, seen: SeenJob) -> int:
 # Events to parties, evaluators and the operator.
 
 
-def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None:
+def _tell_drawn(ctx: TxContext, seen: JobSnapshot, seats: tuple[SeatRow, ...]) -> None:
     case = _panel(seen).case
     assert case.verdict_by is not None
     until = stamp(case.verdict_by)
@@ -299,7 +299,7 @@ def _tell_drawn(ctx: Context, seen: SeenJob, seats: tuple[SeatRow, ...]) -> None
         _say(ctx, party, case, "dispute.panel", told)
 
 
-def _tell_decided(ctx: Context, panel: Panel) -> None:
+def _tell_decided(ctx: TxContext, panel: Panel) -> None:
     """Send the outcome to both parties and all drawn evaluators; none is sent another's vote."""
     case = panel.case
     votes = {seat.agent_id: seat.outcome for seat in panel.seats}
@@ -324,15 +324,15 @@ def _decided_note(case: DisputeRow, voted: bool) -> str:
     return "Nobody voted: the operator decided, and get_dispute shows its words."
 
 
-def _say(ctx: Context, to: str, case: DisputeRow, kind: str, told: Mapping[str, Any]) -> None:
+def _say(ctx: TxContext, to: str, case: DisputeRow, kind: str, told: Mapping[str, Any]) -> None:
     ctx.tx.say(to, case.env, kind, orjson.dumps(told).decode(), ctx.now)
 
 
-def _status_url(ctx: Context, case: DisputeRow) -> str:
+def _status_url(ctx: TxContext, case: DisputeRow) -> str:
     return f"{ctx.house.base_url}/v1/disputes/{case.id}"
 
 
-_STEPS: Mapping[type[Step], Callable[[Context, SeenJob, Any], SeenJob]] = {
+_STEPS: Mapping[type[Step], Callable[[TxContext, JobSnapshot, Any], JobSnapshot]] = {
     Lapse: _lapse,
     Draw: _draw,
     Decision: _decide,

@@ -14,7 +14,7 @@ from storage.jobs import settlements_of_jobs
 from storage.tables import DisputeRow, DrawRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, SeatStatus
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps
 from tools.jobs.disputes.draw_rules import hash_of
 from tools.jobs.disputes.panel_rules import majority
@@ -22,7 +22,7 @@ from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.logic import foretold
 from tools.jobs.sealing_rules import rounded_size
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.kernel.records import Json, Step, stamp, stamp_or_none
 
 Role = Literal["evaluator", "buyer", "seller", "operator"]
@@ -36,7 +36,7 @@ def role_in(panel: Panel, agent_id: str) -> Role | None:
     return "evaluator" if panel.seat_of(agent_id) else None
 
 
-def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[SeenJob]:
+def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[JobSnapshot]:
     """Return the jobs of these cases, in the order of the cases."""
     if not panels:
         return []
@@ -44,7 +44,7 @@ def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[SeenJob]:
     rows = {row.id: row for row in tx.all(jobs_among, ids=ids)}
     paid = tx.all(settlements_of_jobs, job_ids=ids)
     return [
-        SeenJob(
+        JobSnapshot(
             rows[panel.case.job_id],
             tuple(one for one in paid if one.job_id == panel.case.job_id),
             frozenset(),
@@ -54,7 +54,9 @@ def jobs_under(tx: Tx, panels: Sequence[Panel]) -> list[SeenJob]:
     ]
 
 
-def dispute_records(ctx: Context | Outside, tx: Tx, panels: Sequence[Panel], agent_id: str | None) -> list[Dispute]:
+def dispute_records(
+    ctx: TxContext | ReadContext, tx: Tx, panels: Sequence[Panel], agent_id: str | None
+) -> list[Dispute]:
     """Return cases as the agent sees them; as the operator sees them if the agent is None.
 
     Moves of the clock that are due but not written yet are shown as made.
@@ -68,7 +70,7 @@ def dispute_records(ctx: Context | Outside, tx: Tx, panels: Sequence[Panel], age
     return found
 
 
-def _record(seen: SeenJob, draws: list[DrawRow], agent_id: str | None, now: datetime) -> Dispute:
+def _record(seen: JobSnapshot, draws: list[DrawRow], agent_id: str | None, now: datetime) -> Dispute:
     panel, row = _panel(seen), seen.row
     case, foreseen = panel.case, panel.foreseen(now)
     role: Role | None = "operator" if agent_id is None else role_in(panel, agent_id)
@@ -127,7 +129,7 @@ def _done(case: DisputeRow) -> list[Literal["buyer", "seller"]]:
     return [side for side, at in said.items() if at is not None]
 
 
-def checks_of(seen: SeenJob, *, rounded: bool = False) -> Checks:
+def checks_of(seen: JobSnapshot, *, rounded: bool = False) -> Checks:
     """Return the facts that the market checks by itself, such as the deadline and the schema.
 
     A delivery is checked against its schema on arrival and again for the case. An evaluator gets a rounded size,
@@ -152,7 +154,7 @@ def checks_of(seen: SeenJob, *, rounded: bool = False) -> Checks:
     )
 
 
-def _panel(seen: SeenJob) -> Panel:
+def _panel(seen: JobSnapshot) -> Panel:
     assert seen.panel is not None
     return seen.panel
 

@@ -7,7 +7,7 @@ from storage.tables import SettlementRow
 from storage.vocabulary import JobStatus, SettlementKind, SettlementStatus
 from tools.chain.errors import PaymentInvalid
 from tools.chain.transfer_verification import Verdict
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.contributions import count_job
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
@@ -15,13 +15,13 @@ from tools.jobs.logic import advance, in_seconds, record_event, say_what_is_due,
 from tools.jobs.payments.errors import JobNotPayable
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import block_moment
-from tools.jobs.snapshot import SeenJob, see
+from tools.jobs.snapshot import JobSnapshot, see
 from tools.jobs.stored_texts import count_as_paid, is_counted, move_texts
 from tools.kernel.errors import MarketError
 from tools.listings.stats import recount
 
 
-def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> SeenJob | MarketError:
+def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict) -> JobSnapshot | MarketError:
     """Record a verified transfer, and move the job if it is now paid in full.
 
     Returns an error if the job is not paid then; the error says what was recorded.
@@ -55,7 +55,7 @@ def settle(ctx: Context, seen: SeenJob, transaction: str, verdict: Verdict) -> S
     return _paid(ctx, seen, row, move)
 
 
-def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> SeenJob:
+def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) -> JobSnapshot:
     for part in seen.settlements:
         if part.status is SettlementStatus.PARTIAL:
             ctx.tx.change(part, status=SettlementStatus.SETTLED, settled_at=ctx.now)
@@ -71,7 +71,7 @@ def _paid(ctx: Context, seen: SeenJob, row: SettlementRow, move: JobMove) -> See
     return advance(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
 
 
-def too_low(seen: SeenJob) -> PaymentInvalid:
+def too_low(seen: JobSnapshot) -> PaymentInvalid:
     price, sent = seen.row.price or 0, seen.facts.partial_minor
     return PaymentInvalid(
         f"{sent} of {price} minor units have arrived; send the remaining {price - sent}",
@@ -85,7 +85,7 @@ def too_low(seen: SeenJob) -> PaymentInvalid:
     )
 
 
-def orphaned(ctx: Context, seen: SeenJob, row: SettlementRow) -> JobNotPayable:
+def orphaned(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> JobNotPayable:
     owed = refund_expected(seen.facts)
     stands = f"the seller owes {owed} minor units back" if owed else "what was owed back has come back"
     return JobNotPayable(

@@ -20,7 +20,7 @@ from tools.chain.errors import (
 )
 from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, no_chain, read_hash, refuse, wallets_of
 from tools.chain.transfer_verification import Verdict
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.errors import NotFound
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
@@ -33,7 +33,7 @@ from tools.jobs.payments.logic import orphaned, settle, too_low
 from tools.jobs.payments.records import PaymentTerms
 from tools.jobs.payments.terms import chain_terms, payment_terms, relays_nothing, too_early
 from tools.jobs.records import Job
-from tools.jobs.snapshot import SeenJob, find_mine
+from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
 from tools.wallets.errors import AddressSanctioned, WalletAddressRequired
@@ -70,7 +70,7 @@ PAY_ERRORS = (
 )
 
 
-async def read_proof(outside: Outside, claim: PayJob) -> Proof:
+async def read_proof(outside: ReadContext, claim: PayJob) -> Proof:
     """Make the checks that need no chain, then check the transfer on the chain."""
     if outside.caller.approach.payment is not None:
         return Proof(None, None)
@@ -89,7 +89,7 @@ async def read_proof(outside: Outside, claim: PayJob) -> Proof:
     return Proof(transaction, verdict)
 
 
-def _hurdles(ctx: Context, claim: PayJob) -> Iterator[Callable[[], object]]:
+def _hurdles(ctx: TxContext, claim: PayJob) -> Iterator[Callable[[], object]]:
     """Yield every check of a payment that does not need the chain."""
     seen = find_mine(ctx.tx, claim.job_id, ctx.agent, ctx.env)
     yield partial(_check_buyer, ctx, seen)
@@ -115,7 +115,7 @@ def _hurdles(ctx: Context, claim: PayJob) -> Iterator[Callable[[], object]]:
     ends_work=True,
     toolset="buying",
 )
-def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | MarketError:
+def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms | MarketError:
     """Pay a job: without `transaction` read the terms; with it prove the transfer you have sent.
 
     Send exactly `amount` USDC from your bound wallet to `pay_to`, then call again with the transaction hash. A sealed
@@ -137,12 +137,12 @@ def pay_job(ctx: Context, claim: PayJob, proof: Proof) -> Job | PaymentTerms | M
     return settled if isinstance(settled, MarketError) else job_record(ctx, settled)
 
 
-def _check_buyer(ctx: Context, seen: SeenJob) -> None:
+def _check_buyer(ctx: TxContext, seen: JobSnapshot) -> None:
     if seen.role_of(ctx.agent) is not Actor.BUYER:
         raise refusal(ctx, seen, "pay")
 
 
-def _check_due(ctx: Context, seen: SeenJob, transaction: str | None) -> None:
+def _check_due(ctx: TxContext, seen: JobSnapshot, transaction: str | None) -> None:
     if seen.facts.is_paid or payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE:
         return
     if transaction is None:
@@ -151,12 +151,12 @@ def _check_due(ctx: Context, seen: SeenJob, transaction: str | None) -> None:
         raise too_early(ctx, seen)
 
 
-def _check_chain(ctx: Context) -> None:
+def _check_chain(ctx: TxContext) -> None:
     if ctx.env not in ctx.world.chains:
         raise no_chain(ctx.env, "Send nothing: this market could not verify it. See network in get_payments_info.")
 
 
-def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
+def _terms(ctx: TxContext, seen: JobSnapshot) -> Job | PaymentTerms:
     if seen.facts.is_paid:
         return job_record(ctx, seen)
     _check_due(ctx, seen, None)
@@ -164,7 +164,7 @@ def _terms(ctx: Context, seen: SeenJob) -> Job | PaymentTerms:
     return payment_terms(ctx, seen)
 
 
-def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
+def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
     """Return the answer of a known hash again; refuse the hash for any other job."""
     if known.job_id != seen.row.id or known.kind is not SettlementKind.PAYMENT:
         raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
@@ -175,7 +175,7 @@ def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketErr
     return orphaned(ctx, seen, known)
 
 
-def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
+def _not_yet_due(seen: JobSnapshot, outside: ReadContext) -> bool:
     """Tell whether a payment would come too early.
 
     Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
@@ -187,7 +187,7 @@ def _not_yet_due(seen: SeenJob, outside: Outside) -> bool:
     return not facts.is_paid and not waits and facts.status not in FINAL
 
 
-def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
+def _wallets(tx: Tx, seen: JobSnapshot, env: Env) -> tuple[set[str], set[str]]:
     """Return the wallets from which and to which transfers count.
 
     They are the wallets frozen when payment fell due, and those bound now. A wallet of the buyer that was ever the
@@ -197,14 +197,14 @@ def _wallets(tx: Tx, seen: SeenJob, env: Env) -> tuple[set[str], set[str]]:
     return payers, payees | (payers & {*tx.all(wallets_ever_held, agent_id=seen.row.seller_id)})
 
 
-def _payers(tx: Tx, seen: SeenJob, env: Env) -> set[str]:
+def _payers(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
     payers = wallets_of(tx, seen.row.buyer_id, seen.row.pay_from, env)
     if not payers:
         raise WalletAddressRequired("bind the wallet you pay from first")
     return payers
 
 
-def _payees(tx: Tx, seen: SeenJob, env: Env) -> set[str]:
+def _payees(tx: Tx, seen: JobSnapshot, env: Env) -> set[str]:
     payees = wallets_of(tx, seen.row.seller_id, seen.row.pay_to, env)
     if not payees:
         raise SellerHasNoWalletAddress("the seller has no wallet to be paid at")

@@ -19,8 +19,8 @@ from tools.chain.errors import (
 from tools.chain.transfer_proof import TRANSACTION, ask, known_settlement, read_hash, refuse, wallets_of
 from tools.chain.transfer_verification import Terms, Verdict
 from tools.engine.arguments import Listed
-from tools.engine.context import Context, Outside
-from tools.engine.document_validation import GatherAgain
+from tools.engine.context import ReadContext, TxContext
+from tools.engine.document_validation import StaleInput
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.rate_limits import Rate
@@ -35,7 +35,7 @@ from tools.jobs.payments.errors import NotPaid
 from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.records import Job
-from tools.jobs.snapshot import SeenJob, find_mine, see
+from tools.jobs.snapshot import JobSnapshot, find_mine, see
 from tools.jobs.stored_texts import count_as_paid
 from tools.jobs.views import job_record
 from tools.kernel.errors import MarketError
@@ -61,7 +61,7 @@ class RefundProof:
     verdict: Verdict | None
 
 
-async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
+async def read_refund(outside: ReadContext, claim: RefundJob) -> RefundProof:
     """Make the checks that need no chain, then check the transfer on the chain."""
     seen = await outside.store.look(lambda tx: find_mine(tx, claim.job_id, outside.caller.agent, outside.env))
     private_text(claim.note, "note")
@@ -100,7 +100,7 @@ async def read_refund(outside: Outside, claim: RefundJob) -> RefundProof:
     ends_work=True,
     toolset="selling",
 )
-def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
+def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | MarketError:
     """Prove a refund to the buyer: refund_expected minor units, from your bound wallet.
 
     Send the USDC to the wallet that paid, then call with the transaction hash; the same hash again is safe. Less than is
@@ -116,7 +116,7 @@ def refund_job(ctx: Context, claim: RefundJob, proof: RefundProof) -> Job | Mark
     if not was_paid(seen.facts):
         raise NotPaid("nothing was paid for this job, so nothing can be refunded", **standing(ctx, seen))
     if proof.verdict is None:
-        raise GatherAgain
+        raise StaleInput
     owed = refund_expected(seen.facts)
     if owed == 0:
         _hold_to_what_was_paid(seen, proof.verdict)
@@ -145,7 +145,7 @@ class ListSettlements(Listed):
 
 
 @operation("GET /v1/payments/settlements", errors=(InvalidCursor,), toolset="payments")
-def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
+def list_settlements(ctx: TxContext, asked: ListSettlements) -> SettlementPage:
     """List the verified transfers you sent or received, payments and refunds, newest first.
 
     Use it for your accounts. A payment marked orphaned was no longer due, or came twice: its payee owes it back, see
@@ -161,13 +161,13 @@ def list_settlements(ctx: Context, asked: ListSettlements) -> SettlementPage:
     )
 
 
-def _again(ctx: Context, seen: SeenJob, known: SettlementRow) -> Job | MarketError:
+def _again(ctx: TxContext, seen: JobSnapshot, known: SettlementRow) -> Job | MarketError:
     if known.job_id != seen.row.id or known.kind is not SettlementKind.REFUND:
         raise TransactionAlreadyUsed("this transaction already settled something else", param="transaction")
     return _shown(ctx, seen, known)
 
 
-def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError:
+def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | MarketError:
     """Return the job, or how much is still owed."""
     remaining = refund_expected(seen.facts)
     if remaining == 0:
@@ -184,11 +184,11 @@ def _shown(ctx: Context, seen: SeenJob, row: SettlementRow) -> Job | MarketError
     )
 
 
-def _paid(seen: SeenJob, outside: Outside) -> bool:
+def _paid(seen: JobSnapshot, outside: ReadContext) -> bool:
     return was_paid(clocked(foretold(seen, outside.now).facts, outside.now))
 
 
-def _hold_to_what_was_paid(seen: SeenJob, verdict: Verdict) -> None:
+def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verdict) -> None:
     """Refuse a voluntary refund of more than the seller still has of the buyer's money."""
     left = refund_left(seen.facts)
     if verdict.amount_minor > left:
@@ -203,7 +203,7 @@ def _hold_to_what_was_paid(seen: SeenJob, verdict: Verdict) -> None:
         )
 
 
-def _refund_terms(tx: Tx, outside: Outside, seen: SeenJob) -> Terms:
+def _refund_terms(tx: Tx, outside: ReadContext, seen: JobSnapshot) -> Terms:
     """Make the terms that a refund must satisfy.
 
     It goes from a wallet of the seller to a wallet that paid, or to the buyer's, and is mined after the first payment.

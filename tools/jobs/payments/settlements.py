@@ -8,14 +8,14 @@ from storage.vocabulary import SettlementKind, SettlementStatus
 from tools.chain.transfer_verification import Verdict
 from tools.chain.wallet_proof import address_of
 from tools.engine.config import Network
-from tools.engine.context import Context
+from tools.engine.context import TxContext
 from tools.jobs.payments.records import Settlement
 from tools.kernel.money import display
 from tools.kernel.records import stamp, stamp_or_none
 
 
 def record_transfer(
-    ctx: Context,
+    ctx: TxContext,
     job: JobRow,
     kind: SettlementKind,
     transaction: str,

@@ -6,7 +6,7 @@ from storage.tables import JobRow, WalletRow
 from storage.vocabulary import SettlementStatus
 from tools.chain.transfer_verification import Began, Terms
 from tools.chain.x402_payload import job_nonce, payment_required, requirements
-from tools.engine.context import Context, Outside
+from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
 from tools.jobs.facts import PaymentStatus, payment_status
 from tools.jobs.lifecycle import clocked
@@ -14,12 +14,12 @@ from tools.jobs.logic import standing, waiting_steps
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
 from tools.jobs.payments.records import PaymentTerms
-from tools.jobs.snapshot import SeenJob
+from tools.jobs.snapshot import JobSnapshot
 from tools.kernel.money import display
 from tools.kernel.records import stamp_or_none
 
 
-def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
+def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
     """Return the amount that the buyer still owes for this job, and how to pay it."""
     row, facts, network = seen.row, seen.facts, ctx.network
     owed = (row.price or 0) - facts.partial_minor
@@ -61,7 +61,7 @@ def payment_terms(ctx: Context, seen: SeenJob) -> PaymentTerms:
     )
 
 
-def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
+def relays_nothing(ctx: TxContext, seen: JobSnapshot) -> SettleItYourself:
     """Return the error for a payment authorization, because the market relays none for a job.
 
     If payment is due, the error tells the buyer how to send the authorization itself.
@@ -75,7 +75,7 @@ def relays_nothing(ctx: Context, seen: SeenJob) -> SettleItYourself:
     return SettleItYourself(error, settle_body=body, gasless=terms.gasless, facilitator=terms.facilitator)
 
 
-def too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
+def too_early(ctx: TxContext, seen: JobSnapshot) -> JobNotPayable:
     if payment_status(seen.facts, ctx.now) is PaymentStatus.NONE:
         hint = "Ask the seller about what you sent: the market knows nothing of it."
         return JobNotPayable("this job costs nothing; nothing was recorded", hint=hint, **standing(ctx, seen))
@@ -87,7 +87,7 @@ def too_early(ctx: Context, seen: SeenJob) -> JobNotPayable:
     )
 
 
-def chain_terms(place: Context | Outside, seen: SeenJob, payers: set[str], payees: set[str]) -> Terms:
+def chain_terms(place: TxContext | ReadContext, seen: JobSnapshot, payers: set[str], payees: set[str]) -> Terms:
     """Return the terms that a transaction must meet to pay this job."""
     row = seen.row
     return Terms(
