@@ -22,7 +22,7 @@ def _visible(text: str) -> str:
 
 
 class Said(Arguments):
-    """What is said in a message."""
+    """The words of a message, and data beside them."""
 
     nulls: ClassVar[frozenset[str]] = frozenset({"data"})
 
