@@ -16,8 +16,8 @@ from rest.webhooks import webhook_entries
 from tools import error_catalogue as catalogue
 from tools.engine.config import MarketConfig
 from tools.engine.context import Surface
-from tools.engine.dispatch import COMMON
 from tools.engine.errors import (
+    COMMON,
     Forbidden,
     HeadersTooLarge,
     HostNotAllowed,

@@ -16,8 +16,8 @@ from protocol.docs.skill import every_error, free_usdc, skill_source, skill_text
 from protocol.mcp.server_json import server_json
 from storage.vocabulary import Env
 from tools.engine.config import MarketConfig
-from tools.engine.dispatch import COMMON
 from tools.engine.errors import (
+    COMMON,
     HeadersTooLarge,
     HostNotAllowed,
     InternalError,

@@ -26,6 +26,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tools.kernel.money": ("test_money.py",),
     "tools.engine.rate_limits": ("test_rates.py",),
     "tools.engine.storage_quotas": ("test_room.py",),
+    "tools.jobs.stored_texts": ("test_room.py",),
     "tools.events.webhooks.rules": ("test_webhooks.py",),
 }
 FOLDER = "tests/rules"

@@ -12,6 +12,7 @@ from storage.tables import AgentRow, JobTextRow, RoomRow, ThreadRow
 from storage.transaction import Taken
 from tools.engine import storage_quotas as room
 from tools.engine.errors import StorageFull
+from tools.jobs import stored_texts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIMIT = 5_000_000
@@ -72,8 +73,8 @@ JOB: Any = SimpleNamespace(
 
 
 def test_the_bounds_are_those_decided() -> None:
-    assert (room.NEEDED_FOR_OUTPUT, room.STANDS_FOR_ROOM, room.BATCH) == (1_048_576, 10_000, 100)
-    assert [room.output_part(revision) for revision in (0, 3)] == ["output/0", "output/3"]
+    assert (room.NEEDED_FOR_OUTPUT, stored_texts.STANDS_FOR_ROOM, stored_texts.BATCH) == (1_048_576, 10_000, 100)
+    assert [stored_texts.output_part(revision) for revision in (0, 3)] == ["output/0", "output/3"]
 
 
 def test_sizes_are_bytes() -> None:
@@ -144,7 +145,7 @@ def test_a_payment_frees_the_texts_and_messages_of_the_job_and_a_refund_counts_t
     counted: bool, sign: int
 ) -> None:
     unit = Unit(answers={texts_of_job: TEXTS, said_in: [("agt_b", 40), ("agt_s", 50)]})
-    room.move_texts(context(unit), JOB, counted=counted)
+    stored_texts.move_texts(context(unit), JOB, counted=counted)
     assert [one[:3] for one in unit.counted] == [
         ("agt_b", "test", sign * 10),
         ("agt_b", "test", sign * 200),
@@ -170,7 +171,7 @@ def test_what_nobody_paid_for_is_deleted_and_leaves_the_count(
 ) -> None:
     row = SimpleNamespace(**vars(JOB) | {"output": output, "counted": counted})
     unit = Unit(answers={forgettable_jobs: [row], texts_of_job: TEXTS})
-    assert room.forget_unpaid(context(unit)) == 1
+    assert stored_texts.forget_unpaid(context(unit)) == 1
     assert [(agent, by) for agent, _, by, _ in unit.counted] == freed
     assert unit.ran == [(query, "job_1")]
     assert unit.changed == [{"forget_at": None, "forgotten_at": NOW}]
@@ -178,7 +179,7 @@ def test_what_nobody_paid_for_is_deleted_and_leaves_the_count(
 
 def test_a_batch_is_a_hundred_jobs() -> None:
     unit = Unit(answers={forgettable_jobs: [JOB] * 150})
-    assert room.forget_unpaid(context(unit)) == 100
+    assert stored_texts.forget_unpaid(context(unit)) == 100
 
 
 def text(value: str) -> Any:
@@ -187,15 +188,15 @@ def text(value: str) -> Any:
 
 def test_texts_are_kept_and_read_by_their_part() -> None:
     unit: Any = Unit({(JobTextRow, "job_1", "input"): text("i"), (JobTextRow, "job_1", "output/0"): text("o")})
-    assert (room.input_of(unit, JOB), room.output_of(unit, JOB)) == ("i", "o")
-    assert (room.output_at(unit, "job_1", 0), room.output_at(unit, "job_1", 1)) == ("o", None)
+    assert (stored_texts.input_of(unit, JOB), stored_texts.output_of(unit, JOB)) == ("i", "o")
+    assert (stored_texts.output_at(unit, "job_1", 0), stored_texts.output_at(unit, "job_1", 1)) == ("o", None)
     unwritten = SimpleNamespace(**vars(JOB) | {"output": None})
-    assert room.output_of(unit, unwritten) is None
+    assert stored_texts.output_of(unit, unwritten) is None
     revising = SimpleNamespace(**vars(JOB) | {"revision_count": 1})
-    assert room.output_of(unit, revising) == "o", "while a revision is under way, the one before"
+    assert stored_texts.output_of(unit, revising) == "o", "while a revision is under way, the one before"
     unit.rows[JobTextRow, "job_1", "output/1"] = text("new")
-    assert room.output_of(unit, revising) == "new"
+    assert stored_texts.output_of(unit, revising) == "new"
     gone = SimpleNamespace(**vars(JOB) | {"id": "job_2"})
-    assert (room.input_of(unit, gone), room.output_of(unit, gone)) == (None, None)
-    room.keep_text(unit, "job_3", "input", SimpleNamespace(text=b"{}"))  # type: ignore[arg-type]
+    assert (stored_texts.input_of(unit, gone), stored_texts.output_of(unit, gone)) == (None, None)
+    stored_texts.keep_text(unit, "job_3", "input", SimpleNamespace(text=b"{}"))  # type: ignore[arg-type]
     assert [(one.job_id, one.part, one.text) for one in unit.added] == [("job_3", "input", "{}")]

@@ -18,8 +18,8 @@ from tests.surfaces.echoes import echoing
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
 from tools.engine.context import CallRequest, Surface
-from tools.engine.dispatch import COMMON, Market
-from tools.engine.errors import Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
+from tools.engine.dispatch import Market
+from tools.engine.errors import COMMON, Forbidden, IdempotencyKeyReused, InvalidIdempotencyKey
 from tools.engine.registry import Operation
 from tools.jobs.payments.errors import PaymentRequired
 from tools.jobs.payments.records import PaymentTerms

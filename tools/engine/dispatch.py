@@ -23,17 +23,7 @@ from tools.engine.context import Caller, CallRequest, ReadContext, TxContext
 from tools.engine.cpu_thread import Desk
 from tools.engine.document_validation import StaleInput
 from tools.engine.dry_run import DryRunRollback, run_then_roll_back, without_secrets
-from tools.engine.errors import (
-    Forbidden,
-    IdempotencyKeyReused,
-    InternalError,
-    InvalidIdempotencyKey,
-    InvalidRequest,
-    MalformedJson,
-    RateLimited,
-    TooBusy,
-    Unauthenticated,
-)
+from tools.engine.errors import COMMON, InternalError, InvalidRequest, MalformedJson, TooBusy, Unauthenticated
 from tools.engine.health import HealthSnapshot
 from tools.engine.idempotency import Answer, IdempotencyKey, busy, keep, recall, repeat_of
 from tools.engine.last_seen import LastSeenBuffer
@@ -394,15 +384,3 @@ class Market:
 async def _nothing() -> AsyncGenerator[Any, None]:
     return
     yield
-
-
-COMMON: tuple[type[MarketError], ...] = (
-    InvalidRequest,
-    MalformedJson,
-    Unauthenticated,
-    Forbidden,
-    RateLimited,
-    TooBusy,
-    InvalidIdempotencyKey,
-    IdempotencyKeyReused,
-)

@@ -1,10 +1,10 @@
 """Webhooks: events posted to a URL of yours, signed, and tried again until they are taken."""
 
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Literal
 
 import orjson
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field
 
 from storage.events import newest_event
 from storage.tables import AgentRow, DeliveryRow, WebhookRow
@@ -19,7 +19,7 @@ from tools.engine.next_steps import step, steps
 from tools.engine.outgoing_urls import callable_url
 from tools.engine.paging import cursor_to, place_of
 from tools.engine.registry import operation
-from tools.events.types import expand
+from tools.events.webhooks.arguments import TYPES_NOTE, EventTypes, Secret, Url
 from tools.events.webhooks.errors import WebhookDisabled, WebhookLimit
 from tools.events.webhooks.logic import (
     FOLLOWS,
@@ -42,35 +42,8 @@ from tools.events.webhooks.records import (
 )
 from tools.events.webhooks.rules import SECRET_ENTROPY_BYTES, new_secret
 from tools.kernel.records import Json
-from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS, BadTarget, parse_target
 
 LAST = 2**63 - 1
-TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'
-
-
-def _url(text: str) -> str:
-    try:
-        parse_target(text)
-    except BadTarget as bad:
-        raise ValueError(str(bad)) from None
-    return text
-
-
-def _event_types(given: list[str]) -> list[str]:
-    expand(given)
-    return list(dict.fromkeys(given))
-
-
-URL_SCHEMA: dict[str, JsonValue] = {"pattern": "^https?://", "format": "uri"}
-Url = Annotated[str, Field(max_length=MOST_URL_CHARACTERS, json_schema_extra=URL_SCHEMA), AfterValidator(_url)]
-EventTypes = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=64)]],
-    Field(min_length=1, max_length=50),
-    AfterValidator(_event_types),
-]
-
-
-Secret = Annotated[str, Field(min_length=16, max_length=128, pattern="^[ -~]*$")]
 
 
 class CreateWebhook(Arguments):
