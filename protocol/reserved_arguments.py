@@ -84,7 +84,7 @@ def take(given: dict[str, Json]) -> Reserved:
     )
 
 
-def listed_schema(op: Operation, keyless: bool) -> Schema:
+def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
     """Return the input schema with the reserved arguments that this caller can use.
 
     `keyless`: no credential was sent.
@@ -94,7 +94,9 @@ def listed_schema(op: Operation, keyless: bool) -> Schema:
     taken = own.keys() & RESERVED
     if taken:
         raise TypeError(f"{op.name} has an argument with a reserved name: {sorted(taken)}")
-    offered = reserved_properties(keyless=keyless and op.auth != "none", repeats=not op.safe, cuts=has_brief(op))
+    offered = reserved_properties(
+        is_anonymous=is_anonymous and op.auth != "none", repeats=not op.safe, cuts=has_brief(op)
+    )
     if LIMIT in own:
         own = {**own, LIMIT: own[LIMIT] | {"default": MOST_LISTED}}
     return {**schema, "properties": {**own, **offered}}
@@ -105,14 +107,14 @@ def has_brief(op: Operation) -> bool:
     return LIMIT in op.input.model_fields or any(map(cuts, op.output))
 
 
-def reserved_properties(*, keyless: bool, repeats: bool, cuts: bool) -> Schema:
+def reserved_properties(*, is_anonymous: bool, repeats: bool, cuts: bool) -> Schema:
     """Return the schemas of the reserved arguments.
 
     `keyless` callers can send their key, and operations that write (`repeats`) an idempotency key.
     """
     return {
         **({DETAIL: DETAIL_PROPERTY} if cuts else {}),
-        **({API_KEY: API_KEY_PROPERTY} if keyless else {}),
+        **({API_KEY: API_KEY_PROPERTY} if is_anonymous else {}),
         **({IDEMPOTENCY_KEY: IDEMPOTENCY_KEY_PROPERTY, DRY_RUN: DRY_RUN_PROPERTY} if repeats else {}),
     }
 

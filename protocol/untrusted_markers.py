@@ -1,4 +1,4 @@
-"""Fences: in a text for a model, other agents' text is put between two marks that those agents cannot know or guess.
+"""Untrusted text: in a text for a model, other agents' text is put between two marks that those agents cannot know or guess.
 
 A fenced text is <untrusted-…>text</untrusted-…>. A list gets the marks as its first and last item. An object gets them
 as the names of its first and last member, whose values are empty texts. In a sentence of the market the marks are around
@@ -38,7 +38,7 @@ class Shown:
     untrusted: tuple[str, ...] = ()
 
 
-class Fences:
+class UntrustedMarkers:
     """Marks made from a secret and the whole record; the same record always gets the same marks."""
 
     def __init__(self, secret: bytes) -> None:

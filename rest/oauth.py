@@ -75,7 +75,7 @@ class OAuth:
             return
         except OAuthRefusal as refusal:
             log.info("login", error=refusal.error, request_id=approach.request_id)
-            counted = self.market.refuse_stranger(Unauthenticated(refusal.description), approach)
+            counted = self.market.refuse_anonymous(Unauthenticated(refusal.description), approach)
             if counted.refusal is not None and counted.refusal.retryable:
                 await _wait(send, counted.refusal)
             else:

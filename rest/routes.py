@@ -97,7 +97,7 @@ class Rest:
         except ClientGone:
             return
         except MarketError as error:
-            answer = self.market.refuse_stranger(error, approach)
+            answer = self.market.refuse_anonymous(error, approach)
             await self._send(scope, send, answer, _allow(error))
             return
         if op.streams:
@@ -122,12 +122,12 @@ class Rest:
         receive: Receive,
         send: Send,
     ) -> None:
-        headless = scope["method"] == "HEAD"
-        opened = await self.market.stream(op, given, approach, headless=headless)
+        head_only = scope["method"] == "HEAD"
+        opened = await self.market.stream(op, given, approach, head_only=head_only)
         framing = EVENTS if op.document is None else DOCUMENT
         if isinstance(opened, Answer):
             await self._send(scope, send, opened, [])
-        elif headless:
+        elif head_only:
             await head_of_stream(opened, send, framing)
         else:
             await send_stream(opened, receive, send, framing)
@@ -200,11 +200,11 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def reply(
-    send: Send, status: int, body: bytes, headers: Headers, kind: bytes | None, headless: bool = False
+    send: Send, status: int, body: bytes, headers: Headers, kind: bytes | None, head_only: bool = False
 ) -> None:
     described = [] if kind is None else [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": [*described, *headers]})
-    await send({"type": "http.response.body", "body": b"" if headless else body})
+    await send({"type": "http.response.body", "body": b"" if head_only else body})
 
 
 def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> dict[str, Json]:

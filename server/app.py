@@ -35,7 +35,7 @@ from server.middleware import Edge, hosts_of
 from server.pages import Page, Pages
 from server.probes import Probe, Probes
 from server.readiness import Readiness, is_low
-from server.rechecks import Looks
+from server.rechecks import DailyRechecks
 from server.secrets import BRAND_BREAKS, Secrets, check_brand, check_chain, check_secrets, read_secrets
 from server.settings import BadSettings, Settings, house_of
 from server.webhook_sender import Sender
@@ -199,7 +199,7 @@ def make_market(
 
 def make_loops(market: Market, workers: Workers) -> dict[str, Coroutine[Any, Any, None]]:
     """Return the background loops that run as long as the surfaces are served."""
-    loops = {"workers": workers.run(), "looks": Looks(market).run()}
+    loops = {"workers": workers.run(), "looks": DailyRechecks(market).run()}
     if isinstance(market, MeasuredMarket):
         metrics = market.metrics
         return loops | {"sender": Sender(market, metrics.attempted).run(), "lag": metrics.watch_loop()}

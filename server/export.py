@@ -110,7 +110,7 @@ def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[by
     """Yield the export_me document of an agent; it contains only what the agent may see."""
     caller = Caller(agent_id, None, env, (EVERYTHING,), HERE)
     outside = ReadContext(
-        market.store, market.shelf, market.pulse, market.bell, market.snapshots, market.desk, market.searches,
+        market.store, market.caches, market.pulse, market.notifier, market.shared_results, market.desk, market.searches,
         market.world, market.house, caller, env, market.world.clock.now(), market.operations,
     )  # fmt: skip
     return gathered(document(OperatorsReader(outside)))

@@ -110,9 +110,9 @@ class MeasuredMarket(Market):
         return answer
 
     async def stream(
-        self, op: Operation, given: Given, approach: CallRequest, *, headless: bool = False
+        self, op: Operation, given: Given, approach: CallRequest, *, head_only: bool = False
     ) -> AsyncGenerator[Any, None] | Answer:
-        opened = await super().stream(op, given, approach, headless=headless)
+        opened = await super().stream(op, given, approach, head_only=head_only)
         surface = approach.surface.value
         refused = opened if isinstance(opened, Answer) else None
         self.metrics.calls.labels(op.name, surface, str(refused.status if refused else op.status)).inc()
@@ -173,7 +173,7 @@ class Now:
         yield _total("store_units", "Units of work; with commits, how many share one.", counters.units)
         yield _total("store_reads", "Reads, quick and long.", counters.looks + counters.scans)
         yield _gauge("store_longest_unit_seconds", "The longest unit since the start.", counters.longest_unit_seconds)
-        yield _gauge("open_streams", "Streams of events that are open.", sum(market.bell.streams.values()))
+        yield _gauge("open_streams", "Streams of events that are open.", sum(market.notifier.streams.values()))
         yield _heads(market.world.chains, now)
 
 
@@ -215,7 +215,7 @@ def metrics_page(
         try:
             need_operator(approach, market.house)
         except MarketError as error:
-            refused = market.refuse_stranger(error, approach)
+            refused = market.refuse_anonymous(error, approach)
             return Found(
                 refused.status, "application/json", refused.body, tuple(_said_of(refused, scope, market.house))
             )

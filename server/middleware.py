@@ -62,7 +62,7 @@ class Edge:
     """The wrapper around the application; `hosts` are the accepted Host headers."""
 
     def __init__(self, app: App, hosts: frozenset[str], docs_url: str, dice: RandomSource) -> None:
-        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, Stock(dice)
+        self.app, self.hosts, self.docs_url, self.dice = app, hosts, docs_url, RandomPool(dice)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -100,7 +100,7 @@ class Edge:
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
 
 
-class Stock:
+class RandomPool:
     """A buffer of random bytes: one system call for each request would cost more."""
 
     def __init__(self, dice: RandomSource) -> None:

@@ -24,7 +24,7 @@ log = structlog.get_logger("emporion.looks")
 EVERY_SECONDS = 30.0
 
 
-class Looks:
+class DailyRechecks:
     """The loop and its steps. Tests call `step`; the server calls `run`."""
 
     def __init__(self, market: Market) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from server.rechecks import Looks
+from server.rechecks import DailyRechecks
 from server.sandbox.genesis import IDENTITIES
 from tests.chain.evm import Evm, pack
 from tests.market import BASE_URL, Agent, TestMarket
@@ -64,7 +64,7 @@ class ReadContext:
 
     def __post_init__(self) -> None:
         self.market.market.world = replace(self.market.market.world, dns=self.zone, web=self.sites)
-        self.looks = Looks(self.market.market)
+        self.looks = DailyRechecks(self.market.market)
 
     def publish(self, *agents: Agent, domain: str = DOMAIN) -> None:
         """Publish the TXT records of these agents only."""

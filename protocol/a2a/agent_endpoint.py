@@ -19,7 +19,7 @@ from tools.kernel.errors import Json
 CARD = "/.well-known/agent-card.json"
 
 
-class Shops:
+class AgentEndpoints:
     """The agents behind endpoints, and their listings.
 
     Agents and their cards are public, so they are read without the caller's key.

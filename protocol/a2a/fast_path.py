@@ -12,7 +12,7 @@ from starlette.types import Scope, Send
 
 from protocol.a2a import sdk_bodies as wire
 from protocol.a2a.errors import guarded
-from protocol.a2a.message_replies import Replies, Shown
+from protocol.a2a.message_replies import MessageReplies, Shown
 from protocol.a2a.sdk_bodies import Call
 from protocol.http import send_json
 from tools.kernel.errors import Json
@@ -52,10 +52,10 @@ OLD = Form(
 )
 
 
-class Front:
+class FastPath:
     """The fast path for calls of tools; `replies` also serves the SDK's handler."""
 
-    def __init__(self, replies: Replies) -> None:
+    def __init__(self, replies: MessageReplies) -> None:
         self.replies, self.dice = replies, replies.market.world.dice
 
     async def serve(self, scope: Scope, call: Call, send: Send) -> bool:

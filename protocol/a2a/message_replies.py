@@ -34,7 +34,7 @@ class Shown:
     text: str
 
 
-class Replies:
+class MessageReplies:
     """The renderer of messages from the responses of operations."""
 
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
@@ -51,7 +51,7 @@ class Replies:
         if len(wanted) > 1:
             raise invalid("one message makes one call: send one data part {tool, arguments}", "parts")
         if call.refusal is not None:
-            return self.message(message, call, self.market.refuse_stranger(call.refusal, call.approach).body)
+            return self.message(message, call, self.market.refuse_anonymous(call.refusal, call.approach).body)
         return self._made(message, call, await self.called(*self.call_of(wanted[0]), call))
 
     async def called(self, op: Operation, arguments: dict[str, Json], call: Call) -> Shown:
@@ -71,8 +71,8 @@ class Replies:
     def _shown(self, op: Operation, answer: Answer, call: Call) -> Shown:
         """Return the response at the requested level of detail, with its metadata."""
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
-        keyless = call.approach.keyless and not answer.refused
-        advised = keyless and (op.shows_secrets or call.approach.argument_key is not None)
+        is_anonymous = call.approach.is_anonymous and not answer.refused
+        advised = is_anonymous and (op.shows_secrets or call.approach.argument_key is not None)
         marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
         beside = {f"{self.market.house.brand}/{name}": value for name, value in told.items()}

@@ -15,10 +15,10 @@ from a2a.utils.task import validate_history_length, validate_page_size
 
 from protocol.a2a.agent_card import extended_card, public_card, signed
 from protocol.a2a.errors import card_refused, guarded, reached
-from protocol.a2a.message_replies import Replies
+from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_configs import Pushes
 from protocol.a2a.sdk_bodies import Call
-from protocol.a2a.send_message import Sending
+from protocol.a2a.send_message import MessageSender
 from protocol.a2a.streams import Streams
 from protocol.a2a.tasks import Tasks
 from tools.engine.authentication import NO_KEY
@@ -37,7 +37,7 @@ class Desk(RequestHandler):
         self.tasks = Tasks(market, operations)
         self.streams = Streams(self.tasks)
         self.pushes = Pushes(self.tasks)
-        self.sending = Sending(self.tasks, Replies(market, operations), self.pushes)
+        self.sending = MessageSender(self.tasks, MessageReplies(market, operations), self.pushes)
         self.card = _proto(public_card(market.house, operations))
         extended = extended_card(market.house, operations)
         self.extended = _proto(signed(extended, market.house.base_url, market.world.signer))
@@ -132,7 +132,7 @@ class Desk(RequestHandler):
         return self.extended_old if call.old else self.extended
 
     async def _identified(self, approach: CallRequest) -> None:
-        caller = await self.market.visitor(approach)
+        caller = await self.market.identify_viewer(approach)
         if caller.agent_id is None:
             raise Unauthenticated(NO_KEY)
 

@@ -14,9 +14,9 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import A2AError, TaskNotCancelableError, UnsupportedOperationError
 
 from protocol.a2a import payment as x402
-from protocol.a2a.agent_endpoint import Shops
+from protocol.a2a.agent_endpoint import AgentEndpoints
 from protocol.a2a.errors import invalid, not_shown
-from protocol.a2a.message_replies import Replies
+from protocol.a2a.message_replies import MessageReplies
 from protocol.a2a.push_configs import Pushes
 from protocol.a2a.sdk_bodies import Call
 from protocol.a2a.task_view import FINAL, STATES
@@ -58,11 +58,13 @@ class Step:
         return self.operation.action == "pay"
 
 
-class Sending:
+class MessageSender:
     """The handler of messages about jobs."""
 
-    def __init__(self, tasks: Tasks, replies: Replies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS) -> None:
-        self.shops, self.pushes = Shops(tasks.market), pushes
+    def __init__(
+        self, tasks: Tasks, replies: MessageReplies, pushes: Pushes, waited_seconds: int = WAITED_SECONDS
+    ) -> None:
+        self.shops, self.pushes = AgentEndpoints(tasks.market), pushes
         self.tasks, self.replies, self.market, self.waited_seconds = tasks, replies, tasks.market, waited_seconds
         self.actions = {op.action: op for op in replies.operations.values() if op.action}
 

@@ -31,9 +31,9 @@ from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from protocol.a2a import sdk_bodies as wire
-from protocol.a2a.agent_endpoint import CARD, Shops
+from protocol.a2a.agent_endpoint import CARD, AgentEndpoints
 from protocol.a2a.errors import invalid
-from protocol.a2a.fast_path import Front
+from protocol.a2a.fast_path import FastPath
 from protocol.a2a.message_replies import KEY_ADVICE
 from protocol.a2a.request_handler import Desk
 from protocol.a2a.sdk_bodies import Call, Reply
@@ -70,9 +70,9 @@ class A2aSurface:
 
     def __init__(self, market: Market, approach_of: Callable[[Scope, Surface], CallRequest]) -> None:
         self.market, self.approach_of = market, approach_of
-        self.shops = Shops(market)
+        self.shops = AgentEndpoints(market)
         self.desk, reads = Desk(market, CATALOGUE.values()), ContextBuilder()
-        self.front = Front(self.desk.sending.replies)
+        self.front = FastPath(self.desk.sending.replies)
         rpc = [
             route
             for path in ENDPOINTS

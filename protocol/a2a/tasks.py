@@ -88,7 +88,7 @@ class Tasks:
 
 def is_nobody(call: Call) -> bool:
     """Return True for an anonymous caller, which has no jobs; the database need not be asked."""
-    return call.approach.keyless and call.approach.argument_key is None
+    return call.approach.is_anonymous and call.approach.argument_key is None
 
 
 def _listed(params: pb.ListTasksRequest, size: int, call: Call) -> dict[str, Any]:

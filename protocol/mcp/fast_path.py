@@ -15,7 +15,7 @@ from starlette.types import Message, Send
 from protocol.http import send_json
 from protocol.mcp import http as wire
 from protocol.mcp.request import Arrived
-from protocol.mcp.sdk_checks import Judges
+from protocol.mcp.sdk_checks import SdkChecks
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import View
 
@@ -27,11 +27,11 @@ PARAMS = {CALL: frozenset({"name", "arguments", "_meta"}), **dict.fromkeys(LISTS
 ListKey = tuple[str, str, View, bool]
 
 
-class Front:
+class FastPath:
     """The fast path for calls and lists of `tools`; `identity` is the server's own description."""
 
     def __init__(self, tools: Tools, security: TransportSecuritySettings, identity: Mapping[str, Any]) -> None:
-        self.tools, self.identity, self.judges = tools, identity, Judges(security)
+        self.tools, self.identity, self.judges = tools, identity, SdkChecks(security)
         own = tools.keyed.keys() - {tool.name for tool in tools.more}
         self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
         self.lists: dict[ListKey, bytes] = {}
@@ -92,7 +92,7 @@ class Front:
 def _list_key(method: str, version: str, arrived: Arrived) -> ListKey:
     """Return everything that the answer depends on."""
     if method == TOOLS:
-        return method, version, arrived.view, arrived.approach.keyless
+        return method, version, arrived.view, arrived.approach.is_anonymous
     if method == DISCOVER:
         return method, version, arrived.view, False
     return method, version, View(), False

@@ -55,7 +55,7 @@ class Ask:
         return {**self.given, **{name: (content or {}).get(name) for name in self.properties}}
 
 
-class Hires:
+class HireTasks:
     """The tasks of the market: the jobs the caller has ordered."""
 
     def __init__(self, tools: Tools) -> None:
@@ -64,7 +64,7 @@ class Hires:
     async def begin(self, called: Called, asking: Asking) -> t.CallToolResult | dict[str, Any] | None:
         """Hire as a task; return the plain result if no task was made, None for other calls."""
         at_once, approach = _at_once(called), asking.approach
-        if at_once is None or approach.keyless:
+        if at_once is None or approach.is_anonymous:
             return None
         result = (await self.tools.call(at_once, approach)).result()
         replayed, rehearsed = (
@@ -107,7 +107,7 @@ class Hires:
     async def _change(self, tool: str, given: dict[str, Json], asking: Asking, approach: CallRequest) -> Answer:
         if asking.view.readonly:
             error = Forbidden(f"{tool} changes something, and this address is for reading", hint="Call it at /mcp.")
-            return self.market.refuse_stranger(error, approach)
+            return self.market.refuse_anonymous(error, approach)
         return await self.market.call(CATALOGUE[tool], given, approach)
 
     async def _record(self, task_id: str, asking: Asking, approach: CallRequest) -> dict[str, Json]:
@@ -159,7 +159,7 @@ class Hires:
         try:
             return take({API_KEY: asking.api_key, DETAIL: asking.detail})
         except MarketError as error:
-            raise self._refused(task_id, self.market.refuse_stranger(error, asking.approach), asking) from None
+            raise self._refused(task_id, self.market.refuse_anonymous(error, asking.approach), asking) from None
 
     def _further(self, asking: Asking, task: Task) -> CallRequest:
         """Return the approach for later calls, because the first one consumed the signature."""

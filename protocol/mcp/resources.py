@@ -9,7 +9,7 @@ import orjson
 from mcp.shared.exceptions import MCPError
 
 from protocol.mcp.wording import Wording
-from protocol.untrusted_markers import Fences, places_in
+from protocol.untrusted_markers import UntrustedMarkers, places_in
 from tools.engine.context import CallRequest
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
@@ -81,7 +81,7 @@ def link_to(place: tuple[str, int], wording: Wording) -> t.ResourceLink:
 
 
 async def read_record(
-    uri: str, market: Market, approach: CallRequest, fences: Fences, wording: Wording
+    uri: str, market: Market, approach: CallRequest, fences: UntrustedMarkers, wording: Wording
 ) -> t.ReadResourceResult | None:
     """Return the record of a URI; None if no template matches.
 

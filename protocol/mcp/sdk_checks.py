@@ -22,7 +22,7 @@ TOKEN = "progressToken"  # noqa: S105 - each request has its own, and any text o
 Shape = tuple[bytes, ...]
 
 
-class Judges:
+class SdkChecks:
     """The SDK's checks of a request, its headers and its shape."""
 
     def __init__(self, security: TransportSecuritySettings) -> None:

@@ -20,8 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp import http as wire
-from protocol.mcp.fast_path import Front
-from protocol.mcp.hire_tasks import Hires
+from protocol.mcp.fast_path import FastPath
+from protocol.mcp.hire_tasks import HireTasks
 from protocol.mcp.request import Arrived, Request, approach_in, arrived_in, view_in
 from protocol.mcp.resources import TEMPLATES, read_record
 from protocol.mcp.tasks import Asking, Source, declares, install
@@ -86,10 +86,10 @@ class McpSurface:
     ) -> None:
         self.market, self.approach_of, self.texts, self.extra = market, approach_of, texts, extra or Extra()
         self.tools = Tools(market, CATALOGUE.values(), self.extra.tools)
-        self.hires = Hires(self.tools)
+        self.hires = HireTasks(self.tools)
         self.server = self._server()
         self.security = wire.security(allowed_hosts)
-        self.front = Front(self.tools, self.security, self.server.server_info_stamp)
+        self.front = FastPath(self.tools, self.security, self.server.server_info_stamp)
         self.plain, self.streaming = (self._manager(as_json) for as_json in (True, False))
 
     @asynccontextmanager
@@ -106,7 +106,7 @@ class McpSurface:
         try:
             view = view_of(scope["path"].rstrip("/"), scope["query_string"], self.tools.toolsets)
         except MarketError as astray:
-            await send_refusal(send, self.market.refuse_stranger(astray, approach))
+            await send_refusal(send, self.market.refuse_anonymous(astray, approach))
             return
         if (closed := await self._shut(scope, approach)) is not None:
             await send_refusal(send, *closed)
@@ -136,7 +136,7 @@ class McpSurface:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
         if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
-            tried = not approach.keyless
+            tried = not approach.is_anonymous
             return closed, *challenged(closed, self.market.house, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
             error = MethodNotAllowed("only POST is served here: there is no session", allowed=["POST"])

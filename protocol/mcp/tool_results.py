@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from protocol.brief_view import in_brief
 from protocol.mcp.resources import link_to
 from protocol.mcp.wording import Wording
-from protocol.untrusted_markers import Fences, places_in, places_in_error
+from protocol.untrusted_markers import UntrustedMarkers, places_in, places_in_error
 from tools.engine.idempotency import Answer
 from tools.engine.registry import Operation
 from tools.kernel.errors import Json
@@ -91,10 +91,10 @@ class Said:
         return serialize_server_result(METHOD, version, said)
 
 
-class Telling:
+class ResultRenderer:
     """The renderer of records. It caches recent results, because agents read the same listings."""
 
-    def __init__(self, fences: Fences, brand: str) -> None:
+    def __init__(self, fences: UntrustedMarkers, brand: str) -> None:
         self.fences, self.brand, self._kept = fences, brand, lru_cache(KEPT)(self._told)
 
     def tell(self, op: Operation, body: bytes, detail: str | None, wording: Wording, caller: str | None) -> Said:

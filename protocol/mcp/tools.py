@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from protocol.brief import DETAIL
 from protocol.brief_view import briefly, schema_of
-from protocol.mcp.tool_results import Said, Telling
+from protocol.mcp.tool_results import ResultRenderer, Said
 from protocol.mcp.toolsets import CALL, USUAL, View, shown
 from protocol.mcp.wording import Wording
 from protocol.reserved_arguments import (
@@ -23,7 +23,7 @@ from protocol.reserved_arguments import (
     reserved_properties,
     take,
 )
-from protocol.untrusted_markers import Fences
+from protocol.untrusted_markers import UntrustedMarkers
 from tools.discovery.tool_search import nearest
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
@@ -52,30 +52,31 @@ class Tools:
 
     def __init__(self, market: Market, operations: Iterable[Operation], more: tuple[t.Tool, ...] = ()) -> None:
         self.market, self.more = market, more
-        self.telling = Telling(Fences(market.house.pepper), market.house.brand)
+        self.telling = ResultRenderer(UntrustedMarkers(market.house.pepper), market.house.brand)
         operations = tuple(operations)
         self.operations = {op.name: op for op in operations if Surface.MCP in op.surfaces}
         self.elsewhere = {op.name: f"{op.method} {op.path}" for op in operations if Surface.MCP not in op.surfaces}
         self.toolsets = frozenset(op.toolset for op in self.operations.values())
-        self.keyed, self.keyless = (
-            {CALL: call_tool(keyless)} | {op.name: self._tool_of(op, keyless) for op in self.operations.values()}
-            for keyless in (False, True)
+        self.keyed, self.is_anonymous = (
+            {CALL: call_tool(is_anonymous)}
+            | {op.name: self._tool_of(op, is_anonymous) for op in self.operations.values()}
+            for is_anonymous in (False, True)
         )
         self.wording, self._shown = lru_cache(KEPT_VIEWS)(self._wording), lru_cache(KEPT_VIEWS)(self._view_of)
         self.schemas: dict[str, Schema] = {tool.name: tool.input_schema for tool in (*self.keyed.values(), *more)}
 
-    def _tool_of(self, op: Operation, keyless: bool) -> t.Tool:
-        tool = tool_of(op, keyless)
+    def _tool_of(self, op: Operation, is_anonymous: bool) -> t.Tool:
+        tool = tool_of(op, is_anonymous)
         if op.deprecated is None:
             return tool
         return tool.model_copy(update={"meta": self.telling.named(deprecated=op.deprecated.record)})
 
     def listed(self, approach: CallRequest, view: View) -> list[t.Tool]:
         """Return the tools for this connection; without a credential, they take an `api_key`."""
-        return [*self._shown(view, approach.keyless), *self.more]
+        return [*self._shown(view, approach.is_anonymous), *self.more]
 
-    def _view_of(self, view: View, keyless: bool) -> list[t.Tool]:
-        tools, wording = self.keyless if keyless else self.keyed, self.wording(view)
+    def _view_of(self, view: View, is_anonymous: bool) -> list[t.Tool]:
+        tools, wording = self.is_anonymous if is_anonymous else self.keyed, self.wording(view)
         return [wording.tool(tools[name]) for name in shown(view, self.operations.values())]
 
     def _wording(self, view: View) -> Wording:
@@ -100,7 +101,7 @@ class Tools:
             if called.repeat is not None and reserved.idempotency_key not in (None, called.repeat):
                 raise InvalidRequest("one call came with two different values", param=IDEMPOTENCY_KEY)
         except MarketError as error:
-            return self.said(op, self.market.refuse_stranger(error, approach), approach, wording)
+            return self.said(op, self.market.refuse_anonymous(error, approach), approach, wording)
         if reserved.api_key is not None or reserved.dry_run:
             approach = replace(approach, argument_key=reserved.api_key, dry_run=reserved.dry_run)
         arguments = briefly(op, reserved.arguments, reserved.detail)
@@ -150,7 +151,7 @@ class Tools:
         """Return a response as a result."""
         if answer.refusal is not None or op is None:
             return self.telling.refuse(answer, wording)
-        said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.keyless
+        said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.is_anonymous
         beside: dict[str, Any] = (
             {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
         )
@@ -163,14 +164,14 @@ class Tools:
         return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
 
 
-def tool_of(op: Operation, keyless: bool) -> t.Tool:
+def tool_of(op: Operation, is_anonymous: bool) -> t.Tool:
     """Return the tool for the list; `keyless` is for connections without a credential."""
     codes = ", ".join(sorted({error.code for error in op.errors}))
     return t.Tool(
         name=op.name,
         title=op.title,
         description=f"{op.description}\n\nErrors: {codes}." if codes else op.description,
-        input_schema=listed_schema(op, keyless),
+        input_schema=listed_schema(op, is_anonymous),
         output_schema=schema_of(op),
         annotations=t.ToolAnnotations(
             read_only_hint=op.safe,
@@ -181,7 +182,7 @@ def tool_of(op: Operation, keyless: bool) -> t.Tool:
     )
 
 
-def call_tool(keyless: bool) -> t.Tool:
+def call_tool(is_anonymous: bool) -> t.Tool:
     """Return the tool that calls any other, for clients that call only listed tools."""
     properties: Schema = {
         "name": {"type": "string", "maxLength": 64, "description": "a tool's name, from find_tools"},
@@ -195,7 +196,7 @@ def call_tool(keyless: bool) -> t.Tool:
         input_schema={
             "type": "object",
             "additionalProperties": False,
-            "properties": properties | reserved_properties(keyless=keyless, repeats=True, cuts=True),
+            "properties": properties | reserved_properties(is_anonymous=is_anonymous, repeats=True, cuts=True),
             "required": ["name"],
         },
         output_schema={"type": "object"},

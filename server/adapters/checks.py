@@ -14,7 +14,7 @@ from select import POLLIN, poll
 import orjson
 
 from server.adapters.checker import DIED
-from server.adapters.fair_queue import Turns
+from server.adapters.fair_queue import FairQueue
 from tools.engine.ports import CheckTooLong
 from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
@@ -34,7 +34,7 @@ class CheckPool:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
         self.local = threading.local()  # one process for each thread
         self.children: set[Child] = set()
-        self.turns = Turns(PROCESSES, WAITING_EACH, MOST_WAITING)
+        self.turns = FairQueue(PROCESSES, WAITING_EACH, MOST_WAITING)
         self.killed = 0
         self.closed = False
 

@@ -6,7 +6,7 @@ from collections import deque
 from tools.engine.ports import ChecksBusy
 
 
-class Turns:
+class FairQueue:
     """A fair queue with `places` places, for one event loop.
 
     At most `each` requests of one agent wait, and at most `most` in all.

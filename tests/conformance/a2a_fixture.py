@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from protocol.a2a.request_handler import Desk
 from protocol.a2a.sdk_bodies import Call
-from protocol.a2a.send_message import Sending, order_in, texts_of
+from protocol.a2a.send_message import MessageSender, order_in, texts_of
 from protocol.a2a.task_view import View
 from protocol.http import read_body, replayed, send_json
 from server.app import Served, Service
@@ -121,7 +121,7 @@ class Seller:
         """Handle all orders as they arrive, until the market closes."""
         heard: dict[str, Any] = {}
         async with asyncio.TaskGroup() as jobs:
-            while not self.agent.market.bell.closed:
+            while not self.agent.market.notifier.closed:
                 page = await self.agent.call("list_events", wait_seconds=25, **heard)
                 heard = {"since": page["next_since"]} if page["next_since"] else {}
                 for event in page["data"]:
@@ -147,10 +147,10 @@ class Seller:
         await self.agent.call("deliver_job", job_id=job["id"], output=script.output)
 
 
-class Guided(Sending):
+class Guided(MessageSender):
     """Adds the listing to the suite's messages, and the acceptance of a quote."""
 
-    def __init__(self, production: Sending, fixed: str, quoted: str) -> None:
+    def __init__(self, production: MessageSender, fixed: str, quoted: str) -> None:
         super().__init__(production.tasks, production.replies, production.pushes)
         self.fixed, self.quoted = fixed, quoted
 

@@ -36,7 +36,7 @@ async def test_an_order_is_followed_until_its_payment_is_due(trade: Trade, form:
     assert events[0]["task"]["id"] == events[-1]["statusUpdate"]["taskId"] == job["id"]
     assert {one["statusUpdate"]["contextId"] for one in events[1:]} == {job["thread_id"]}
     assert events[-1]["statusUpdate"]["status"]["message"]["metadata"][STATUS] == "payment-required"
-    assert not trade.market.market.bell.ears, "the place is free again"
+    assert not trade.market.market.notifier.ears, "the place is free again"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -152,14 +152,14 @@ async def test_a_stream_that_was_left_is_taken_up_with_what_is_so_now(trade: Tra
 async def test_a_stream_ends_with_its_key_and_with_the_process(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
-    bell = trade.market.market.bell
+    notifier = trade.market.market.notifier
     async with desk_of(trade, buyer) as desk, desk_of(trade, seller) as hers:
         mine, theirs = desk.following(RPC_1, job["id"]), hers.following(RPC_1, job["id"])
         await until_waiting(trade, 2)
         for key in (await trade.market.call("list_api_keys", by=buyer))["data"]:
             if key["env"] == "test":
                 await trade.market.call("revoke_api_key", by=buyer, on="live", key_id=key["id"])
-        bell.close()
+        notifier.close()
         assert states_in(await ended(mine)) == ["SUBMITTED"]
         assert states_in(await ended(theirs)) == ["SUBMITTED"]
 

@@ -17,7 +17,7 @@ import tools.engine.document_validation
 import tools.listings.acceptance_rules
 import tools.screening.logic
 from server.adapters.checks import PROCESSES, WAITING_EACH, CheckPool
-from server.adapters.fair_queue import Turns
+from server.adapters.fair_queue import FairQueue
 from storage.store import Store
 from tests.market import CHECKS, TestMarket
 from tests.operations.refusals.listings import COSTLY, LONG
@@ -130,7 +130,7 @@ async def test_a_check_in_process_waits_for_one_of_the_same_agent_only() -> None
 
 
 async def test_agents_take_turns_and_where_all_queues_are_full_the_longest_gives_way() -> None:
-    turns, had = Turns(places=1, each=3, most=4), []
+    turns, had = FairQueue(places=1, each=3, most=4), []
 
     async def wait(by: str) -> None:
         await turns.take(by)

@@ -23,7 +23,7 @@ from tests.trading import ENGLISH, PRICE, Trade
 from tools.agents.aliases import MOST_KEPT, read_known
 from tools.kernel.keys import did_of
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import Known, Veil
+from tools.screening.redaction import Known, Redactor
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"
@@ -40,7 +40,7 @@ SELLER = Known(
     handles=("sela", "old-sela", "qw-seller-9"),
     names=("Sela Gamma", "太郎", "what was promised", "the buyer", "ハナ", "re-port"),
 )
-VEIL = Veil(BUYER, SELLER)
+VEIL = Redactor(BUYER, SELLER)
 TEXTS = [
     ("Sela did it; SELA, sela's and @sela.", "seller did it; seller, seller's and @seller."),
     ("_sela_ (sela) -sela- sela_", "_seller_ (seller) -seller- seller_"),
@@ -93,12 +93,12 @@ def test_who_the_parties_are_reads_buyer_and_seller_however_it_is_written(text: 
 
 
 def test_a_name_both_have_reads_as_either() -> None:
-    veil = Veil(Known(names=("Ada",)), Known(names=("ada",)))
+    veil = Redactor(Known(names=("Ada",)), Known(names=("ada",)))
     assert veil.text("Ada said so") == ("buyer or seller said so", 1)
 
 
 def test_a_name_of_signs_alone_is_no_token() -> None:
-    assert Veil(Known(names=("...",)), Known(names=("\u200b",))).text("Well... yes.") == ("Well... yes.", 0)
+    assert Redactor(Known(names=("...",)), Known(names=("\u200b",))).text("Well... yes.") == ("Well... yes.", 0)
 
 
 def test_in_data_names_of_one_word_stay_and_of_the_names_of_members_all_words() -> None:

@@ -120,10 +120,10 @@ async def test_a_key_revoked_while_it_waits_hears_what_was_ordered(trade: Trade)
     seller, buyer, order = await hired(trade)
     second = await trade.market.call("create_api_key", by=buyer, env="test", scopes=["buy", "read"])
     buyer.keys["second"] = second["key"]
-    bell = trade.market.market.bell
+    notifier = trade.market.market.notifier
     waiter = replace(buyer, keys={"test": second["key"]})
     async with waiting(trade, "hire", waiter, **order) as task:
-        assert bell.ears
+        assert notifier.ears
         await trade.market.call("revoke_api_key", by=buyer, key_id=second["id"])
         (job,) = await jobs_of(trade, seller)
         await trade.market.call("accept_job", by=seller, job_id=job["id"])

@@ -140,5 +140,5 @@ async def test_where_all_tools_are_listed_they_are_described_as_the_registry_say
     async with connected(trade.market.market) as mcp:
         tools = (await mcp.ask(MODERN, "tools/list", query="?toolsets=all")).result["tools"]
     described = {tool["name"]: tool["description"] for tool in tools if tool["name"] != CALL}
-    assert described == {name: tool_of(CATALOGUE[name], keyless=True).description for name in described}
+    assert described == {name: tool_of(CATALOGUE[name], is_anonymous=True).description for name in described}
     assert {FIND, *CORE} - {CALL} <= described.keys()

@@ -129,16 +129,16 @@ async def test_who_hears_late_that_it_was_not_sent_takes_back_nothing_that_anoth
 
 
 async def test_who_waits_when_the_market_stops_is_told_so_and_charged_nothing(trade: Trade) -> None:
-    shop, bell = await opened_shop(trade), trade.market.market.bell
+    shop, notifier = await opened_shop(trade), trade.market.market.notifier
     paid = shop.sign(await shop.terms())
     call = asyncio.create_task(shop.ask(pay=paid))
-    await comes(lambda: bool(bell.streams))
-    bell.close()
+    await comes(lambda: bool(notifier.streams))
+    notifier.close()
     refused = await call
     assert refused.error is not None
     assert (refused.error["code"], refused.error["retryable"]) == ("x402_authorization_in_use", True)
     assert refused.error["message"] == "the market is stopping; nothing was charged yet"
-    bell.closed = False  # the market serves again
+    notifier.closed = False  # the market serves again
     async with shop.open():
         assert (await shop.ask(pay=paid)).status == 200
     assert (shop.income, len(shop.relay.bodies)) == (PRICE, 1)

@@ -17,7 +17,7 @@ DOMAINS = 60
 LOOKS = """
 import asyncio, sys
 from dataclasses import replace
-from server.rechecks import Looks
+from server.rechecks import DailyRechecks
 from server.adapters.dns import NameServers
 from storage.open import open_store
 from tests.market import TestMarket
@@ -29,7 +29,7 @@ async def main():
     market.market.world = replace(market.market.world, dns=NameServers([("127.0.0.1", int(sys.argv[2]))]))
     print("ready", flush=True)
     sys.stdin.readline()
-    print(await Looks(market.market).step(), flush=True)
+    print(await DailyRechecks(market.market).step(), flush=True)
     store.close()
 
 asyncio.run(main())

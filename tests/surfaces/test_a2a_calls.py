@@ -120,15 +120,15 @@ async def test_a_refusal_is_a_message_with_the_same_error_object_as_over_rest(ma
     async with connected(market) as a2a:
         lost = error_of(await a2a.call(form, "lose_echo"))
         wrong = error_of(await a2a.call(form, "say_json", {"times": 12, "tiems": 1}))
-        keyless = error_of(await a2a.call(form, "get_me"))
+        is_anonymous = error_of(await a2a.call(form, "get_me"))
     for got, (method, path, options) in (
         (lost, ("GET", "/v1/echoes/lost", {})),
         (wrong, ("POST", "/v1/echoes", {"json": {"times": 12, "tiems": 1}})),
-        (keyless, ("GET", "/v1/agents/me", {})),
+        (is_anonymous, ("GET", "/v1/agents/me", {})),
     ):
         expected = (await over_rest(market, method, path, **options))["error"]
         assert got == anonymous(expected)
-    assert [lost["code"], wrong["code"], keyless["code"]] == ["not_found", "invalid_request", "unauthenticated"]
+    assert [lost["code"], wrong["code"], is_anonymous["code"]] == ["not_found", "invalid_request", "unauthenticated"]
 
 
 @pytest.mark.parametrize("form", FORMS)

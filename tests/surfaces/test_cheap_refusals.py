@@ -203,4 +203,4 @@ async def test_the_head_of_a_stream_needs_a_key_like_the_stream(store: Store) ->
         assert (await http.head("/v1/events/stream")).status_code == 401
         headed = await http.head("/v1/events/stream", headers={"X-API-Key": agent.keys["test"]})
         assert (headed.status_code, headed.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-        assert market.market.bell.streams.total() == 0
+        assert market.market.notifier.streams.total() == 0

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_type_hints
 import orjson
 import pytest
 
-from protocol.untrusted_markers import Fences, places_in_error
+from protocol.untrusted_markers import UntrustedMarkers, places_in_error
 from protocol.untrusted_text import changed, foreign_places
 from tests.surfaces.fences import FIRST, unfenced
 from tools.catalogue import CATALOGUE
@@ -16,7 +16,7 @@ from tools.kernel.errors import MarketError
 from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import Foreign, Own, Payload, Theirs, WrittenByThem, written_by
 
-FENCES = Fences(b"\x05" * 32)
+FENCES = UntrustedMarkers(b"\x05" * 32)
 T = TypeVar("T")
 
 
@@ -27,7 +27,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches(Generic[T]):
+class Shelf(Generic[T]):
     """A record that contains other records in every possible way."""
 
     one: T | None
@@ -64,14 +64,14 @@ PLACES = [
 ]  # fmt: skip
 
 
-def shown(record: dict[str, Any], kind: Any, fences: Fences = FENCES) -> tuple[str, list[str]]:
+def shown(record: dict[str, Any], kind: Any, fences: UntrustedMarkers = FENCES) -> tuple[str, list[str]]:
     found = fences.show(orjson.dumps(record), record, foreign_places(kind))
     return found.text, [*found.untrusted]
 
 
 def test_every_place_is_found_however_records_hold_one_another() -> None:
     before = orjson.dumps(SHELF)
-    text, named = shown(SHELF, Caches[Note])
+    text, named = shown(SHELF, Shelf[Note])
     assert sorted(named) == sorted(PLACES)
     assert unfenced(text, named) == SHELF
     assert orjson.dumps(SHELF) == before, "the record itself stays as it is"
@@ -89,7 +89,7 @@ def test_every_place_is_found_however_records_hold_one_another() -> None:
 )
 def test_what_is_ones_own_or_no_text_is_not_named(changes: dict[str, Any], gone: list[str], come: list[str]) -> None:
     record = SHELF | changes
-    text, named = shown(record, Caches[Note])
+    text, named = shown(record, Shelf[Note])
     assert sorted(named) == sorted({*PLACES, *come} - {*gone})
     assert unfenced(text, named) == record
 
@@ -113,7 +113,11 @@ def test_no_text_can_hold_the_marks_it_stands_in() -> None:
 
 
 def test_the_marks_are_the_same_for_the_same_record_and_others_in_another_market() -> None:
-    here, again, there = shown(note("a"), Note), shown(note("a"), Note), shown(note("a"), Note, Fences(b"\x06" * 32))
+    here, again, there = (
+        shown(note("a"), Note),
+        shown(note("a"), Note),
+        shown(note("a"), Note, UntrustedMarkers(b"\x06" * 32)),
+    )
     assert here == again
     assert here[0] != there[0]
     assert unfenced(*there) == note("a")
@@ -160,7 +164,7 @@ def test_a_signed_record_without_others_words_has_no_marks() -> None:
 
 def test_signed_records_inside_others_are_fenced_each_for_itself() -> None:
     shelf = SHELF | {"one": DEED, "many": [WORDLESS, DEED], "named": {}, "own": DEED}
-    text, named = shown(shelf, Caches[Deed])
+    text, named = shown(shelf, Shelf[Deed])
     inside = ["/one/deed/title", "/one/deed/parties/name", "/many/1/deed/title", "/many/1/deed/parties/name"]
     assert sorted(named) == sorted(
         {*inside, *(place for place in PLACES if not place.startswith(("/one", "/many", "/named")))}

@@ -189,7 +189,7 @@ def test_an_argument_with_a_reserved_name_is_a_mistake_of_ours() -> None:
     take_key.__annotations__["_"] = Taken
     operation("GET /v1/echoes/key")(take_key)
     with pytest.raises(TypeError, match=r"take_key has an argument with a reserved name: \['api_key'\]"):
-        listed_schema(CATALOGUE["take_key"], keyless=True)
+        listed_schema(CATALOGUE["take_key"], is_anonymous=True)
 
 
 def test_no_schema_carries_titles_that_pydantic_made_of_names() -> None:

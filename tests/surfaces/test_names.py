@@ -56,7 +56,7 @@ def test_o4_a_document_names_only_what_exists(path: str) -> None:
 @pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
 def test_o4_a_tool_names_only_what_exists(op: Any) -> None:
     """This includes its description and those of its arguments and answer."""
-    tool = tool_of(op, keyless=True).model_dump()
+    tool = tool_of(op, is_anonymous=True).model_dump()
     for text in (op.description, *descriptions_in(tool)):
         assert faults(text) == set(), text
 
@@ -93,7 +93,7 @@ def test_o4_what_mcp_says_beside_its_tools_names_only_what_exists() -> None:
         instructions(CATALOGUE, Wording(frozenset())),
         *(one.description for one in TEMPLATES),
     ]
-    said += list(descriptions_in(call_tool(keyless=True).model_dump()))
+    said += list(descriptions_in(call_tool(is_anonymous=True).model_dump()))
     assert {text: wrong for text in said if (wrong := faults(text))} == {}
     for template in TEMPLATES:
         named = template.arguments(re.sub("{[a-z]+_id}", f"job_{'0' * 26}", template.uri).replace("{revision}", "0"))

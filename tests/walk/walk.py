@@ -10,7 +10,7 @@ from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
 from server.adapters.chain import JsonRpcChain
-from server.rechecks import Looks
+from server.rechecks import DailyRechecks
 from server.webhook_sender import Sender
 from storage.open import open_database, serve
 from storage.vocabulary import Env
@@ -60,7 +60,7 @@ class Walk:
         chains[Env.TEST] = self.chain
         self.market.market.world = replace(self.market.market.world, web=self.receivers, dns=self.zone)
         open_faucet(self.market, TestFaucet(gives_gas=True))
-        self.sender, self.looks = Sender(self.market.market), Looks(self.market.market)
+        self.sender, self.looks = Sender(self.market.market), DailyRechecks(self.market.market)
         self.troubles = Troubles(ground)
         self.sent: dict[str, Sent] = {}
         self.secrets: dict[bytes, str] = {}

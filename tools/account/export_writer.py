@@ -73,7 +73,7 @@ class Reader:
     async def may_go_on(self) -> bool:
         """Check whether the caller's credential is still valid."""
         outside = self.outside
-        return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
+        return await still_opens(outside.caller, outside.store, outside.caches, outside.house, outside.world.clock)
 
     async def _here(self) -> ReadContext:
         await asyncio.sleep(0)  # a read may run on the event loop, so let other tasks run between two

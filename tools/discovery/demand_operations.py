@@ -95,7 +95,7 @@ async def get_demand(outside: ReadContext, asked: ReadDemand) -> Demand:
 
 async def _demand(outside: ReadContext, days: int) -> Demand:
     read = lambda tx: _wanted(tx, outside, days)  # noqa: E731 - reads as what it is
-    return await outside.snapshots.of(f"demand {outside.env} {days}", lambda: outside.store.scan(read))
+    return await outside.shared_results.of(f"demand {outside.env} {days}", lambda: outside.store.scan(read))
 
 
 def _for_agent(tx: Tx, outside: ReadContext) -> tuple[Sequence[str], list[BountyLead], list[BountyLead], list[str]]:

@@ -50,7 +50,7 @@ async def get_stats(outside: ReadContext, _: PublicRead) -> Stats:
     Read it before you offer something here; get_demand says what is searched for.
     """
     read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
-    return await outside.snapshots.of(f"stats {outside.env}", lambda: outside.store.scan(read))
+    return await outside.shared_results.of(f"stats {outside.env}", lambda: outside.store.scan(read))
 
 
 class ReadFeed(Listed):

@@ -33,7 +33,7 @@ class Tokens:
     """Looks up the callers of access tokens."""
 
     store: Store
-    shelf: Caches
+    caches: Caches
     house: MarketConfig
     clock: Clock
 
@@ -52,7 +52,7 @@ class Tokens:
     async def _facts(self, token: Token) -> TokenSubject | None:
         name = f"token:{token.agent_id}:{token.key_id or ''}"
         read = partial(_read, agent_id=token.agent_id, key_id=token.key_id)
-        return self.shelf.holders.get(name) or await self.shelf.holders.fetch(name, lambda: self.store.look(read))
+        return self.caches.holders.get(name) or await self.caches.holders.fetch(name, lambda: self.store.look(read))
 
 
 def stands(token: Token, facts: TokenSubject | None, now: datetime) -> bool:

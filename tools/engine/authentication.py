@@ -29,7 +29,7 @@ OPERATOR_HINT = "Send the operator's secret as X-Admin-Token."
 BAD_KEY = "the API key is unknown, revoked, expired, or its agent is not active"
 
 
-async def identify(approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock) -> Caller:
+async def identify(approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock) -> Caller:
     """Identify the caller of an approach.
 
     Bad credentials are refused even if the operation needs none. Raises InvalidRequest and Unauthenticated.
@@ -41,23 +41,23 @@ async def identify(approach: CallRequest, store: Store, shelf: Caches, house: Ma
             hint="Leave the api_key argument out, or connect without a key.",
         )
     secret = approach.credential or approach.argument_key
-    if secret is None and not approach.keyless:
+    if secret is None and not approach.is_anonymous:
         return await signer_of(approach, store, house, clock)
     caller = (
         Caller(None, None, None, (), approach)
         if secret is None
-        else await _keyholder(secret, approach, store, shelf, house, clock)
+        else await _keyholder(secret, approach, store, caches, house, clock)
     )
     _check_digest(approach)
     return caller
 
 
 async def _keyholder(
-    secret: str, approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock
+    secret: str, approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock
 ) -> Caller:
     if is_token(secret):
-        return await Tokens(store, shelf, house, clock).holder(secret, approach)
-    facts = await key_facts(secret, store, shelf, house.pepper)
+        return await Tokens(store, caches, house, clock).holder(secret, approach)
+    facts = await key_facts(secret, store, caches, house.pepper)
     if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
         raise Unauthenticated(BAD_KEY)
     return Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
@@ -72,31 +72,31 @@ def _check_digest(approach: CallRequest) -> None:
         )
 
 
-async def still_opens(caller: Caller, store: Store, shelf: Caches, house: MarketConfig, clock: Clock) -> bool:
+async def still_opens(caller: Caller, store: Store, caches: Caches, house: MarketConfig, clock: Clock) -> bool:
     """Check whether the credential is still valid, for work that goes on after admission."""
     if caller.proof is not None:
         row = await store.look(lambda tx: tx.get(AgentRow, caller.agent))
         return row is not None and row.status is AgentStatus.ACTIVE and row.public_key == caller.proof.public_key
     try:
-        await identify(caller.approach, store, shelf, house, clock)
+        await identify(caller.approach, store, caches, house, clock)
     except Unauthenticated:
         return False
     return True
 
 
 async def former_caller(
-    approach: CallRequest, store: Store, shelf: Caches, house: MarketConfig, clock: Clock
+    approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock
 ) -> Caller | None:
     """Return the caller of a key, token or signature, even if it is no longer valid.
 
     None without a key or with an unknown one.
     """
     secret = approach.credential or approach.argument_key
-    if secret is None and not approach.keyless:
+    if secret is None and not approach.is_anonymous:
         return await signer_of(approach, store, house, clock, former=True)
     if secret is not None and is_token(secret):
-        return Tokens(store, shelf, house, clock).former(secret, approach)
-    facts = None if secret is None else await key_facts(secret, store, shelf, house.pepper)
+        return Tokens(store, caches, house, clock).former(secret, approach)
+    facts = None if secret is None else await key_facts(secret, store, caches, house.pepper)
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 
 
@@ -133,13 +133,13 @@ def need_operator(approach: CallRequest, house: MarketConfig) -> None:
         raise Unauthenticated(NO_OPERATOR, hint=OPERATOR_HINT)
 
 
-async def key_facts(secret: str, store: Store, shelf: Caches, pepper: bytes) -> KeyFacts | None:
+async def key_facts(secret: str, store: Store, caches: Caches, pepper: bytes) -> KeyFacts | None:
     """Return what an API key may do, or could do before; None if it never existed."""
     if not API_KEY.fullmatch(secret):
         return None
     hashed = key_hash(pepper, secret)
     name = f"key:{hashed}"
-    return shelf.keys.get(name) or await shelf.keys.fetch(name, lambda: store.look(lambda tx: _read(tx, hashed)))
+    return caches.keys.get(name) or await caches.keys.fetch(name, lambda: store.look(lambda tx: _read(tx, hashed)))
 
 
 def _read(tx: Tx, hashed: str) -> KeyFacts | None:

@@ -65,7 +65,7 @@ class CallRequest:
     follows: bool = False  # a further call in one request: the first call has used up the signature
 
     @property
-    def keyless(self) -> bool:
+    def is_anonymous(self) -> bool:
         """True if the connection itself has neither a credential nor a signature."""
         return self.credential is None and not (self.request is not None and self.request.signed)
 
@@ -110,10 +110,10 @@ class ReadContext:
     """Resources usable while no unit of work is open: the world, caches, reads of the store."""
 
     store: Store
-    shelf: "Caches"
+    caches: "Caches"
     pulse: "HealthSnapshot"
-    bell: "Notifier"
-    snapshots: "SharedResults"
+    notifier: "Notifier"
+    shared_results: "SharedResults"
     desk: "Desk"
     searches: "SearchLog"
     world: World

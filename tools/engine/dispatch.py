@@ -43,7 +43,7 @@ from tools.engine.rate_limits import (
     raise_if_exceeded,
 )
 from tools.engine.registry import CATALOGUE, Operation, Run
-from tools.engine.request_signatures import record_use, reject_replayed, use_up
+from tools.engine.request_signatures import consume, record_use, reject_replayed
 from tools.engine.search_log import SearchLog
 from tools.engine.shared_results import SharedResults
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
@@ -64,10 +64,10 @@ class Market:
 
     def __init__(self, store: Store, world: World, house: MarketConfig, *, checks_errors: bool = False) -> None:
         self.store, self.world, self.house, self.checks_errors = store, world, house, checks_errors
-        self.shelf, self.pulse = Caches(store, world.clock), HealthSnapshot()
+        self.caches, self.pulse = Caches(store, world.clock), HealthSnapshot()
         self.counting = RateLimitCounter(store, world.clock)
-        self.bell, self.touches, self.notes = Notifier(store), LastSeenBuffer(), ReadLogSampler()
-        self.snapshots, self.searches, self.desk = SharedResults(world.clock), SearchLog(), Desk()
+        self.notifier, self.touches, self.notes = Notifier(store), LastSeenBuffer(), ReadLogSampler()
+        self.shared_results, self.searches, self.desk = SharedResults(world.clock), SearchLog(), Desk()
         self.operations = frozenset(CATALOGUE)
 
     @property
@@ -88,10 +88,10 @@ class Market:
             raise_if_exceeded(quota)
             answer = await self._perform(op, given, caller, key)
         except MarketError as error:
-            answer = self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
-            await self._use_all_the_same(caller, error)
+            answer = self._refused(op, error, approach) if caller else self.refuse_anonymous(error, approach)
+            await self._consume_signature_after_refusal(caller, error)
             if op.ends_key and key is not None and isinstance(answer.refusal, Unauthenticated):
-                answer = await self._farewell(op, given, approach, key, answer)
+                answer = await self._replay_for_revoked_key(op, given, approach, key, answer)
         except StorageError as error:
             log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
             answer = self.refuse(busy(error), approach)
@@ -107,7 +107,7 @@ class Market:
         return Answer(error.status, encode({"error": record}), record, error)
 
     async def stream(
-        self, op: Operation, given: Given, approach: CallRequest, *, headless: bool = False
+        self, op: Operation, given: Given, approach: CallRequest, *, head_only: bool = False
     ) -> AsyncGenerator[Any, None] | Answer:
         """Open a streaming operation; return its records or a refusal (`headless`: no document)."""
         caller: Caller | None = None
@@ -115,18 +115,18 @@ class Market:
             caller, quota = await self._admit(op, approach)
             raise_if_exceeded(quota)
             arguments = self._arguments(op, given)
-            if headless and op.document is not None:
+            if head_only and op.document is not None:
                 return _nothing()
             opened: AsyncGenerator[Any, None] = await op.run(self.outside(arguments, caller), arguments)
             return opened
         except MarketError as error:
-            return self._refused(op, error, approach) if caller else self.refuse_stranger(error, approach)
+            return self._refused(op, error, approach) if caller else self.refuse_anonymous(error, approach)
         except StorageError as error:
             return self.refuse(busy(error), approach)
 
     async def _admit(self, op: Operation, approach: CallRequest) -> tuple[Caller, RateLimitStatus | None]:
         approach = approach.without_keys() if op.auth == "signed" else approach
-        caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+        caller = await identify(approach, self.store, self.caches, self.house, self.world.clock)
         authorise(op, caller, self.house)
         refuse_on_low_disk(op, approach, self.pulse)
         if caller.proof is not None:
@@ -145,17 +145,17 @@ class Market:
             return replace(ALLOWANCES[rate], calls=self.house.limits.registrations_per_hour)
         return ALLOWANCES[rate]
 
-    def refuse_stranger(self, error: MarketError, approach: CallRequest) -> Answer:
+    def refuse_anonymous(self, error: MarketError, approach: CallRequest) -> Answer:
         """Refuse an unauthenticated call and count it by address; over the rate limit with 429."""
         if not self.house.limits.enforced:
             return self.refuse(error, approach)
         quota = self.counting.of_address(Rate.ANONYMOUS_FAILURES, approach.ip)
         return self.refuse(exceeded_error(quota) or error, approach).with_quota(quota)
 
-    async def visitor(self, approach: CallRequest) -> Caller:
+    async def identify_viewer(self, approach: CallRequest) -> Caller:
         """Return the caller of a page that is no operation but is shown to some callers only."""
-        caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
-        await self._use(caller)
+        caller = await identify(approach, self.store, self.caches, self.house, self.world.clock)
+        await self._consume_signature(caller)
         return caller
 
     async def knock(self, approach: CallRequest) -> Answer | None:
@@ -192,7 +192,7 @@ class Market:
     async def _known(self, approach: CallRequest) -> Caller | None:
         """Identify a caller by a valid credential; return None without one."""
         try:
-            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+            caller = await identify(approach, self.store, self.caches, self.house, self.world.clock)
         except (MarketError, StorageError):
             return None
         return None if caller.agent_id is None else caller
@@ -200,20 +200,22 @@ class Market:
     async def gate(self, approach: CallRequest) -> Answer | None:
         """Return the refusal of an unauthenticated caller; None for an authenticated one."""
         try:
-            caller = await identify(approach, self.store, self.shelf, self.house, self.world.clock)
+            caller = await identify(approach, self.store, self.caches, self.house, self.world.clock)
             await reject_replayed(self.store, caller, self.world.clock.now())
             if caller.agent_id is None:
                 raise Unauthenticated(NO_KEY)
         except MarketError as error:
-            return self.refuse_stranger(error, approach)
+            return self.refuse_anonymous(error, approach)
         except StorageError as error:
             return self.refuse(busy(error), approach)
         return None
 
-    async def _farewell(self, op: Operation, given: Given, approach: CallRequest, key: str, refused: Answer) -> Answer:
+    async def _replay_for_revoked_key(
+        self, op: Operation, given: Given, approach: CallRequest, key: str, refused: Answer
+    ) -> Answer:
         """Replay the stored answer of a call that revoked its own key; otherwise return `refused`."""
         with suppress(MarketError, StorageError):
-            caller = await former_caller(approach, self.store, self.shelf, self.house, self.world.clock)
+            caller = await former_caller(approach, self.store, self.caches, self.house, self.world.clock)
             if caller is None:
                 return refused
             arguments = self._arguments(op, given)
@@ -227,16 +229,16 @@ class Market:
             return kept.with_quota(refused.quota)
         return refused
 
-    async def _use(self, caller: Caller) -> None:
+    async def _consume_signature(self, caller: Caller) -> None:
         """Record the signature of a call without a unit of work as used."""
         if caller.proof is not None and caller.proof.use is not None:
-            await self.store.write(partial(use_up, caller=caller, now=self.world.clock.now()), "use a signature")
+            await self.store.write(partial(consume, caller=caller, now=self.world.clock.now()), "use a signature")
 
-    async def _use_all_the_same(self, caller: Caller | None, error: MarketError) -> None:
+    async def _consume_signature_after_refusal(self, caller: Caller | None, error: MarketError) -> None:
         """Record the signature of a refused call as used, unless the same request may be sent again."""
         if caller is not None and not error.retryable:
             with suppress(MarketError, StorageError):  # the call is already refused
-                await self._use(caller)
+                await self._consume_signature(caller)
 
     def _arguments(self, op: Operation, given: Given) -> Arguments:
         if callable(given):
@@ -252,7 +254,7 @@ class Market:
         arguments = self._arguments(op, given)
         outside = self.outside(arguments, caller)
         if op.safe and caller.proof is not None:
-            await self._use(caller)
+            await self._consume_signature(caller)
         if op.outside:
             return self._answer(op, await op.run(outside, arguments), caller.approach)
         waits = op.ready is not None and arguments.__dict__["wait_seconds"] > 0
@@ -280,7 +282,7 @@ class Market:
         if repeat is not None:
             kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
             if kept is not None:
-                await self._use(caller)
+                await self._consume_signature(caller)
                 return kept
         for _ in range(GATHERINGS):
             found = () if op.gather is None else (await op.gather(outside, arguments),)
@@ -314,7 +316,7 @@ class Market:
         repeat: IdempotencyKey | None,
     ) -> Answer:
         if outside.caller.proof is not None and not op.safe:
-            use_up(tx, outside.caller, outside.now)
+            consume(tx, outside.caller, outside.now)
         kept = repeat and recall(tx, repeat, outside.now)
         if kept:
             return kept
@@ -347,10 +349,10 @@ class Market:
         now = self.world.clock.now()
         return ReadContext(
             store=self.store,
-            shelf=self.shelf,
+            caches=self.caches,
             pulse=self.pulse,
-            bell=self.bell,
-            snapshots=self.snapshots,
+            notifier=self.notifier,
+            shared_results=self.shared_results,
             desk=self.desk,
             searches=self.searches,
             world=self.world,

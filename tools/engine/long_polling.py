@@ -28,17 +28,17 @@ async def wait(
     assert op.ready is not None
     clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller
     most = limits.streams_per_key, limits.streams_per_agent
-    with outside.bell.stream_of(caller.agent, caller.key_id or caller.agent, *most) as ear:
+    with outside.notifier.stream_of(caller.agent, caller.key_id or caller.agent, *most) as ear:
         began = clock.monotonic()
         ends = began + getattr(arguments, "wait_seconds", 0)
         ear.listen()
         record = await look(outside)
-        while not op.ready(arguments, record) and not outside.bell.closed and clock.monotonic() < ends:
+        while not op.ready(arguments, record) and not outside.notifier.closed and clock.monotonic() < ends:
             if not await ear.hears(min(TICK_SECONDS, ends - clock.monotonic())):
                 await _tell(outside, clock.monotonic() - began, ends - began)
                 continue
             ear.listen()
-            if not await still_opens(caller, outside.store, outside.shelf, outside.house, clock):
+            if not await still_opens(caller, outside.store, outside.caches, outside.house, clock):
                 raise Unauthenticated("this key was revoked while it waited")
             record = await look(again())
         return record

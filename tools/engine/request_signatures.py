@@ -75,7 +75,7 @@ async def reject_replayed(store: Store, caller: Caller, now: datetime) -> None:
         raise _replayed()
 
 
-def use_up(tx: Tx, caller: Caller, now: datetime) -> None:
+def consume(tx: Tx, caller: Caller, now: datetime) -> None:
     """Record that the caller's signature was used.
 
     Raises Unauthenticated if it was used before, or if its key is no longer the agent's.

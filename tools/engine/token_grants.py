@@ -119,7 +119,7 @@ async def _by_key(market: Market, login: Login) -> Client:
             "invalid_client",
             "send client_id and an API key as client_secret, or an assertion signed with the agent's key",
         )
-    facts = await key_facts(login.secret, market.store, market.shelf, market.house.pepper)
+    facts = await key_facts(login.secret, market.store, market.caches, market.house.pepper)
     agent_id = await _agent_of(market, login.client_id)
     now = market.world.clock.now()
     if (

@@ -87,7 +87,7 @@ async def stream_events(outside: ReadContext, asked: StreamEvents) -> AsyncGener
     _kinds(asked.types)
     most = outside.house.limits
     key = outside.caller.key_id or outside.caller.agent
-    place = outside.bell.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    place = outside.notifier.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
     return _frames(outside, asked, after, place, place.__enter__())
 
 
@@ -104,7 +104,7 @@ async def _frames(
         yield Frame("ready", orjson.dumps(ready))
         while True:
             ear.listen()
-            if outside.bell.closed:
+            if outside.notifier.closed:
                 return
             read = partial(_page, agent_id=agent, env=env, after=after, types=asked.types, limit=BACKLOG)
             try:
@@ -129,7 +129,7 @@ async def _frames(
 
 async def _may_listen(outside: ReadContext) -> bool:
     """Nothing is told to a key that was revoked while it listened."""
-    return await still_opens(outside.caller, outside.store, outside.shelf, outside.house, outside.world.clock)
+    return await still_opens(outside.caller, outside.store, outside.caches, outside.house, outside.world.clock)
 
 
 async def _was_shut_out(outside: ReadContext) -> bool:

@@ -131,7 +131,7 @@ async def _filled(outside: ReadContext, hits: Sequence[Hit]) -> tuple[list[Shown
     """The listings found that still stand, as many as one page takes; and how many hits it looked at for them."""
     page, size = list[Shown](), 0
     for looked_at, hit in enumerate(hits):
-        shown = outside.shelf.listings.get(cache_name(hit.listing_id)) or await shown_listing(outside, hit.listing_id)
+        shown = outside.caches.listings.get(cache_name(hit.listing_id)) or await shown_listing(outside, hit.listing_id)
         if shown is None or shown.archived:
             continue
         size += len(shown.brief)

@@ -60,7 +60,7 @@ async def drive(place: ReadContext, purchase_id: str) -> PurchaseRow:
     clock = place.world.clock
     seen = await _look(place, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
-    with place.bell.stream_of(
+    with place.notifier.stream_of(
         seen.row.agent_id, purchase_id, MOST_WAITING, place.house.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
@@ -126,8 +126,8 @@ def has_gone(place: ReadContext) -> bool:
 
 def stay(place: ReadContext, row: PurchaseRow) -> None:
     """Raise if the market stops or the client has gone; without the client nothing is submitted."""
-    if place.bell.closed or has_gone(place):
-        raise in_use(row, "the market is stopping" if place.bell.closed else "the client has gone")
+    if place.notifier.closed or has_gone(place):
+        raise in_use(row, "the market is stopping" if place.notifier.closed else "the client has gone")
 
 
 async def _look(place: ReadContext, purchase_id: str) -> SeenPurchase:

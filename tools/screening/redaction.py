@@ -38,7 +38,7 @@ Redacted: TypeAlias = tuple[str, int]
 """A text, and how many places in it were changed."""
 
 
-class Veil:
+class Redactor:
     """The redaction of the texts of one case."""
 
     def __init__(self, buyer: Known, seller: Known) -> None:

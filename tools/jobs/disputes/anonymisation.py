@@ -16,7 +16,7 @@ from tools.agents.former_names import all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import Known, Veil
+from tools.screening.redaction import Known, Redactor
 
 MOST_HANDLES = 100  # an agent never gives up this many
 
@@ -42,22 +42,22 @@ class Party:
         )
 
 
-class Veils:
+class Redactors:
     """Redactors for both parties, by the time of a text; cached for each set of names."""
 
     def __init__(self, buyer: Party, seller: Party) -> None:
         self._buyer, self._seller = buyer, seller
-        self._made: dict[tuple[Known, Known], Veil] = {}
+        self._made: dict[tuple[Known, Known], Redactor] = {}
 
-    def at(self, moment: datetime) -> Veil:
+    def at(self, moment: datetime) -> Redactor:
         known = self._buyer.known(moment), self._seller.known(moment)
         if known not in self._made:
-            self._made[known] = Veil(*known)
+            self._made[known] = Redactor(*known)
         return self._made[known]
 
 
-def veils_of(tx: Tx, seen: JobSnapshot) -> Veils:
-    return Veils(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
+def veils_of(tx: Tx, seen: JobSnapshot) -> Redactors:
+    return Redactors(_party(tx, seen, seen.row.buyer_id), _party(tx, seen, seen.row.seller_id))
 
 
 def of_delivery(seen: JobSnapshot) -> datetime:

@@ -11,7 +11,7 @@ from storage.disputes import evidence, first_statement, statements, statements_c
 from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.stored_documents import text_of
-from tools.jobs.disputes.anonymisation import Veils, of_delivery, veils_of
+from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
 from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
@@ -20,7 +20,7 @@ from tools.jobs.stored_texts import input_of, output_of
 from tools.kernel.money import display
 from tools.kernel.records import Json, stamp, stamp_or_none
 from tools.listings.terms_history import Promised, promised_to
-from tools.screening.redaction import Veil
+from tools.screening.redaction import Redactor
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Evidence:
 
     seen: JobSnapshot
     reason: str
-    veils: Veils
+    veils: Redactors
     buyer: AgentRow
     seller: AgentRow
     promised: Promised | None
@@ -104,7 +104,7 @@ def _last_message(tx: Tx, seen: JobSnapshot) -> int:
 class _Writer:
     """Redacts the identities of the parties and counts the redactions in each part of the case."""
 
-    def __init__(self, veil: Veil, counts: Counter[str]) -> None:
+    def __init__(self, veil: Redactor, counts: Counter[str]) -> None:
         self.veil, self.counts = veil, counts
 
     def text(self, part: str, text: str | None) -> str | None:
@@ -210,6 +210,6 @@ def _message(counts: Counter[str], found: Evidence, row: MessageRow) -> dict[str
     }
 
 
-def title_and_category(veil: Veil, row: JobRow) -> dict[str, str]:
+def title_and_category(veil: Redactor, row: JobRow) -> dict[str, str]:
     """Return what an evaluator sees of a case in lists."""
     return {"title": veil.text(row.title)[0], "category": veil.text(row.category)[0]}
