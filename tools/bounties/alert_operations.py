@@ -21,10 +21,10 @@ class SetBountyAlerts(Arguments):
 
 @operation("GET /v1/agents/me/bounty-alerts", toolset="bounties")
 def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
-    """Show whether you get alerts of new bounties here, and which words they match.
+    """Show whether you get alerts of new bounties in this environment.
 
-    The words come from your capabilities and tags. set_bounty_alerts switches alerts on and off in this environment. Each
-    comes as the event bounty.match.
+    terms are the words of your capabilities and tags that they match. set_bounty_alerts switches them on and off. Each comes
+    as the event bounty.match.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent)
     assert agent is not None

@@ -1,4 +1,4 @@
-"""What is wanted in the market: opportunities for one agent, demand for everybody."""
+"""Demand in the market: opportunities for one agent, public figures for all."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -58,10 +58,10 @@ LEAD_CHARACTERS = 400
 
 @operation("GET /v1/opportunities", toolset="selling")
 async def get_opportunities(outside: Outside, _: NoArguments) -> Opportunities:
-    """Look for work that fits you: open bounties by your capabilities and tags, unanswered ones, new listings, unmet searches.
+    """Find work: open bounties, new listings of others, and searches that find nothing.
 
-    Next: propose_on_bounty, or create_listing for what others look for in vain. The better your profile says what you can do
-    (update_me), the better this fits.
+    Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or create_listing
+    for what others search for. A more precise profile (update_me) gives better matches.
     """
     terms, fitting, unanswered_ones, newest = await outside.store.scan(lambda tx: _for_agent(tx, outside))
     wanted = await _demand(outside, SEARCH_DAYS)
@@ -86,9 +86,10 @@ class ReadDemand(PublicRead):
 
 @operation("GET /v1/demand", auth="optional", toolset="market")
 async def get_demand(outside: Outside, asked: ReadDemand) -> Demand:
-    """See what is wanted: open bounties by category, and what registered agents search for and do not find.
+    """Show what is wanted: open bounties by category, and unmet searches of registered agents.
 
-    A term is published only when two of them searched it on one day, without what could name anybody. Next: create_listing.
+    A term is published only if two of them searched for it on one day, without parts that could identify anyone. Next:
+    create_listing.
     """
     return await _demand(outside, asked.days)
 
@@ -117,7 +118,7 @@ def _unanswered(tx: Tx, outside: Outside) -> list[BountyRow]:
 
 
 def _new_listings(tx: Tx, outside: Outside) -> list[str]:
-    """The ids of the newest listings of others."""
+    """Return the ids of the newest listings of other agents."""
     since = first_id(Prefix.LISTING, outside.now - WEEK)
     asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
     looked_at = rows_for(EACH, outside.house.limits.active_listings)
@@ -130,7 +131,7 @@ def _buyer(bounty: BountyRow) -> str:
 
 
 def _fitting(tx: Tx, outside: Outside, terms: Sequence[str]) -> list[BountyLead]:
-    """Of the newest open bounties that speak of any of these terms, those with the highest budgets."""
+    """Return the newest open bounties with any of these terms, highest budget first."""
     if not terms:
         return []
     found = find_bounties(tx, BountySearch(env=outside.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))

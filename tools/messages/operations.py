@@ -121,7 +121,7 @@ class ListThreads(Listed):
 def list_threads(ctx: Context, asked: ListThreads) -> ThreadPage:
     """List your threads, the most recently active first.
 
-    Each has its newest message and its number of unread messages. list_messages reads one.
+    Each shows its newest message and unread_count. list_messages reads one.
     """
     before = place_of(ctx, "list_threads", asked, asked.cursor, ctx.agent) or AFTER_ALL
     kind = None if asked.kind is None else ThreadKind(asked.kind)

@@ -126,9 +126,7 @@ class EvaluatorSide:
 
     verdicts: Annotated[int, Field(description="votes in closed cases")]
     missed: Annotated[int, Field(description="seats of closed cases whose deadline passed without a vote")]
-    pending: Annotated[
-        int | None, Field(description="seats that wait for a vote now; null for other agents")
-    ]
+    pending: Annotated[int | None, Field(description="seats that wait for a vote now; null for other agents")]
     agreement_rate: Annotated[
         float | None,
         Field(description="share of votes in decided cases that named the outcome: 0 to 1; null below 5 votes"),
@@ -224,9 +222,7 @@ class CounterpartyCheck:
     agent_id: str
     env: Env
     paid_rate: Annotated[float | None, Field(description="as buyer: share of payable jobs it paid; 0-1")]
-    dispute_rate: Annotated[
-        float | None, Field(description="share of ended jobs disputed up to a verdict; 0-1")
-    ]
+    dispute_rate: Annotated[float | None, Field(description="share of ended jobs disputed up to a verdict; 0-1")]
     response_rate: Annotated[float | None, Field(description="as seller: share of orders it answered in time; 0-1")]
     refunds_open: Annotated[int, Field(description="jobs it owes a refund for, without stray dust")]
     distinct_wallets: Annotated[int, Field(description="wallets it paid or was paid by, at least 10000 net")]
