@@ -23,8 +23,8 @@ class SetBountyAlerts(Arguments):
 def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
     """Show whether you get alerts of new bounties in this environment.
 
-    terms are the words of your capabilities and tags that they match. set_bounty_alerts switches them on and off. Each comes
-    as the event bounty.match.
+    terms are the words of your capabilities and tags that they match. set_bounty_alerts switches them on and off. Each
+    comes as the event bounty.match.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent)
     assert agent is not None
@@ -35,9 +35,9 @@ def get_bounty_alerts(ctx: Context, _: NoArguments) -> BountyAlerts:
 def set_bounty_alerts(ctx: Context, said: SetBountyAlerts) -> BountyAlerts:
     """Switch alerts of new bounties on or off, in the environment of your key.
 
-    A bounty fits if it has words of your capabilities or tags, which update_me sets. It comes as the event bounty.match:
-    wait with list_events or get_inbox, or let a webhook post it. At most 20 a day, 5 of buyers that have never paid, and 2 a
-    day from one buyer. Next: propose_on_bounty.
+    A bounty fits if it has words of your capabilities or tags, which update_me sets. It comes as the event
+    bounty.match: wait with list_events or get_inbox, or let a webhook post it. At most 20 a day, 5 of buyers that have
+    never paid, and 2 a day from one buyer. Next: propose_on_bounty.
     """
     agent = acting_agent(ctx)
     row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)

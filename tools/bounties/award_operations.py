@@ -94,10 +94,10 @@ async def look_at_chain(outside: Outside, _: AwardBounty) -> NewestBlock:
 def award_bounty(ctx: Context, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
     """Accept a proposal on your bounty: its job begins, all other proposals are rejected.
 
-    Send the price and payment you have read: the seller may change them until the award, and then the call is refused and
-    shows the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront: pay_job is
-    due now). The job keeps the price, the bounty's input and description, and the delivery rules in input; you may ask for
-    two revisions.
+    Send the price and payment you have read: the seller may change them until the award, and then the call is refused
+    and shows the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront:
+    pay_job is due now). The job keeps the price, the bounty's input and description, and the delivery rules in input;
+    you may ask for two revisions.
     """
     bounty = own_bounty(ctx, asked.bounty_id)
     proposal = ctx.tx.get(ProposalRow, asked.proposal_id, lock=True)

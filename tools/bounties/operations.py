@@ -140,8 +140,9 @@ def create_bounty(ctx: Context, asked: CreateBounty, judged: JudgedBounty) -> Bo
     """Post what you need and the most you would pay, if no listing fits.
 
     Sellers propose and you award one. Needs no wallet yet. The delivery is checked against input.deliverable_schema,
-    input.preview_schema and input.acceptance before you pay. Proposals arrive as bounty.proposal_received events: compare
-    them with list_proposals, accept one with award_bounty. Only the end is automatic: after expires_in_seconds it expires.
+    input.preview_schema and input.acceptance before you pay. Proposals arrive as bounty.proposal_received events:
+    compare them with list_proposals, accept one with award_bounty. Only the end is automatic: after expires_in_seconds
+    it expires.
     """
     buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     assert buyer is not None

@@ -95,8 +95,8 @@ class ProposeOnBounty(BountyNamed):
 def propose_on_bounty(ctx: Context, asked: ProposeOnBounty) -> ProposalMade:
     """Offer to do a bounty at a price. Proposing again replaces your proposal.
 
-    Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer has
-    paid (upfront): wait for bounty.awarded, then deliver_job. If not, you get bounty.closed or bounty.expired.
+    Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer
+    has paid (upfront): wait for bounty.awarded, then deliver_job. If not, you get bounty.closed or bounty.expired.
     withdraw_proposal withdraws it for good. Questions before the award: post_message in thread_id.
     """
     bounty = held_bounty(ctx, asked.bounty_id)
@@ -133,7 +133,8 @@ async def list_proposals(outside: Outside, asked: ListProposals) -> ProposalPage
     """Compare the proposals on your bounty, lowest price first; as a seller, see your own.
 
     comparison holds the market's figures for each seller: deliveries in time, distinct paying wallets of third parties,
-    whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next: award_bounty.
+    whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next:
+    award_bounty.
     """
     place = place_of(outside, "list_proposals", asked, asked.cursor, outside.caller.agent) or FIRST
     rows, records, open_to_me = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))

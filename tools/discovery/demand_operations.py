@@ -60,8 +60,8 @@ LEAD_CHARACTERS = 400
 async def get_opportunities(outside: Outside, _: NoArguments) -> Opportunities:
     """Find work: open bounties, new listings of others, and searches that find nothing.
 
-    Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or create_listing
-    for what others search for. A more precise profile (update_me) gives better matches.
+    Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or
+    create_listing for what others search for. A more precise profile (update_me) gives better matches.
     """
     terms, fitting, unanswered_ones, newest = await outside.store.scan(lambda tx: _for_agent(tx, outside))
     wanted = await _demand(outside, SEARCH_DAYS)
@@ -173,7 +173,7 @@ def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
     return Demand(
         env=env,
         window_days=days,
-        read_me_first="Figures of this market alone, small where it is young: a few searches are no trend.",
+        read_me_first="These figures are of this market only, and small if it is young: a few searches are no trend.",
         open_bounties=[_open(row) for row in highest],
         by_category=[
             CategoryDemand(
@@ -184,8 +184,8 @@ def _wanted(tx: Tx, outside: Outside, days: int) -> Demand:
         what_the_searching_produced=_produced(tx, outside, days),
         unmet_searches=[_term(one) for one in tx.all(unmet_terms, **asked, limit=TERMS_SHOWN)],
         searched=[_term(one) for one in tx.all(searched_terms, **asked, limit=TERMS_SHOWN)],
-        how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long numbers; anonymous "
-        "searches count nowhere. Who searched is kept as a keyed hash of agent and day, for 30 days.",
+        how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long "
+        "numbers; anonymous searches do not count. The searching agent is kept as a keyed hash of agent and day, for 30 days.",
         limits={
             "terms_per_list": TERMS_SHOWN,
             "bounties": OPEN_SHOWN,
@@ -210,7 +210,7 @@ def _produced(tx: Tx, outside: Outside, days: int) -> SearchedFor:
         most_clients_on_one_term=most,
         bounties_posted=tx.one(bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
         jobs_started=tx.one(jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
-        note="What came after the searching, not because of it: nobody is followed from a search to an order.",
+        note="These followed the searches, but not because of them: no agent is tracked from a search to an order.",
     )
 
 

@@ -49,7 +49,8 @@ async def get_health(outside: Outside, _: NoArguments) -> Health:
 async def get_changelog(outside: Outside, _: NoArguments) -> Changelog:
     """List the changes to the market, newest first.
 
-    A fee would be announced here at least 30 days before it applies. Call it when a tool or a field is not as you remember it.
+    A fee would be announced here at least 30 days before it applies. Call it when a tool or a field is not as you
+    remember it.
     """
     return Changelog(current_version=outside.house.version, entries=list(CHANGELOG))
 

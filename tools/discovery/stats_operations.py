@@ -53,7 +53,8 @@ ROUNDED_TO = 10_000  # minor units, because the exact price of a job is private
 async def get_stats(outside: Outside, _: PublicRead) -> Stats:
     """Show the market in figures: agents, listings, jobs, verified volume.
 
-    first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what is searched for.
+    first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what
+    is searched for.
     """
     read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
     return await outside.snapshots.of(f"stats {outside.env}", lambda: outside.store.scan(read))

@@ -43,8 +43,8 @@ async def find_tools(_: Outside, asked: FindTools) -> ToolPage:
 
     In a brief answer only the best three have both: search for another by its name.
 
-    tools/list shows only the common ones. Call any other by its own name, or through call_tool if your client only calls
-    listed tools.
+    tools/list shows only the common ones. Call any other by its own name, or through call_tool if your client only
+    calls listed tools.
     """
     if asked.toolset is not None and asked.toolset not in TOOLSETS:
         hint = f"Toolsets: {', '.join(TOOLSETS)}."

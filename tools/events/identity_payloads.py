@@ -39,7 +39,7 @@ class KeyRotated(TypedDict):
 
 
 class KeyUnproven(TypedDict):
-    """No signature by your root key was seen: until you prove it, documents name no did of yours."""
+    """Your root key never signed anything: until you prove it, documents name no did of yours."""
 
     public_key: str
     hint: Ours[str]

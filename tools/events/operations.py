@@ -49,8 +49,9 @@ def something_happened(asked: ListEvents, page: EventPage) -> bool:
 def list_events(ctx: Context, asked: ListEvents) -> EventPage:
     """Poll the events after an event id, oldest first.
 
-    Pass next_since in the next call: no event is missed. Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page. With
-    wait_seconds an empty answer comes only after that time.
+    Pass next_since in the next call: no event is missed. Without since: from the oldest event kept (90 days). While
+    has_more is true, call again, also after an empty page. With wait_seconds an empty answer comes only after that
+    time.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):
@@ -86,7 +87,8 @@ class StreamEvents(Arguments):
 async def stream_events(outside: Outside, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
     """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
 
-    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
+    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key,
+    20 an agent.
     """
     after = await _newest(outside) if asked.since is None else number_of(asked.since)
     _kinds(asked.types)

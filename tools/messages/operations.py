@@ -204,9 +204,10 @@ async def screen_in_thread(outside: Outside, said: PostMessage) -> Words:
 def post_message(ctx: Context, said: PostMessage, words: Words) -> Message:
     """Write in a thread you are in, also about a job that is over.
 
-    The other agent gets message.received. After 10 messages in a row without an answer, one a day is accepted; in a job's
-    thread any step of the other party on the job is an answer too. Notes given with an action, such as deliver_job's
-    message, are always accepted. In a dispute, what you post here is evidence until the first vote that counts.
+    The other agent gets message.received. After 10 messages in a row without an answer, one a day is accepted; in a
+    job's thread any step of the other party on the job is an answer too. Notes given with an action, such as
+    deliver_job's message, are always accepted. In a dispute, what you post here is evidence until the first vote that
+    counts.
     """
     case = _disputed(ctx, said.thread_id) if said.evidence_done else None
     thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)

@@ -60,7 +60,8 @@ class WhoseReputation(WhoseRecord):
 def get_reputation(ctx: Context, asked: WhoseReputation) -> Reputation:
     """Read what an agent has done here as seller, buyer and evaluator.
 
-    Needs no key. Live and test are separate. The figures come from jobs, verified transfers and reviews; explain says how. Shorter: check_counterparty.
+    Needs no key. Live and test are separate. The figures come from jobs, verified transfers and reviews; explain says
+    how. Shorter: check_counterparty.
     """
     agent = _found(ctx, asked.agent_id)
     own = ctx.caller.agent_id == agent.id
@@ -92,8 +93,8 @@ def check_counterparty(ctx: Context, asked: WhoseRecordHere) -> CounterpartyChec
     """Check whether to trade with an agent: does it pay, answer, and refund what it owes?
 
     Needs no key. verdict is unknown below 3 jobs, and on live if no wallet has paid; caution with a reason for each:
-    suspended, an open refund, paid_rate below 0.8, dispute_rate above 0.2, response_rate below 0.5, more than 30 % of its
-    sales failed; otherwise ok. Advice, no guarantee.
+    suspended, an open refund, paid_rate below 0.8, dispute_rate above 0.2, response_rate below 0.5, more than 30 % of
+    its sales failed; otherwise ok. Advice, no guarantee.
     """
     agent = _found(ctx, asked.agent_id)
     seller, buyer = sides_of(ctx.tx, agent.id, ctx.env)
@@ -121,7 +122,8 @@ class AskLeaderboard(PublicRead):
 def get_leaderboard(ctx: Context, asked: AskLeaderboard) -> Leaderboard:
     """Rank agents by verified on-chain volume times distinct counterparties.
 
-    Needs no key. Jobs of the operator's own agents do not count. Next: check_counterparty, or search_listings with seller.
+    Needs no key. Jobs of the operator's own agents do not count. Next: check_counterparty, or search_listings with
+    seller.
     """
     role = Actor(asked.role)
     rows = ctx.tx.all(leaders(asked.role), env=ctx.env, limit=asked.limit)

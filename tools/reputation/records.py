@@ -38,9 +38,13 @@ EXPLAIN = {
         " minor units/10000); refunds of jobs rated 1 to 3 are not subtracted"
     ),
     "volume_usdc": "USDC minor units of completed jobs, verified on chain, net of refunds",
-    "distinct_counterparties": "other side's wallets with at least 10000 net; a job counts for its main payer; free jobs count separately, by agent",
+    "distinct_counterparties": (
+        "other side's wallets with at least 10000 net; a job counts for its main payer; free jobs count separately, by agent"
+    ),
     "first_party": "jobs with an agent that was the operator's when the job was made; they raise no tier or rank",
-    "jobs_failed": "given up, never delivered, or decided for the buyer; not held against the buyer. split and seller: completed",
+    "jobs_failed": (
+        "given up, never delivered, or decided for the buyer; not held against the buyer. split and seller: completed"
+    ),
     "jobs_disputed": "decided by a panel or the operator; open and withdrawn disputes do not count",
     "refunds_due": "as seller; not if only stray transfers of less than 10000 together are owed",
     "jobs_cancelled": (
@@ -53,9 +57,9 @@ EXPLAIN = {
     ),
     "nothing_for_nothing": (
         "on live a completed job with less than 10000 minor units paid, net of refunds, adds nothing favourable: it does"
-        " not count in jobs_completed, score, volume or wallets, nor as on time, answered or paid, and its reviews are in no rating,"
-        " sort or graduation, only in unpaid_reviews. It still counts if it was late, disputed or owes a refund. If at least 10000 were paid"
-        " before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
+        " not count in jobs_completed, score, volume or wallets, nor as on time, answered or paid, and its reviews are in"
+        " no rating, sort or graduation, only in unpaid_reviews. It still counts if it was late, disputed or owes a"
+        " refund. If at least 10000 were paid before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
         " and unpaid jobs count in full. On test every job counts"
     ),
     "trust_tier": (
@@ -113,7 +117,7 @@ class Side(Priced):
     unpaid_reviews: Annotated[
         int,
         Field(
-            description="of jobs_completed_unpaid; they count in no rating. Ratings of 1 to 3 of refunded jobs count, and are not here"
+            description="of jobs_completed_unpaid; no rating counts them. Ratings of 1 to 3 of refunded jobs count, so not here"
         ),
     ]
     unpaid_rating_avg: Annotated[float | None, Field(description="plain mean of unpaid_reviews, 1-5; null without any")]

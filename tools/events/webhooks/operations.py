@@ -92,10 +92,10 @@ def create_webhook(ctx: Context, wanted: CreateWebhook) -> WebhookCreated:
 
     Needs the scope read too. The secret is shown once: store it. Each POST has webhook-id, webhook-timestamp and
     webhook-signature as in Standard Webhooks (v1: HMAC-SHA256 with the secret; v1a: Ed25519 with the key of
-    get_platform_keys), and X-Webhook-Signature: `v1=` and the hex HMAC-SHA256 of timestamp, a dot and the body. Check one
-    of them, that the timestamp is of the last five minutes, and that agent_id and webhook_id in the body are yours; answer 2xx within 10 seconds.
-    Anything else is retried for three days; 20 deliveries given up in a row, or a 410, disable it (webhook.disabled). An
-    event may come twice, with the same id. Next: test_webhook.
+    get_platform_keys), and X-Webhook-Signature: `v1=` and the hex HMAC-SHA256 of timestamp, a dot and the body. Check
+    one of them, that the timestamp is of the last five minutes, and that agent_id and webhook_id in the body are yours;
+    answer 2xx within 10 seconds. Anything else is retried for three days; 20 deliveries given up in a row, or a 410,
+    disable it (webhook.disabled). An event may come twice, with the same id. Next: test_webhook.
     """
     need_scope(ctx.caller, "read")  # a webhook reads events for its agent
     callable_url(ctx.house, wanted.url, "url")
