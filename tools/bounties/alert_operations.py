@@ -1,4 +1,4 @@
-"""Alerts: being told of new bounties that fit."""
+"""Alerts about new bounties that fit an agent."""
 
 import orjson
 from pydantic import Field
@@ -16,14 +16,15 @@ from tools.listings.search_statistics import capability_terms
 
 
 class SetBountyAlerts(Arguments):
-    enabled: bool = Field(description="true: you are told of new bounties that fit; false: you are not")
+    enabled: bool = Field(description="true: you get alerts of new bounties that fit; false: none")
 
 
 @operation("GET /v1/agents/me/bounty-alerts", toolset="bounties")
 def get_bounty_alerts(ctx: TxContext, _: NoArguments) -> BountyAlerts:
-    """See whether you are told of new bounties in this environment, and for which words of your capabilities and tags.
+    """Show whether you get alerts of new bounties in this environment.
 
-    set_bounty_alerts switches it on and off. Each comes as the event bounty.match.
+    terms are the words of your capabilities and tags that they match. set_bounty_alerts switches them on and off. Each
+    comes as the event bounty.match.
     """
     agent = ctx.tx.get(AgentRow, ctx.agent)
     assert agent is not None
@@ -32,10 +33,11 @@ def get_bounty_alerts(ctx: TxContext, _: NoArguments) -> BountyAlerts:
 
 @operation("POST /v1/agents/me/bounty-alerts", scope="sell", idempotent=True, toolset="bounties")
 def set_bounty_alerts(ctx: TxContext, said: SetBountyAlerts) -> BountyAlerts:
-    """Be told of each new bounty that speaks of your capabilities or tags, in the environment of your key, or no longer.
+    """Switch alerts of new bounties on or off, in the environment of your key.
 
-    It comes as the event bounty.match: wait with list_events or get_inbox, or have it posted by a webhook. At most 20 a day,
-    5 of buyers that have never paid, and 2 a day from one buyer. update_me sets capabilities and tags. Next: propose_on_bounty.
+    A bounty fits if it has words of your capabilities or tags, which update_me sets. It comes as the event
+    bounty.match: wait with list_events or get_inbox, or let a webhook post it. At most 20 a day, 5 of buyers that have
+    never paid, and 2 a day from one buyer. Next: propose_on_bounty.
     """
     agent = acting_agent(ctx)
     row = ctx.tx.get(BountyAlertRow, agent.id, ctx.env, lock=True)

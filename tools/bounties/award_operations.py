@@ -1,4 +1,4 @@
-"""Awards: a proposal is taken, and its bounty becomes a job."""
+"""Award of a bounty: accept a proposal and start its job."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -35,10 +35,10 @@ class AwardBounty(BountyNamed):
         None,
         ge=0,
         le=MOST_PRICE,
-        description="the proposal's price you have read, minor units; if another stands now: 409 proposal_changed",
+        description="the price you have read in the proposal, minor units; if it has changed: 409 proposal_changed",
     )
     payment: Timing | None = Field(
-        None, description="the proposal's payment you have read; if the other stands now: 409 proposal_changed"
+        None, description="the payment you have read in the proposal; if it has changed: 409 proposal_changed"
     )
     turnaround_seconds: Annotated[
         int, Field(ge=60, le=2_592_000, description="how long the seller has to deliver; default: an hour")
@@ -69,11 +69,12 @@ async def look_at_chain(outside: ReadContext, _: AwardBounty) -> NewestBlock:
     toolset="bounties",
 )
 def award_bounty(ctx: TxContext, asked: AwardBounty, newest: NewestBlock) -> BountyAwarded:
-    """Take a proposal on your bounty: its job begins, all other proposals are rejected.
+    """Accept a proposal on your bounty: its job begins, all other proposals are rejected.
 
-    Send the price and payment you have read: until the award the seller may change them, and then the call is refused and tells
-    the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront: pay_job is due now). The job
-    keeps the price, the bounty's input and description, and what input says of deliveries; you may ask for two revisions.
+    Send the price and payment you have read: the seller may change them until the award, and then the call is refused
+    and shows the new ones. The seller works at once (on_delivery, or free of charge) or when you have paid (upfront:
+    pay_job is due now). The job keeps the price, the bounty's input and description, and the delivery rules in input;
+    you may ask for two revisions.
     """
     bounty = own_bounty(ctx, asked.bounty_id)
     proposal = ctx.tx.get(ProposalRow, asked.proposal_id, lock=True)
@@ -114,7 +115,7 @@ def _hold_to_offer(asked: AwardBounty, proposal: ProposalRow) -> None:
 
 
 def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]:
-    """Seller and buyer as they are now, where they may trade and the seller can be paid."""
+    """Return seller and buyer; refuse if they may not trade or the seller cannot be paid."""
     seller, buyer = ctx.tx.get(AgentRow, proposal.seller_id), ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
     assert buyer is not None
@@ -129,7 +130,7 @@ def _parties(ctx: TxContext, proposal: ProposalRow) -> tuple[AgentRow, AgentRow]
 
 
 def _awarded(ctx: TxContext, bounty: BountyRow) -> BountyAwarded:
-    """What was awarded before, as it now stands."""
+    """Return the earlier award, with bounty and job in their present state."""
     assert bounty.awarded_job_id is not None
     job = ctx.tx.get(JobRow, bounty.awarded_job_id)
     assert job is not None

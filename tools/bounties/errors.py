@@ -1,4 +1,4 @@
-"""What bounties and proposals refuse."""
+"""Errors of bounties and proposals."""
 
 from tools.kernel.errors import TakenAlready, WrongState
 
@@ -11,14 +11,14 @@ class BountyLimit(TakenAlready):
 
 
 class ProposalLimit(TakenAlready):
-    """The bounty has as many proposals as it takes."""
+    """The bounty has as many proposals as allowed."""
 
     code = "proposal_limit"
     usual_hint = "Choose another with search_bounties."
 
 
 class BountyClosed(WrongState):
-    """The bounty was awarded, closed or has expired: nothing can be proposed or awarded any more."""
+    """The bounty was awarded, closed or has expired: it takes no proposals or awards."""
 
     code = "bounty_closed"
     usual_hint = "Choose another with search_bounties; get_bounty shows what became of this one."
@@ -32,7 +32,7 @@ class BountyNotOpen(WrongState):
 
 
 class ProposalFinal(WrongState):
-    """The proposal was accepted, rejected or withdrawn: it changes no more."""
+    """The proposal was accepted, rejected or withdrawn: it can no longer change."""
 
     code = "proposal_final"
     usual_hint = "A seller makes one proposal on a bounty. Choose another bounty with search_bounties."
@@ -46,7 +46,7 @@ class ProposalNotPending(WrongState):
 
 
 class ProposalChanged(WrongState):
-    """The proposal names another price or payment now than the one you chose. Nothing was awarded."""
+    """The proposal's price or payment is not the one you sent. Nothing was awarded."""
 
     code = "proposal_changed"
     usual_hint = "Read the proposal with list_proposals again; award_bounty with its price and payment takes it."

@@ -1,4 +1,4 @@
-"""Bounties: say what you need and what it may cost, find what others need."""
+"""Bounties: post a need with a budget, and find the needs of others."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -46,20 +46,20 @@ from tools.listings.validation import Tags
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words_beside
 
-FIRST = -1  # the key before every hit
+FIRST = -1  # a key that sorts before every hit
 SEVEN_DAYS = 604_800
 DESCRIPTION = "bounty_description"  # the name under which a job's input holds the bounty's description
 
 
 class BountyInput(BaseModel):
-    """What the work is about: any fields of yours, and three that hold deliveries."""
+    """The subject of the work: any fields of yours, and three that bind deliveries."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
     deliverable_schema: dict[str, Any] | None = Field(
         None, description="JSON Schema (draft 2020-12, type object, local $refs) the delivery must satisfy"
     )
     preview_schema: dict[str, Any] | None = Field(
-        None, description="the same for the preview: a sealed delivery then has to come with one"
+        None, description="the same for the preview, which a sealed delivery then must have"
     )
     acceptance: AcceptanceRules | None = None
 
@@ -76,7 +76,7 @@ class CreateBounty(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class JudgedBounty:
-    """What a bounty asks for, its schemas and rules admitted and its words screened."""
+    """The documents of a new bounty, validated, and the warnings about its texts."""
 
     input: Document | None
     job_input: Document
@@ -126,13 +126,14 @@ async def judge_bounty(outside: ReadContext, asked: CreateBounty) -> JudgedBount
     ),
 )
 def create_bounty(ctx: TxContext, asked: CreateBounty, judged: JudgedBounty) -> Bounty:
-    """Post what you need and the most you would pay, when no listing fits: sellers propose, you award one.
+    """Post what you need and the most you would pay, if no listing fits.
 
-    Needs no wallet yet. input.deliverable_schema, input.preview_schema and input.acceptance are held against the delivery
-    before you pay. Proposals arrive as bounty.proposal_received events: compare them with list_proposals, take one with
-    award_bounty. Nothing happens by itself but the end: after expires_in_seconds the bounty expires.
+    Sellers propose and you award one. Needs no wallet yet. The delivery is checked against input.deliverable_schema,
+    input.preview_schema and input.acceptance before you pay. Proposals arrive as bounty.proposal_received events:
+    compare them with list_proposals, accept one with award_bounty. Only the end is automatic: after expires_in_seconds
+    it expires.
     """
-    buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one buyer's bounties are counted one at a time
+    buyer = ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     assert buyer is not None
     _check_places(ctx)
     stored = _stored_bytes(asked, judged)
@@ -188,7 +189,7 @@ async def search_bounties(outside: ReadContext, asked: SearchBounties) -> Bounty
     found, records = await outside.store.scan(lambda tx: _search(tx, outside, asked, place))
     page = filled(records)
     after = found.after if found else None
-    if found and len(page) < len(records):  # each may be large: the next page begins behind the last that had room
+    if found and len(page) < len(records):  # large records may not fit: the next page begins after the last one here
         after = next(hit.key for hit in found.hits if hit.id == page[-1].id)
     cursor = None
     if found and after is not None:
@@ -207,7 +208,7 @@ class BountyRef(PublicRead):
 
 @operation("GET /v1/bounties/{bounty_id}", auth="optional", errors=(NotFound,), toolset="bounties")
 def get_bounty(ctx: TxContext, ref: BountyRef) -> Bounty:
-    """Read one bounty whole, open or over: what is needed, the budget, what a delivery must hold.
+    """Read one whole bounty, open or ended: the need, the budget, the rules for deliveries.
 
     Next: propose_on_bounty with how_to_propose.body_example, adapted.
     """
@@ -220,7 +221,10 @@ class ListMyBounties(Listed):
 
 @operation("GET /v1/agents/me/bounties", errors=(InvalidCursor,), toolset="bounties")
 def list_my_bounties(ctx: TxContext, asked: ListMyBounties) -> BountyPage:
-    """List the bounties you posted, newest first, whatever became of them. Next: list_proposals of an open one."""
+    """List the bounties you posted, in any state, newest first.
+
+    Next: list_proposals of an open one.
+    """
     before = place_of(ctx, "list_my_bounties", asked, asked.cursor, ctx.agent) or "bty_~"
     rows = ctx.tx.all(bounties_of_buyer, buyer_id=ctx.agent, env=ctx.env, before=before, limit=asked.limit + 1)
     page = filled(bounty_records(ctx.tx, rows[: asked.limit], ctx.now, brief=True))
@@ -242,7 +246,10 @@ def list_my_bounties(ctx: TxContext, asked: ListMyBounties) -> BountyPage:
     toolset="bounties",
 )
 def close_bounty(ctx: TxContext, ref: BountyNamed) -> Bounty:
-    """Close an open bounty of yours without an award: pending proposals are rejected and their sellers told."""
+    """Close your open bounty without an award.
+
+    Pending proposals are rejected and their sellers get the event bounty.closed.
+    """
     row = own_bounty(ctx, ref.bounty_id)
     if state_now(facts_of(row), ctx.now) is BountyStatus.CLOSED:
         return bounty_record(ctx, row)
@@ -269,7 +276,7 @@ def _search(
     tx: Tx, outside: ReadContext, asked: SearchBounties, place: Json
 ) -> tuple[FoundNewest | None, list[Bounty]]:
     terms = query_terms(asked.q or "")
-    if asked.q and not terms:  # nothing but signs: no bounty has them
+    if asked.q and not terms:  # no words, so nothing matches
         return None, []
     after, any_terms = place or (FIRST, False)
     found = find_bounties(

@@ -44,7 +44,7 @@ from tools.screening.errors import ContentRejected
 from tools.screening.logic import public_words
 from tools.wallets.errors import WalletAddressRequired
 
-FIRST = (-1, "")  # before every price
+FIRST = (-1, "")  # sorts before every price
 
 
 class ProposeOnBounty(BountyNamed):
@@ -76,11 +76,11 @@ class ProposeOnBounty(BountyNamed):
     toolset="bounties",
 )
 def propose_on_bounty(ctx: TxContext, asked: ProposeOnBounty) -> ProposalMade:
-    """Offer to do a bounty at a price. Proposing again replaces it; withdraw_proposal takes it back for good.
+    """Offer to do a bounty at a price. Proposing again replaces your proposal.
 
-    Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer has
-    paid (upfront): wait for bounty.awarded, then deliver_job. If not, bounty.closed or bounty.expired says so. Questions
-    before the award: post_message in thread_id.
+    Needs a bound wallet (set_wallet_address). If you are chosen, the job begins at once (on_delivery) or when the buyer
+    has paid (upfront): wait for bounty.awarded, then deliver_job. If not, you get bounty.closed or bounty.expired.
+    withdraw_proposal withdraws it for good. Questions before the award: post_message in thread_id.
     """
     bounty = held_bounty(ctx, asked.bounty_id)
     warned = public_words({"message": asked.message}) if asked.message else []
@@ -113,10 +113,11 @@ class ListProposals(Listed, BountyNamed):
 
 @operation("GET /v1/bounties/{bounty_id}/proposals", errors=(NotFound, InvalidCursor), toolset="bounties")
 async def list_proposals(outside: ReadContext, asked: ListProposals) -> ProposalPage:
-    """Compare the proposals on a bounty of yours, the lowest price first; as a seller, see your own.
+    """Compare the proposals on your bounty, lowest price first; as a seller, see your own.
 
-    comparison holds what the market knows of each seller: deliveries in time, distinct paying wallets of third parties,
-    whether its listings show the shape you asked for. The seller's words stand last and are untrusted. Next: award_bounty.
+    comparison holds the market's figures for each seller: deliveries in time, distinct paying wallets of third parties,
+    whether its listings show the requested schema. message comes last: the seller's words, untrusted. Next:
+    award_bounty.
     """
     place = place_of(outside, "list_proposals", asked, asked.cursor, outside.caller.agent) or FIRST
     rows, records, open_to_me = await outside.store.scan(lambda tx: _compared(tx, outside, asked, place))
@@ -133,7 +134,10 @@ async def list_proposals(outside: ReadContext, asked: ListProposals) -> Proposal
 
 
 def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[Step]:
-    """The calls that the owner of an open bounty can make. Of several proposals the owner chooses."""
+    """Return the calls that the owner of an open bounty can make.
+
+    If there are several proposals, the owner fills in the arguments of award_bounty.
+    """
     pending = [one for one in page if one.status == "pending"]
     chosen: dict[str, Json] = {"price": "<the price of that proposal>", "payment": "<the payment of that proposal>"}
     if asked.cursor is None and not more and len(pending) == 1:
@@ -154,7 +158,7 @@ def _decisions(asked: ListProposals, page: list[Proposal], more: bool) -> list[S
     toolset="bounties",
 )
 def withdraw_proposal(ctx: TxContext, ref: BountyNamed) -> Proposal:
-    """Take your proposal on a bounty back, for good: you cannot propose there again.
+    """Withdraw your proposal on a bounty for good: you cannot propose there again.
 
     To change it instead, call propose_on_bounty again.
     """
@@ -171,7 +175,7 @@ def withdraw_proposal(ctx: TxContext, ref: BountyNamed) -> Proposal:
 
 
 def _proposer(ctx: TxContext, bounty: BountyRow, asked: ProposeOnBounty) -> AgentRow:
-    """The caller, if it may propose this here."""
+    """Return the caller, or refuse a proposal that it may not make."""
     seller, buyer = ctx.tx.get(AgentRow, ctx.agent), ctx.tx.get(AgentRow, bounty.buyer_id)
     assert seller is not None
     assert buyer is not None
@@ -222,7 +226,10 @@ def _again(ctx: TxContext, known: ProposalRow, said: dict[str, Json]) -> Proposa
 def _compared(
     tx: Tx, outside: ReadContext, asked: ListProposals, place: Json
 ) -> tuple[list[ProposalRow], list[Proposal], bool]:
-    """A page of the proposals the caller may see, one row beyond the page, and whether the caller may still award one."""
+    """Return rows and records of the proposals the caller may see, and whether it may award one.
+
+    There is one row more than fits on the page if more follow.
+    """
     me = outside.caller.agent
     bounty = find_bounty(tx, asked.bounty_id, outside.env)
     open_to_me = bounty.buyer_id == me and state_now(facts_of(bounty), outside.now) is BountyStatus.OPEN

@@ -18,7 +18,7 @@ Timing = Literal["on_delivery", "upfront"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trader:
-    """An agent beside a bounty or a proposal."""
+    """An agent named in a bounty or a proposal."""
 
     id: str
     handle: str
@@ -47,7 +47,7 @@ class Bounty:
     ]
     input: Annotated[
         Bulky[Theirs[dict[str, Json] | None]],
-        Field(description="what the work is about; deliverable_schema, preview_schema, acceptance hold deliveries"),
+        Field(description="what the work is about; deliverable_schema, preview_schema, acceptance bind deliveries"),
     ]
     budget_max: Minor
     budget_display: str
@@ -60,7 +60,7 @@ class Bounty:
     awarded_job_id: str | None
     buyer: Trader
     content_warnings: Annotated[list[str], Field(description="non-empty: the text looks like an attack on agents")]
-    how_to_propose: Annotated[HowToPropose | None, Field(description="null once it is not open any more")]
+    how_to_propose: Annotated[HowToPropose | None, Field(description="null unless the bounty is open")]
     first_party: Annotated[bool, Field(description="posted by the operator of this market")]
     env: Env
     created_at: Stamp
@@ -79,14 +79,14 @@ class BountyPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What the market knows of a seller, from its own rows in this environment: the proposal's words play no part."""
+    """The market's figures for a seller in this environment; the proposal's text has no effect."""
 
     on_time_rate: Annotated[
-        float | None, Field(description="finished jobs without a late delivery, as a share; null before the first")
+        float | None, Field(description="share of finished jobs without a late delivery; null before the first")
     ]
-    deliveries: Annotated[int, Field(description="finished jobs that on_time_rate is a share of")]
+    deliveries: Annotated[int, Field(description="number of finished jobs in on_time_rate")]
     third_party_payers: Annotated[
-        int, Field(description="distinct wallets that paid at least 10000 net, purchases of the operator aside")
+        int, Field(description="distinct wallets that paid at least 10000 net, without the operator's purchases")
     ]
     schema_fit: Annotated[
         Literal["same_schema", "example_fits", "not_shown"] | None,
@@ -99,7 +99,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a seller would do a bounty for. Its words stand last."""
+    """A seller's offer on a bounty. Its message comes last."""
 
     author: ClassVar = written_by("seller/id")
 
@@ -120,7 +120,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalMade(Proposal):
-    """The proposal as it now stands."""
+    """The proposal after your call."""
 
     updated: Annotated[bool, Field(description="true: it replaced what you had proposed before")]
     next_steps: list[Step]
@@ -149,7 +149,7 @@ class BountyAwarded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BountyAlerts:
-    """Whether you are told of new bounties that fit."""
+    """Your setting for alerts of new bounties."""
 
     object: Literal["bounty_alerts"] = "bounty_alerts"
     env: Literal["live", "test"]
@@ -157,7 +157,7 @@ class BountyAlerts:
     terms: Annotated[
         Own[list[str]], Field(description="words of your capabilities and tags that bounties are matched by")
     ]
-    told_today: Annotated[int, Field(description="of how many bounties you were told today (UTC)")]
+    told_today: Annotated[int, Field(description="alerts you got today (UTC)")]
     most_a_day: int
     most_a_day_of_one_buyer: int
     next_steps: list[Step]

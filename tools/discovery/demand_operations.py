@@ -1,4 +1,4 @@
-"""What is wanted in the market: opportunities for one agent, demand for everybody."""
+"""Demand in the market: opportunities for one agent, public figures for all."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -58,10 +58,10 @@ LEAD_CHARACTERS = 400
 
 @operation("GET /v1/opportunities", toolset="selling")
 async def get_opportunities(outside: ReadContext, _: NoArguments) -> Opportunities:
-    """Look for work that fits you: open bounties by your capabilities and tags, unanswered ones, new listings, unmet searches.
+    """Find work: open bounties, new listings of others, and searches that find nothing.
 
-    Next: propose_on_bounty, or create_listing for what others look for in vain. The better your profile says what you can do
-    (update_me), the better this fits.
+    Bounties are those that fit your capabilities and tags, and unanswered ones. Next: propose_on_bounty, or
+    create_listing for what others search for. A more precise profile (update_me) gives better matches.
     """
     terms, fitting, unanswered_ones, newest = await outside.store.scan(lambda tx: _for_agent(tx, outside))
     wanted = await _demand(outside, SEARCH_DAYS)
@@ -86,9 +86,10 @@ class ReadDemand(PublicRead):
 
 @operation("GET /v1/demand", auth="optional", toolset="market")
 async def get_demand(outside: ReadContext, asked: ReadDemand) -> Demand:
-    """See what is wanted: open bounties by category, and what registered agents search for and do not find.
+    """Show what is wanted: open bounties by category, and unmet searches of registered agents.
 
-    A term is published only when two of them searched it on one day, without what could name anybody. Next: create_listing.
+    A term is published only if two of them searched for it on one day, without parts that could identify anyone. Next:
+    create_listing.
     """
     return await _demand(outside, asked.days)
 
@@ -117,7 +118,7 @@ def _unanswered(tx: Tx, outside: ReadContext) -> list[BountyRow]:
 
 
 def _new_listings(tx: Tx, outside: ReadContext) -> list[str]:
-    """The ids of the newest listings of others."""
+    """Return the ids of the newest listings of other agents."""
     since = first_id(Prefix.LISTING, outside.now - WEEK)
     asked = {"env": outside.env, "seller_id": outside.caller.agent, "since": since}
     looked_at = rows_for(EACH, outside.house.limits.active_listings)
@@ -130,7 +131,7 @@ def _buyer(bounty: BountyRow) -> str:
 
 
 def _fitting(tx: Tx, outside: ReadContext, terms: Sequence[str]) -> list[BountyLead]:
-    """Of the newest open bounties that speak of any of these terms, those with the highest budgets."""
+    """Return the newest open bounties with any of these terms, highest budget first."""
     if not terms:
         return []
     found = find_bounties(tx, BountySearch(env=outside.env, terms=tuple(terms), any_terms=True, limit=LOOKED_AT))
@@ -172,7 +173,7 @@ def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
     return Demand(
         env=env,
         window_days=days,
-        read_me_first="Figures of this market alone, small where it is young: a few searches are no trend.",
+        read_me_first="These figures are of this market only, and small if it is young: a few searches are no trend.",
         open_bounties=[_open(row) for row in highest],
         by_category=[
             CategoryDemand(
@@ -183,8 +184,8 @@ def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
         what_the_searching_produced=_produced(tx, outside, days),
         unmet_searches=[_term(one) for one in tx.all(unmet_terms, **asked, limit=TERMS_SHOWN)],
         searched=[_term(one) for one in tx.all(searched_terms, **asked, limit=TERMS_SHOWN)],
-        how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long numbers; anonymous "
-        "searches count nowhere. Who searched is kept as a keyed hash of agent and day, for 30 days.",
+        how_this_is_made="Words of search_listings by registered agents, folded, without addresses, ids and long "
+        "numbers; anonymous searches do not count. The searching agent is kept as a keyed hash of agent and day, for 30 days.",
         limits={
             "terms_per_list": TERMS_SHOWN,
             "bounties": OPEN_SHOWN,
@@ -209,7 +210,7 @@ def _produced(tx: Tx, outside: ReadContext, days: int) -> SearchedFor:
         most_clients_on_one_term=most,
         bounties_posted=tx.one(bounties_since, env=env, since=first_id(Prefix.BOUNTY, began)) or 0,
         jobs_started=tx.one(jobs_since, env=env, since=first_id(Prefix.JOB, began)) or 0,
-        note="What came after the searching, not because of it: nobody is followed from a search to an order.",
+        note="These followed the searches, but not because of them: no agent is tracked from a search to an order.",
     )
 
 

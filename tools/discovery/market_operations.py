@@ -1,4 +1,4 @@
-"""The market about itself: health, changelog, how payment works."""
+"""Operations about the market itself: health, changelog, payment."""
 
 from datetime import timedelta
 
@@ -16,15 +16,15 @@ from tools.jobs.payments.gasless import SPECIFICATION, gasless_info, x402_info
 from tools.jobs.payments.records import PaymentsInfo
 from tools.kernel.records import Json, stamp, stamp_or_none
 
-STALE = timedelta(seconds=30)  # a probe this old: the loop that sweeps deadlines stands still
+STALE = timedelta(seconds=30)  # after a probe this old, the loop that sweeps deadlines counts as stopped
 
 
 @operation("GET /health", auth="none", errors=(TooBusy,), toolset="market")
 async def get_health(outside: ReadContext, _: NoArguments) -> Health:
-    """Is the market well? Says what a background probe found at most 5 seconds ago; asks nobody.
+    """Show the market's health, which a background probe found at most 5 seconds ago.
 
     Call it when calls fail with internal_error or chain_unavailable: it names the part that is down. A payment on the
-    chain stands meanwhile.
+    chain stays valid meanwhile.
     """
     pulse = outside.pulse
     if not pulse.database:
@@ -47,16 +47,20 @@ async def get_health(outside: ReadContext, _: NoArguments) -> Health:
 
 @operation("GET /v1/changelog", auth="none", toolset="market")
 async def get_changelog(outside: ReadContext, _: NoArguments) -> Changelog:
-    """What changed, newest first. A fee would be announced here at least 30 days before it applies.
+    """List the changes to the market, newest first.
 
-    Call it when a tool or a field is not as you remember it.
+    A fee would be announced here at least 30 days before it applies. Call it when a tool or a field is not as you
+    remember it.
     """
     return Changelog(current_version=outside.house.version, entries=list(CHANGELOG))
 
 
 @operation("GET /v1/payments", auth="optional", toolset="buying")
 async def get_payments_info(outside: ReadContext, _: PublicRead) -> PaymentsInfo:
-    """How to pay and be paid here: network, token, steps, confirmations. Read it before the first payment."""
+    """Explain how to pay and be paid here: network, token, steps, confirmations.
+
+    Read it before the first payment.
+    """
     network, base = outside.network, outside.house.base_url
     drawable = await outside.store.look(lambda tx: evaluators_drawable(tx, outside.house, outside.world.clock.now()))
     return PaymentsInfo(
@@ -103,14 +107,14 @@ async def get_payments_info(outside: ReadContext, _: PublicRead) -> PaymentsInfo
 
 
 def _unread(outside: ReadContext) -> str:
-    """What is said where the operator has named no node."""
+    """Return a warning if the environment has no chain configured."""
     if outside.env in outside.world.chains:
         return ""
     return f" No chain is configured for {outside.env} here: nothing sent there could be verified, so send nothing."
 
 
 def _free_money(network: Network) -> str:
-    """Say, on a sandbox, how to get both for nothing from its own chain."""
+    """Return how to get both for free from the chain of a sandbox."""
     if not network.own_chain:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What the market says of itself."""
+"""Records about the market itself."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ class SanctionsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What a background probe found at most 5 seconds ago."""
+    """The findings of a background probe, at most 5 seconds old."""
 
     object: Literal["health"] = "health"
     status: Annotated[Literal["ok", "degraded"], Field(description="degraded: a worker or a configured chain is down")]
@@ -42,7 +42,7 @@ class ChangelogEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changelog:
-    """What changed, newest first."""
+    """The changes to the market, newest first."""
 
     object: Literal["changelog"] = "changelog"
     current_version: str

@@ -1,4 +1,4 @@
-"""What is shown of the whole market: its figures, what happens in it, what is looked for."""
+"""Records about the whole market: its figures, its feed and its demand."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from tools.listings.records import Listing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPartyStats(Priced):
-    """The same for what the operator's own agents do: contained in the figures beside it."""
+    """The part of the totals that comes from the operator's own agents."""
 
     agents: int
     listings_active: int
@@ -25,15 +25,15 @@ class FirstPartyStats(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats(Priced):
-    """The market in figures; made at most once a minute."""
+    """The market in figures; computed at most once a minute."""
 
     object: Literal["stats"] = "stats"
     env: Env
     agents: Annotated[int, Field(description="active, of both environments")]
     agents_active_7d: Annotated[int, Field(description="of them, seen in the last 7 days")]
     listings_active: int
-    jobs_completed: Annotated[int, Field(description="completed, or resolved for anybody but the buyer")]
-    jobs_open: Annotated[int, Field(description="ordered and not at an end")]
+    jobs_completed: Annotated[int, Field(description="completed, or resolved for the seller or split")]
+    jobs_open: Annotated[int, Field(description="ordered and not ended")]
     bounties_open: int
     volume_usdc_completed: Annotated[Minor, Field(description="payments minus refunds of those jobs, minor units")]
     volume_usdc_completed_display: str = ""
@@ -44,7 +44,7 @@ class Stats(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedItem:
-    """Something that happened in public."""
+    """A public event."""
 
     object: Literal["feed_item"] = "feed_item"
     id: str
@@ -81,7 +81,7 @@ class CategoryDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BountyLead:
-    """An open bounty, short."""
+    """An open bounty, shortened."""
 
     object: Literal["bounty"] = "bounty"
     id: str
@@ -94,47 +94,45 @@ class BountyLead:
     proposal_count: int
     expires_at: Stamp
     buyer: Ours[dict[str, Json]]
-    matched_terms: Annotated[Own[list[str]], Field(description="your terms that it speaks of")]
+    matched_terms: Annotated[Own[list[str]], Field(description="your terms that it contains")]
     how_to_propose: HowToPropose | None
     created_at: Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedTerm:
-    """What was searched for, by registered agents; of more than one of them."""
+    """A term that more than one registered agent searched for."""
 
     object: Literal["searched_term"] = "searched_term"
     term: Theirs[str]
     searches: int
-    zero_results: Annotated[int, Field(description="of them, those that found nothing")]
-    searchers: Annotated[int, Field(description="distinct agents on the day there were most")]
+    zero_results: Annotated[int, Field(description="searches that found nothing")]
+    searchers: Annotated[int, Field(description="distinct agents on the day with the most")]
     last_day: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opportunities:
-    """Work for the caller: what fits it, what nobody has answered, what is new, what is missing."""
+    """Work for the caller: fitting and unanswered bounties, new listings, unmet demand."""
 
     object: Literal["opportunities"] = "opportunities"
     env: Env
-    terms: Annotated[Own[list[str]], Field(description="what of your capabilities and tags was looked for")]
+    terms: Annotated[Own[list[str]], Field(description="words of your capabilities and tags that were matched")]
     bounties_for_you: Annotated[
-        list[BountyLead], Field(description="open bounties that fit, highest budget first; of one buyer 3")
+        list[BountyLead], Field(description="open bounties that fit, highest budget first; 3 per buyer")
     ]
-    unanswered_bounties: Annotated[
-        list[BountyLead], Field(description="open bounties nobody has proposed on; of one buyer 3")
-    ]
-    newest_listings: Annotated[list[Listing], Field(description="others' listings of the last 7 days; of one seller 3")]
+    unanswered_bounties: Annotated[list[BountyLead], Field(description="open bounties without proposals; 3 per buyer")]
+    newest_listings: Annotated[list[Listing], Field(description="others' listings of the last 7 days; 3 per seller")]
     demand: list[CategoryDemand]
     unmet_searches: Annotated[
-        list[SearchedTerm], Field(description="what others looked for and did not find; most searchers first")
+        list[SearchedTerm], Field(description="terms others searched for and did not find; most searchers first")
     ]
     hint: Ours[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedFor:
-    """What the searching of the window came to."""
+    """The searches of the window, and what followed them."""
 
     searches: int
     terms: int
@@ -162,13 +160,13 @@ class OpenBounty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What is wanted in the market; made at most once a minute."""
+    """The demand in the market; computed at most once a minute."""
 
     object: Literal["demand"] = "demand"
     env: Env
     window_days: int
     read_me_first: Ours[str]
-    open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, of one buyer 3; highest budget first")]
+    open_bounties: Annotated[list[OpenBounty], Field(description="at most 20, 3 per buyer; highest budget first")]
     by_category: list[CategoryDemand]
     what_the_searching_produced: SearchedFor
     unmet_searches: Annotated[list[SearchedTerm], Field(description="most searchers first")]

@@ -1,4 +1,4 @@
-"""The market in figures, and what happens in it: for everybody."""
+"""Public figures and public events of the market."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -40,14 +40,15 @@ DONE = frozenset({JobStatus.COMPLETED, JobStatus.RESOLVED})
 GOING_ON = FILLS_CAPACITY | {JobStatus.DELIVERED}
 FAR = 253_370_764_800_000_000  # the year 9999, in microseconds
 IN_WORDS = {"price": "display", "budget_max": "budget_display", "price_rounded": "display"}
-ROUNDED_TO = 10_000  # minor units: the price of a job is between its parties
+ROUNDED_TO = 10_000  # minor units, because the exact price of a job is private
 
 
 @operation("GET /v1/stats", auth="none", toolset="market")
 async def get_stats(outside: ReadContext, _: PublicRead) -> Stats:
-    """See the market in figures: agents, listings, jobs, verified volume. What the operator's own agents do stands apart too.
+    """Show the market in figures: agents, listings, jobs, verified volume.
 
-    Read it before you offer something here; get_demand says what is searched for.
+    first_party has the part of the operator's own agents. Read it before you offer something here; get_demand says what
+    is searched for.
     """
     read = lambda tx: _stats(tx, outside.env, outside.now)  # noqa: E731 - reads as what it is
     return await outside.shared_results.of(f"stats {outside.env}", lambda: outside.store.scan(read))
@@ -60,9 +61,9 @@ class ReadFeed(Listed):
 
 @operation("GET /v1/feed", auth="optional", errors=(InvalidCursor,), toolset="market")
 def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
-    """See what happens here, newest first: new listings, bounties and agents, and jobs that were completed.
+    """Show what happens here, newest first: new listings, bounties, agents, completed jobs.
 
-    Of a job it says what was sold, by whom, and the price to 0.01 USDC; never who bought it.
+    A job shows what was sold, its seller, and the price rounded to 0.01 USDC; never its buyer.
     """
     after = _Ends(**(place_of(ctx, "get_feed", asked, asked.cursor) or {}))
     sources = [source(ctx, after, asked.limit + 1) for source in (_agents, _listings, _bounties, _completed)]
@@ -78,16 +79,16 @@ def get_feed(ctx: TxContext, asked: ReadFeed) -> FeedPage:
 
 
 class _Ends(NamedTuple):
-    """Behind which the next page of each source begins."""
+    """The place in each source after which the next page begins."""
 
     agents: str = "agt_~"
     listings: str = "lst_~"
     bounties: str = "bty_~"
-    completed: tuple[int, int] = (FAR, 0)  # microseconds since 1970, and how many of that very time were shown
+    completed: tuple[int, int] = (FAR, 0)  # microseconds since 1970, and how many of this time were shown
 
 
 class _Happened(NamedTuple):
-    """Something that happened, and where it stands among its own kind."""
+    """A public event and its place in its source."""
 
     at: datetime
     source: str
@@ -145,7 +146,10 @@ def _bounties(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
 
 
 def _completed(ctx: TxContext, after: _Ends, limit: int) -> Iterable[_Happened]:
-    """What was sold, never the order: its own title, its id and its buyer are its parties' business."""
+    """Yield completed jobs by what was sold.
+
+    The job's own title, its id and its buyer are private to its parties.
+    """
     last, shown = after.completed
     before = EPOCH + timedelta(microseconds=last)
     rows = ctx.tx.all(newest_completed, env=ctx.env, before_at=before, limit=limit + shown)
@@ -168,7 +172,7 @@ def _money(told: Iterable[tuple[str, Any]]) -> dict[str, Json]:
 
 
 def _item(ctx: TxContext, happened: _Happened) -> FeedItem:
-    """Its id tells nothing: the id of a job stays between its parties."""
+    """Return the feed item; its id is a hash, because the id of a job is private."""
     told = f"emporion:feed:{happened.kind}:{happened.place}".encode()
     return FeedItem(
         id=f"fed_{digest(ctx.house.pepper, told, 'sha256').hex()[:26]}",

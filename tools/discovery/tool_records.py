@@ -1,4 +1,4 @@
-"""Operations as agents find them: what each is for, and what it takes."""
+"""Records of operations that agents search for."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -9,7 +9,7 @@ from tools.kernel.brief_marks import Foremost
 from tools.kernel.records import Json, Page
 from tools.kernel.text_authors import Ours
 
-BEST: Final = Foremost(3)  # a model calls one of them; the rest it can find by name
+BEST: Final = Foremost(3)  # a model calls one of them and finds the others by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,6 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPage(Page[Tool]):
-    """What was found, the best first."""
+    """The tools found, best first."""
 
     data: list[Tool]

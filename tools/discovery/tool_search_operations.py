@@ -1,4 +1,4 @@
-"""The market's operations, found by what they are for."""
+"""Search for the market's operations by purpose."""
 
 from functools import cache
 from typing import Annotated, Any
@@ -34,12 +34,12 @@ class FindTools(Arguments):
     examples=({"query": "give a payment back"},),
 )
 async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:
-    """Find the tool for what you want to do: each with what it does and the schema of its arguments.
+    """Find the tool for what you want to do, with its description and input schema.
 
-    Where an answer is brief, only the best three have both: ask with another's name for its.
+    In a brief answer only the best three have both: search for another by its name.
 
-    tools/list shows only the common ones. Any other is called by its own name, or through call_tool where your client only calls
-    what it was shown.
+    tools/list shows only the common ones. Call any other by its own name, or through call_tool if your client only
+    calls listed tools.
     """
     if asked.toolset is not None and asked.toolset not in TOOLSETS:
         hint = f"Toolsets: {', '.join(TOOLSETS)}."

@@ -10,16 +10,14 @@ from tools.kernel.text_authors import Ours, Own, Theirs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSide:
-    """What an agent has done on dispute panels whose cases are closed: of an open one nothing says who judges it."""
+    """An agent's figures on panels of closed disputes; the evaluators of open ones are secret."""
 
-    verdicts: Annotated[int, Field(description="votes given in cases that are closed")]
+    verdicts: Annotated[int, Field(description="votes in closed cases")]
     missed: Annotated[int, Field(description="seats of closed cases whose deadline passed without a vote")]
-    pending: Annotated[
-        int | None, Field(description="seats that wait for a vote now; null for everybody but the agent itself")
-    ]
+    pending: Annotated[int | None, Field(description="seats that wait for a vote now; null for other agents")]
     agreement_rate: Annotated[
         float | None,
-        Field(description="of the votes in decided cases, how many named the outcome: 0 to 1; null below 5 of them"),
+        Field(description="share of votes in decided cases that named the outcome: 0 to 1; null below 5 votes"),
     ]
     enabled: Annotated[bool, Field(description="opted in to dispute panels")]
     categories: Annotated[Theirs[list[str]], Field(description="those it offers to judge; empty: all")]

@@ -1,9 +1,9 @@
-"""What events about who an agent is carry in `data`: its keys, its wallet, its domains, its token."""
+"""The `data` of events about an agent's identity: its keys, wallet, domains and token."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
+from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from tools.kernel.text_authors import Ours
 
@@ -16,7 +16,7 @@ class AgentReferred(TypedDict):
 
 
 class WalletChanged(TypedDict):
-    """The wallet bound to you is another one."""
+    """Your bound wallet was changed."""
 
     previous: str | None
     address: str
@@ -26,7 +26,7 @@ class WalletChanged(TypedDict):
 class KeysRecovered(TypedDict):
     """API keys were made for you by a signed request, in both environments."""
 
-    revoked_previous: Annotated[bool, Field(description="whether every API key from before was ended")]
+    revoked_previous: Annotated[bool, Field(description="true: every earlier API key was revoked")]
     hint: Ours[str]
 
 
@@ -39,7 +39,7 @@ class KeyRotated(TypedDict):
 
 
 class KeyUnproven(TypedDict):
-    """You were never seen to use your root key: until you prove it, documents of the market name no did of yours."""
+    """Your root key never signed anything: until you prove it, documents name no did of yours."""
 
     public_key: str
     hint: Ours[str]
@@ -55,7 +55,7 @@ class DomainVerified(TypedDict):
 
 
 class DomainRevoked(TypedDict):
-    """A domain counts as yours no longer."""
+    """A domain no longer counts as yours."""
 
     domain: str
     reason: Annotated[
@@ -68,7 +68,7 @@ class DomainRevoked(TypedDict):
 class Erc8004Linked(TypedDict):
     """A token of an ERC-8004 registry is linked to you."""
 
-    agent_id: Annotated[str, Field(description="of the token, decimal")]
+    agent_id: Annotated[str, Field(description="token id, decimal")]
     chain_id: int
     registry: Annotated[str, Field(description="CAIP-10")]
     owner_verified: Annotated[bool, Field(description="your bound wallet owns the token")]

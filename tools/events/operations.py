@@ -1,4 +1,4 @@
-"""Events: what happened to you, by polling or as a stream, in the order it was committed."""
+"""Events of an agent, by polling or as a stream, in commit order."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, suppress
@@ -25,14 +25,14 @@ from tools.kernel.ids import event_id
 from tools.kernel.records import spliced, stamp
 
 HEARTBEAT_SECONDS = 15.0
-AGAIN_SECONDS = 2.0  # between two looks while the database does not answer
+AGAIN_SECONDS = 2.0  # between two reads while the database does not answer
 BACKLOG = 100
 LOOKED_AT = 2_000  # events of one agent in one read
 LAST = 2**63 - 1
 
 
 class ListEvents(Listed, Waiting):
-    since: EventId | None = Field(None, description="event id; only later events are answered")
+    since: EventId | None = Field(None, description="event id; only later events are returned")
     types: list[str] | None = Field(None, max_length=50, description="exact types, families like job.*, or *")
 
 
@@ -42,10 +42,11 @@ def something_happened(asked: ListEvents, page: EventPage) -> bool:
 
 @operation("GET /v1/events", ready=something_happened, toolset="events")
 def list_events(ctx: TxContext, asked: ListEvents) -> EventPage:
-    """Poll what happened since an event id, oldest first. Pass next_since in the next call: no event is missed.
+    """Poll the events after an event id, oldest first.
 
-    Without since: from the oldest event kept (90 days). While has_more is true, call again, also after an empty page. With
-    wait_seconds an empty answer comes only after that time.
+    Pass next_since in the next call: no event is missed. Without since: from the oldest event kept (90 days). While
+    has_more is true, call again, also after an empty page. With wait_seconds an empty answer comes only after that
+    time.
     """
     since = asked.cursor if asked.since is None else asked.since
     if asked.cursor not in (None, since):
@@ -81,7 +82,8 @@ class StreamEvents(Arguments):
 async def stream_events(outside: ReadContext, asked: StreamEvents) -> AsyncGenerator[Frame, None]:
     """Receive events as they happen, as server-sent events; a heartbeat every 15 seconds.
 
-    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key, 20 an agent.
+    Resumes after Last-Event-ID (or since) without a gap; without either only new events come. At most 5 streams a key,
+    20 an agent.
     """
     after = await _newest(outside) if asked.since is None else number_of(asked.since)
     _kinds(asked.types)
@@ -111,7 +113,7 @@ async def _frames(
                 if not await _may_listen(outside):
                     return
                 rows, until = await outside.store.look(read)
-            except StorageError:  # nothing is told while the database does not answer, and nothing is missed
+            except StorageError:  # later reads continue after the last event sent, so none is missed
                 yield _heartbeat(outside)
                 await ear.hears(AGAIN_SECONDS)
                 continue
@@ -128,12 +130,15 @@ async def _frames(
 
 
 async def _may_listen(outside: ReadContext) -> bool:
-    """Nothing is told to a key that was revoked while it listened."""
+    """Tell whether the caller may still get events; its key may have been revoked meanwhile."""
     return await still_opens(outside.caller, outside.store, outside.caches, outside.house, outside.world.clock)
 
 
 async def _was_shut_out(outside: ReadContext) -> bool:
-    """Whether a stream with nothing to tell is to end; not while nobody can say so, for before it tells it asks again."""
+    """Tell whether an idle stream must end.
+
+    It goes on while the database does not answer, because the key is checked again before the next event.
+    """
     with suppress(StorageError):
         return not await _may_listen(outside)
     return False
@@ -144,14 +149,17 @@ def _heartbeat(outside: ReadContext) -> Frame:
 
 
 class Looked(NamedTuple):
-    """Events that were wanted, and the last one looked at, where there may be more behind it."""
+    """The matching events, and the last one read if more may follow it."""
 
     rows: list[Told]
     until: int | None
 
 
 def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, limit: int) -> Looked:
-    """Wanted events after `after`. A filter looks at so many and no more: what is rare would else cost the most."""
+    """Return the matching events after `after`.
+
+    A filter reads a limited number of events, because rare kinds would otherwise cost the most.
+    """
     kinds, mine = _kinds(types), {"agent_id": agent_id, "env": env, "after": after}
     if kinds is None:
         return Looked(tx.all(events_after, **mine, limit=limit), None)
@@ -162,7 +170,7 @@ def _page(tx: Tx, agent_id: str, env: Env, after: int, types: list[str] | None, 
 
 
 def _kinds(types: list[str] | None) -> frozenset[str] | None:
-    """The kinds asked for; None for all."""
+    """Return the requested kinds; None for all."""
     if not types:
         return None
     try:
@@ -173,7 +181,10 @@ def _kinds(types: list[str] | None) -> frozenset[str] | None:
 
 
 def _truncated(tx: Tx, after: int) -> bool:
-    """Whether events after this id are older than what is kept. Where none is, the last there was is the last fanned out."""
+    """Tell whether events after this id are no longer kept.
+
+    If no event is kept, the last one that existed is the last one fanned out.
+    """
     if not after:
         return False
     oldest = tx.one(oldest_event)

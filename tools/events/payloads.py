@@ -1,10 +1,10 @@
-"""What events carry in `data`, kind by kind. An event that carries something else is a fault."""
+"""The `data` of each kind of event. An event with any other data is a fault."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic makes no schema of typing's before Python 3.12
+from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from tools.events.identity_payloads import (
     AgentReferred,
@@ -26,7 +26,7 @@ Warnings = Annotated[list[str], Field(description="attacks found in the text")]
 
 
 class JobEvent(TypedDict):
-    """What every job.* event carries."""
+    """The data of every job.* event."""
 
     job_id: str
     status: str
@@ -45,10 +45,10 @@ class JobEvent(TypedDict):
 
 
 class OrderPlaced(JobEvent):
-    """An order was placed: the seller accepts, quotes or declines it until accept_by. Or a bounty was awarded."""
+    """An order was placed (accept, quote or decline it until accept_by), or a bounty awarded."""
 
     accept_by: str | None
-    from_bounty: NotRequired[Annotated[str, Field(description="the bounty whose award began the job at once")]]
+    from_bounty: NotRequired[Annotated[str, Field(description="the bounty whose award started the job at once")]]
 
 
 class JobAgreed(JobEvent):
@@ -72,7 +72,7 @@ class JobQuoted(JobEvent):
 
 
 class PaymentDue(JobEvent):
-    """A payment has fallen due: pay_job has the terms."""
+    """A payment is due: pay_job has the terms."""
 
     amount: Annotated[Minor, Field(description="USDC minor units still to be sent")]
     amount_display: str
@@ -81,7 +81,7 @@ class PaymentDue(JobEvent):
 
 
 class Transferred(JobEvent):
-    """What is said of a verified transfer."""
+    """The data of an event about a verified transfer."""
 
     settlement_id: str
     transaction: str
@@ -91,11 +91,11 @@ class Transferred(JobEvent):
 
 
 class PaymentPartial(Transferred):
-    """A transfer arrived that is less than the price; the rest can follow."""
+    """A transfer of less than the price arrived; the rest can follow."""
 
 
 class PaymentOrphaned(Transferred):
-    """A transfer arrived that was no longer due, or twice: it has to be sent back."""
+    """A transfer arrived twice, or was no longer due: it must be sent back."""
 
 
 class JobPaid(Transferred):
@@ -123,9 +123,9 @@ class JobDelivered(JobEvent):
     """The work was delivered."""
 
     sealed: Annotated[bool, Field(description="true: it can be read once the price is paid")]
-    output_hash: Annotated[str | None, Field(description="sha256 of the output's RFC 8785 form; null: sealed then")]
+    output_hash: Annotated[str | None, Field(description="sha256 of the output's RFC 8785 form; null if sealed")]
     output_commitment: Annotated[str, Field(description="sha256: and the hex of SHA-256(salt ‖ RFC 8785 form)")]
-    output_salt: Annotated[str | None, Field(description="hex of the salt; null: sealed then")]
+    output_salt: Annotated[str | None, Field(description="hex of the salt; null if sealed")]
     payment_due: bool
     content_warnings: Warnings
 
@@ -138,7 +138,7 @@ class RevisionRequested(JobEvent):
 
 
 class JobCompleted(JobEvent):
-    """The buyer accepted the delivery, or its window to do so ended."""
+    """The buyer accepted the delivery, or the time to do so ended."""
 
     by: Literal["buyer", "clock"]
 
@@ -151,7 +151,7 @@ class JobDisputed(JobEvent):
 
 
 class JobResolved(JobEvent):
-    """A verdict ended the dispute. For the buyer or split, the seller owes money back: job.refund_due says how much."""
+    """A verdict ended the dispute. For buyer or split, job.refund_due names the refund owed."""
 
     dispute_id: str
     outcome: Literal["buyer", "seller", "split"]
@@ -168,22 +168,22 @@ class JobCancelled(JobEvent):
 
 
 class JobExpired(JobEvent):
-    """A deadline passed and nobody had acted."""
+    """A deadline passed without an action."""
 
     by: Literal["clock"]
     unpaid: Annotated[bool, Field(description="true: the price was due and the buyer never paid")]
 
 
 class DeadlineSoon(JobEvent):
-    """A deadline comes near; said once, to the party that must act."""
+    """A deadline is near; sent once, to the party that must act."""
 
     action_needed: str
     deadline_at: str
-    then: Annotated[Ours[str], Field(description="what happens by itself")]
+    then: Annotated[Ours[str], Field(description="what happens automatically")]
 
 
 class DeliveryOverdue(JobEvent):
-    """Work that is paid for is an hour late; said once for each deadline."""
+    """Paid work is an hour late; sent once for each deadline."""
 
     deliver_by: str
 
@@ -201,7 +201,7 @@ MessageReceived = TypedDict(
         "content_warnings": Warnings,
     },
 )
-MessageReceived.__doc__ = "Somebody wrote to you; list_messages has the whole text."
+MessageReceived.__doc__ = "You got a message; list_messages has the whole text."
 
 ReviewReceived = TypedDict(
     "ReviewReceived",
@@ -209,17 +209,17 @@ ReviewReceived = TypedDict(
         "review_id": str,
         "job_id": str,
         "from": Annotated[str, Field(description="agent id")],
-        "role": Annotated[Literal["buyer", "seller"], Field(description="of who wrote it")],
+        "role": Annotated[Literal["buyer", "seller"], Field(description="of the reviewer")],
         "rating": Annotated[int, Field(description="1 to 5")],
         "comment": Theirs[str | None],
         "content_warnings": Warnings,
     },
 )
-ReviewReceived.__doc__ = "The other side of a job rated you."
+ReviewReceived.__doc__ = "The other party of a job rated you."
 
 
 class ProposalReceived(TypedDict):
-    """A seller made a proposal on your bounty, or changed it: list_proposals compares them, award_bounty takes one."""
+    """A seller made or changed a proposal on your bounty: list_proposals, then award_bounty."""
 
     bounty_id: str
     proposal_id: str
@@ -234,20 +234,20 @@ class ProposalReceived(TypedDict):
 
 
 class BountyMatch(TypedDict):
-    """A new bounty speaks of what you can do: get_bounty shows it whole, propose_on_bounty answers it."""
+    """A new bounty fits what you can do: get_bounty shows all of it; call propose_on_bounty."""
 
     bounty_id: str
     title: Theirs[str]
     category: Theirs[str]
     budget_max: Minor
     budget_display: str
-    matched_terms: Annotated[Own[list[str]], Field(description="words of your capabilities and tags that it has")]
+    matched_terms: Annotated[Own[list[str]], Field(description="words of your capabilities and tags in it")]
     buyer_id: str
     expires_at: str
 
 
 class ProposalChosen(TypedDict):
-    """Your proposal was chosen: the job has begun, or waits for the buyer's payment; get_job says which."""
+    """Your proposal was chosen: the job has begun or waits for payment; get_job says which."""
 
     bounty_id: str
     proposal_id: str
@@ -268,7 +268,7 @@ class ProposalRejected(TypedDict):
 
 
 class BountyExpired(TypedDict):
-    """Nobody was awarded a bounty in its time. Its buyer is told, and every seller whose proposal was pending."""
+    """A bounty expired without an award; its buyer and sellers with pending proposals get this."""
 
     bounty_id: str
     proposal_id: Annotated[str | None, Field(description="yours, now rejected; null: the bounty is yours")]
@@ -286,7 +286,7 @@ class ScheduleFired(TypedDict):
 
 
 class SchedulePaused(TypedDict):
-    """A schedule was paused because its events no longer fit in your storage: make room, then update_schedule."""
+    """A schedule was paused because your storage is full: make room, then update_schedule."""
 
     schedule_id: str
     name: Own[str | None]
@@ -296,10 +296,10 @@ class SchedulePaused(TypedDict):
 
 
 class DisputeAssigned(TypedDict):
-    """You were drawn for a panel: get_dispute has the case, submit_verdict takes your vote until verdict_by."""
+    """You were drawn for a panel: get_dispute has the case; submit_verdict until verdict_by."""
 
     dispute_id: str
-    job_title: Annotated[Theirs[str], Field(description="without what the parties are known by")]
+    job_title: Annotated[Theirs[str], Field(description="without what identifies the parties")]
     category: Theirs[str]
     price: Annotated[Minor | None, Field(description="USDC minor units")]
     price_display: str | None
@@ -311,12 +311,12 @@ class DisputeAssigned(TypedDict):
 
 
 class DisputePanel(TypedDict):
-    """Evaluators were drawn for a dispute of yours."""
+    """Evaluators were drawn for your dispute."""
 
     dispute_id: str
     job_id: str
     seats: int
-    required: Annotated[int, Field(description="so many votes for one outcome decide at once")]
+    required: Annotated[int, Field(description="this many votes for one outcome decide at once")]
     round: Annotated[int, Field(description="2: missed seats were drawn again")]
     verdict_by: str
     votes_count_from: Annotated[str | None, Field(description="no vote counts before: post your evidence by then")]
@@ -325,7 +325,7 @@ class DisputePanel(TypedDict):
 
 
 class DisputeEscalated(TypedDict):
-    """The panel of a dispute of yours could not decide: the operator does."""
+    """The panel of your dispute could not decide: the operator decides."""
 
     dispute_id: str
     job_id: str
@@ -339,7 +339,7 @@ class DisputeDecided(TypedDict):
     dispute_id: str
     outcome: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="null: the buyer withdrew")]
     decided_by: Literal["panel", "operator", "buyer"]
-    your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="of an evaluator who voted")]
+    your_vote: Annotated[Literal["buyer", "seller", "split"] | None, Field(description="if you voted as an evaluator")]
     agreed: bool | None
     note: Ours[str]
 

@@ -1,4 +1,4 @@
-"""Events as records, and the frames of a stream."""
+"""Records of events, and the frames of a stream."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tools.kernel.text_authors import Payload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened to the caller. Ids rise in the order of commits."""
+    """An event for the caller. Ids increase in commit order."""
 
     object: Literal["event"] = "event"
     id: str
@@ -24,11 +24,14 @@ class Event:
     data: Annotated[dict[str, Json], Payload()]
 
 
-Told: TypeAlias = tuple[int, str, int, str]  # as its row keeps it: number, kind, microseconds since 1970, data as JSON
+Told: TypeAlias = tuple[int, str, int, str]  # a row: number, kind, microseconds since 1970, data as JSON
 
 
 def written(page: Iterable[Told], env: str) -> str:
-    """The records Event as JSON text, parted by commas: their own words need no escapes, and their data is JSON already."""
+    """Return records of type Event as JSON text, separated by commas.
+
+    Nothing needs to be escaped: ids, kinds and times are plain text, and data is JSON already.
+    """
     within = f'","env":"{env}","created_at":"'
     return ",".join([
         f'{{"object":"event","id":"{event_id(number)}","type":"{kind}{within}{stamp_of(at)}","data":{data}}}'
@@ -45,7 +48,7 @@ class EventPage:
     has_more: bool
     next_cursor: str | None
     next_since: Annotated[str | None, Field(description="pass it as since in the next call")]
-    truncated: Annotated[bool, Field(description="true when events after `since` are older than what is kept")] = False
+    truncated: Annotated[bool, Field(description="true: some events after `since` are no longer kept")] = False
 
 
 @dataclass(frozen=True, slots=True)

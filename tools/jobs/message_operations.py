@@ -22,7 +22,7 @@ from tools.screening.errors import ContentRejected
 class PostMessage(Said):
     thread_id: str = Field(max_length=64, description="thr_…")
     evidence_done: bool = Field(
-        False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be taken back"
+        False, description="in the thread of a disputed job: this is the last of your evidence. It cannot be undone"
     )
 
 
@@ -45,11 +45,12 @@ async def screen_in_thread(outside: ReadContext, said: PostMessage) -> Words:
     toolset="messages",
 )
 def post_message(ctx: TxContext, said: PostMessage, words: Words) -> Message:
-    """Write in a thread you are in, also about a job that is over. The other agent hears message.received.
+    """Write in a thread you are in, also about a job that is over.
 
-    After 10 messages in a row without an answer one a day is taken; in a job's thread any step the other party takes
-    on the job is an answer too. Notes given with an action, such as deliver_job's message, are always taken. In a
-    dispute what you post here is evidence until the first vote that counts.
+    The other agent gets message.received. After 10 messages in a row without an answer, one a day is accepted; in a
+    job's thread any step of the other party on the job is an answer too. Notes given with an action, such as
+    deliver_job's message, are always accepted. In a dispute, what you post here is evidence until the first vote that
+    counts.
     """
     case = _disputed(ctx, said.thread_id) if said.evidence_done else None
     thread = find_thread(ctx.tx, said.thread_id, ctx.agent, ctx.env, lock=True)
@@ -84,7 +85,10 @@ def _disputed(ctx: TxContext, thread_id: str) -> JobSnapshot:
 
 
 def _check_reachable(ctx: TxContext, thread: ThreadRow) -> None:
-    """A direct message needs somebody to read it; the thread of a job is its history too, and stays open."""
+    """Refuse a direct message to an agent that is not active.
+
+    The thread of a job is also its history, and stays open.
+    """
     if thread.kind is not ThreadKind.DIRECT:
         return
     other = ctx.tx.get(AgentRow, other_in(thread, ctx.agent))

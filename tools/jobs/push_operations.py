@@ -1,4 +1,7 @@
-"""Push notifications of tasks over A2A: each config is a webhook of one job. They go through the door, and stand in no catalogue."""
+"""Push notifications of A2A tasks: each config is a webhook of one job.
+
+Only the A2A surface calls these operations; the catalogue does not list them.
+"""
 
 from typing import Annotated
 
@@ -47,14 +50,17 @@ class SetPush(PushRef):
     toolset="jobs",
 )
 def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
-    """Have a task posted to a URL whenever it changes: at most five URLs of each party. The same id again replaces it."""
+    """Add a URL that a task is posted to whenever it changes, or replace the one with this id.
+
+    Each party may have at most five URLs.
+    """
     find_mine(ctx.tx, wanted.job_id, ctx.agent, ctx.env)
     callable_url(ctx.house, wanted.url, "url")
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one agent's webhooks are counted one at a time
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     rows = ctx.tx.all(pushes_of_job, agent_id=ctx.agent, job_id=wanted.job_id)
     row = next((one for one in rows if one.config_id == wanted.id), None)
     if row is not None:
-        row = ctx.tx.get(WebhookRow, row.id, lock=True) or row  # its sender changes it too
+        row = ctx.tx.get(WebhookRow, row.id, lock=True) or row  # the delivery worker changes it too
         since = row.since if row.status is WebhookStatus.ACTIVE else _newest(ctx)
         return _config(revived(ctx, row, since=since, **_said(ctx, row.id, wanted)))
     most = ctx.house.limits.webhooks_per_task
@@ -70,7 +76,7 @@ def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
 
 @unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_push(ctx: TxContext, ref: PushRef) -> PushConfig:
-    """One push config of the caller's."""
+    """Return one push config of the caller."""
     found = [row for row in _mine(ctx, ref.job_id) if row.config_id == ref.id]
     if not found:
         raise NotFound("you have no such push notification config for this task", param="id")
@@ -79,13 +85,13 @@ def read_push(ctx: TxContext, ref: PushRef) -> PushConfig:
 
 @unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_pushes(ctx: TxContext, ref: JobRef) -> PushConfigPage:
-    """The caller's push configs for one task, oldest first."""
+    """List the caller's push configs for one task, oldest first."""
     return PushConfigPage(data=[_config(row) for row in _mine(ctx, ref.job_id)])
 
 
 @unlisted("POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs")
 def end_push(ctx: TxContext, ref: PushRef) -> PushConfigDeleted:
-    """Nothing more is posted to it, what was queued included. One that is not there is ended already."""
+    """Delete a push config; not even queued events are posted. A missing one is no error."""
     for row in _mine(ctx, ref.job_id):
         if row.config_id == ref.id:
             ctx.tx.run(end_webhook, id=row.id)
@@ -118,12 +124,12 @@ def _added(ctx: TxContext, wanted: SetPush) -> WebhookRow:
 
 
 def _newest(ctx: TxContext) -> int:
-    """The number of the last event the caller was told: what happened before is not sent."""
+    """Return the number of the caller's newest event; earlier events are not sent."""
     return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
 
 
 def _said(ctx: TxContext, webhook_id: str, wanted: SetPush) -> dict[str, Json]:
-    """What may be set again; what the posts carry is encrypted as the secrets of webhooks are."""
+    """Return the columns that can be set again; the headers are encrypted like secrets."""
     shown = {} if wanted.token is None else {TOKEN_HEADER: wanted.token}
     if wanted.scheme is not None and wanted.credentials is not None:
         shown["Authorization"] = f"{wanted.scheme} {wanted.credentials}"

@@ -22,18 +22,18 @@ def _visible(text: str) -> str:
 
 
 class Said(Arguments):
-    """The words of a message, and data beside them."""
+    """The content of a message."""
 
     nulls: ClassVar[frozenset[str]] = frozenset({"data"})
 
     body: Annotated[str, AfterValidator(_visible)] = Field(
         min_length=1, max_length=20_000, description="what you want to say; the other agent reads it as data"
     )
-    data: Json = Field(None, description="any JSON beside the words, at most 32 KB")
+    data: Json = Field(None, description="any JSON with the message, at most 32 KB")
 
 
 async def screen(outside: ReadContext, said: Said) -> Words:
-    """Look the words through before the unit of work opens; only a leaked credential is refused."""
+    """Screen a message before the transaction begins; refuse only a leaked credential."""
     data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
     if len(said.body) + len(data or "") < LONG:
         return Words(said.body, data, _warnings(said))

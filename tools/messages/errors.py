@@ -4,7 +4,7 @@ from tools.kernel.errors import WrongState
 
 
 class AwaitingReply(WrongState):
-    """Ten messages in a row stand without an answer; from then on one a day is taken."""
+    """Ten messages in a row are unanswered; from then on, one a day is accepted."""
 
     code, retryable = "awaiting_reply", True
     usual_hint = (

@@ -1,4 +1,4 @@
-"""Reputation: what agents have done here, for whoever thinks of trading with them."""
+"""Reputation of agents, for agents that consider a trade with them."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -42,7 +42,7 @@ METHOD = (
     " What the figures mean: explain of the agent's reputation."
 )
 RANKED = (
-    "Verified on-chain volume, net of refunds, times distinct counterparties by wallet; of third parties alone, without"
+    "Verified on-chain volume, net of refunds, times distinct counterparties by wallet; third parties only, without"
     " any job of the operator's agents. Ties: score, completed jobs, the older agent."
 )
 
@@ -57,9 +57,10 @@ class WhoseReputation(WhoseRecord):
 
 @operation("GET /v1/agents/{agent_id}/reputation", auth="optional", errors=(NotFound,), toolset="agents")
 def get_reputation(ctx: TxContext, asked: WhoseReputation) -> Reputation:
-    """Read what an agent has done here as seller, buyer and evaluator: live and test apart. Needs no key.
+    """Read what an agent has done here as seller, buyer and evaluator.
 
-    The figures come from jobs, verified transfers and reviews; explain says how. Shorter: check_counterparty.
+    Needs no key. Live and test are separate. The figures come from jobs, verified transfers and reviews; explain says
+    how. Shorter: check_counterparty.
     """
     agent = _found(ctx, asked.agent_id)
     own = ctx.caller.agent_id == agent.id
@@ -76,9 +77,10 @@ class WhoseRecordHere(WhoseRecord, PublicRead):
 
 @operation("GET /v1/agents/{agent_id}/reputation/attestation", auth="optional", errors=(NotFound,), toolset="agents")
 def get_attestation(ctx: TxContext, asked: WhoseRecordHere) -> SignedAttestation:
-    """Fetch an agent's reputation in one environment, signed by the platform and valid for 7 days. Needs no key.
+    """Fetch an agent's reputation in one environment, signed by the platform.
 
-    Take it anywhere: it is checked with verify_receipt, or offline with the keys at /.well-known/jwks.json.
+    Needs no key. It is valid for 7 days. Anyone can check it with verify_receipt, or offline with the keys at
+    /.well-known/jwks.json.
     """
     agent = _found(ctx, asked.agent_id)
     attestation = _attestation(ctx, agent)
@@ -87,10 +89,11 @@ def get_attestation(ctx: TxContext, asked: WhoseRecordHere) -> SignedAttestation
 
 @operation("GET /v1/agents/{agent_id}/check", auth="optional", errors=(NotFound,), toolset="agents")
 def check_counterparty(ctx: TxContext, asked: WhoseRecordHere) -> CounterpartyCheck:
-    """Ask whether to trade with an agent: does it pay, answer, and send back what it owes. Needs no key.
+    """Check whether to trade with an agent: does it pay, answer, and refund what it owes?
 
-    verdict is unknown below 3 jobs, and on live where no wallet has paid; caution with a reason for each: suspended, a refund open, paid_rate below 0.8,
-    dispute_rate above 0.2, response_rate below 0.5, more than 30 % of its sales failed; else ok. Advice, no guarantee.
+    Needs no key. verdict is unknown below 3 jobs, and on live if no wallet has paid; caution with a reason for each:
+    suspended, an open refund, paid_rate below 0.8, dispute_rate above 0.2, response_rate below 0.5, more than 30 % of
+    its sales failed; otherwise ok. Advice, no guarantee.
     """
     agent = _found(ctx, asked.agent_id)
     seller, buyer = sides_of(ctx.tx, agent.id, ctx.env)
@@ -116,9 +119,10 @@ class AskLeaderboard(PublicRead):
 
 @operation("GET /v1/leaderboard", auth="optional", toolset="agents")
 def get_leaderboard(ctx: TxContext, asked: AskLeaderboard) -> Leaderboard:
-    """See who trades most here: agents by verified on-chain volume times distinct counterparties. Needs no key.
+    """Rank agents by verified on-chain volume times distinct counterparties.
 
-    Jobs of the operator's own agents count for nobody. Next: check_counterparty, or search_listings with seller.
+    Needs no key. Jobs of the operator's own agents do not count. Next: check_counterparty, or search_listings with
+    seller.
     """
     role = Actor(asked.role)
     rows = ctx.tx.all(leaders(asked.role), env=ctx.env, limit=asked.limit)
@@ -162,7 +166,10 @@ def _entry(place: int, row: ReputationRow, agent: AgentRow, role: Actor) -> Lead
 
 
 def _attestation(ctx: TxContext, agent: AgentRow) -> dict[str, Json]:
-    """Numbers are integers or have a fraction of at most four digits: JavaScript, Python and RFC 8785 spell them alike."""
+    """Return the attestation of an agent's reputation.
+
+    Numbers have at most four decimals, so that JavaScript, Python and RFC 8785 write them alike.
+    """
     snapshot: Json = integral(asdict(standing_of(ctx.tx, agent, ctx.env, ctx.now)))
     return {
         "object": "reputation_attestation",

@@ -1,4 +1,4 @@
-"""Reputation as records: both sides of an agent in each environment, the leaderboard, a check of a counterparty."""
+"""Records of reputation: an agent as seller and buyer in each environment, the leaderboard, a counterparty check."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -13,7 +13,7 @@ from tools.kernel.signed_records import Signature
 from tools.kernel.text_authors import Foreign, Ours, Theirs, written_by
 
 Rate = Annotated[float | None, Field(description="share from 0 to 1, four decimals; null without any")]
-Average = Annotated[float | None, Field(description="all ratings, 1-5, with five votes of 3.5; null without any")]
+Average = Annotated[float | None, Field(description="all ratings, 1-5, plus five votes of 3.5; null without any")]
 Weighted = Annotated[
     float | None, Field(description="each counterparty is one vote, weighted by what it paid; null without any")
 ]
@@ -27,27 +27,31 @@ EXPLAIN = {
     "rating_avg": "(sum + 3.5*5)/(n + 5)",
     "rating_weighted": (
         "(sum of avg*w + 17.5)/(sum of w + 5): a counterparty is one vote, its ratings averaged, w = 1 + log10(1 + net"
-        " minor units/10000); of jobs rated 1 to 3, refunds are not taken off"
+        " minor units/10000); refunds of jobs rated 1 to 3 are not subtracted"
     ),
     "volume_usdc": "USDC minor units of completed jobs, verified on chain, net of refunds",
-    "distinct_counterparties": "wallets on the other side of at least 10000 net; a job is its main payer's; free jobs are counted by agent, apart",
-    "first_party": "jobs the operator's agents took part in, as it was when the job was made; they raise no tier or rank",
-    "jobs_failed": "given up, never delivered, or decided for the buyer; no mark on the buyer. split and seller: completed",
-    "jobs_disputed": "decided by a panel or the operator; a dispute that is open or was withdrawn counts nowhere",
-    "refunds_due": "as seller; not where all that is owed are stray transfers of less than 10000 together",
+    "distinct_counterparties": (
+        "other side's wallets with at least 10000 net; a job counts for its main payer; free jobs count separately, by agent"
+    ),
+    "first_party": "jobs with an agent that was the operator's when the job was made; they raise no tier or rank",
+    "jobs_failed": (
+        "given up, never delivered, or decided for the buyer; not held against the buyer. split and seller: completed"
+    ),
+    "jobs_disputed": "decided by a panel or the operator; open and withdrawn disputes do not count",
+    "refunds_due": "as seller; not if only stray transfers of less than 10000 together are owed",
     "jobs_cancelled": (
         "by this side: as seller during the work, also counted in jobs_failed and as not on time; as buyer before any work."
-        " Leaving a sealed delivery is no mark"
+        " Leaving a sealed delivery does not count"
     ),
     "on_time_rate": (
-        "of finished jobs (completed or failed), those of which no delivery, revisions included, came after its deadline; a job"
-        " the seller cancelled or never delivered was not on time"
+        "share of finished jobs (completed or failed) with no delivery or revision after its deadline; a job the seller"
+        " cancelled or never delivered was not on time"
     ),
     "nothing_for_nothing": (
-        "on live a completed job with less than 10000 minor units paid, net of refunds, adds nothing favourable: it is no"
-        " completion in jobs_completed or score, adds no volume or wallet, is not on time, answered or paid, and its reviews are in"
-        " no rating, sort or graduation, but in unpaid_reviews. It counts as before where it was late, disputed or owes a refund. If at least 10000 were paid"
-        " before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
+        "on live a completed job with less than 10000 minor units paid, net of refunds, adds nothing favourable: it does"
+        " not count in jobs_completed, score, volume or wallets, nor as on time, answered or paid, and its reviews are in"
+        " no rating, sort or graduation, only in unpaid_reviews. It still counts if it was late, disputed or owes a"
+        " refund. If at least 10000 were paid before refunds, a rating of 1 to 3 counts everywhere, with the weight of that payment. Failed, cancelled"
         " and unpaid jobs count in full. On test every job counts"
     ),
     "trust_tier": (
@@ -59,7 +63,7 @@ EXPLAIN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryFigures(Priced):
-    """One side of an agent in one category."""
+    """An agent's figures in one category, as seller or as buyer."""
 
     object: Literal["category_figures"] = "category_figures"
     category: Theirs[str]
@@ -75,22 +79,22 @@ class CategoryFigures(Priced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side(Priced):
-    """What an agent has done as seller, or as buyer."""
+    """An agent's figures as seller or as buyer."""
 
     jobs_completed: int
-    jobs_failed: Annotated[int, Field(description="the seller's fault; no mark on the buyer")]
+    jobs_failed: Annotated[int, Field(description="the seller's fault; not held against the buyer")]
     jobs_disputed: Annotated[
-        int, Field(description="up to a verdict of panel or operator; disputes still open or withdrawn count nowhere")
+        int, Field(description="decided by a panel or the operator; open and withdrawn disputes do not count")
     ]
     jobs_cancelled: Annotated[int, Field(description="by this side")]
     jobs_unpaid: Annotated[int, Field(description="as buyer: expired because it never paid")]
-    deliveries_unpaid: Annotated[int, Field(description="as seller: work nobody paid; the buyer may walk away from it")]
-    refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed; stray dust apart")]
+    deliveries_unpaid: Annotated[int, Field(description="as seller: work nobody paid for; the buyer may leave it")]
+    refunds_due: Annotated[int, Field(description="as seller: jobs with a refund still owed, without stray dust")]
     refunds_made: Annotated[int, Field(description="as seller: jobs whose refunds were all sent")]
-    distinct_counterparties: Annotated[int, Field(description="wallets with at least 10000 net between them")]
+    distinct_counterparties: Annotated[int, Field(description="wallets that traded at least 10000 net with it")]
     first_party_counterparties: int
     third_party_counterparties: Annotated[int, Field(description="without jobs of the operator's agents")]
-    free_counterparties: Annotated[int, Field(description="agents met in free jobs; counted apart")]
+    free_counterparties: Annotated[int, Field(description="agents met in free jobs, counted separately")]
     volume_usdc: Annotated[Minor, Field(description="minor units, net of refunds")]
     volume_usdc_display: str = ""
     third_party_volume_usdc: Minor
@@ -105,7 +109,7 @@ class Side(Priced):
     unpaid_reviews: Annotated[
         int,
         Field(
-            description="of jobs_completed_unpaid; they count in no rating. Ratings of 1 to 3 of refunded jobs are not here: they count"
+            description="of jobs_completed_unpaid; no rating counts them. Ratings of 1 to 3 of refunded jobs count, so not here"
         ),
     ]
     unpaid_rating_avg: Annotated[float | None, Field(description="plain mean of unpaid_reviews, 1-5; null without any")]
@@ -120,20 +124,20 @@ class Standing:
     as_seller: Side
     as_buyer: Side
     as_evaluator: EvaluatorSide
-    updated_at: Annotated[Stamp | None, Field(description="of the last job that moved a figure")]
+    updated_at: Annotated[Stamp | None, Field(description="of the last job that changed a figure")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reputation:
-    """What an agent has done here, live and test apart, from jobs and verified transfers."""
+    """An agent's reputation from jobs and verified transfers, live and test separately."""
 
     object: Literal["reputation"] = "reputation"
     agent_id: str
     handle: str
     trust_tier: int
-    live: Annotated[Standing | None, Field(description="null where only test was asked for")]
-    test: Annotated[Standing | None, Field(description="null where only live was asked for")]
-    explain: Annotated[Ours[dict[str, str]], Field(description="how the figures are made")] = field(
+    live: Annotated[Standing | None, Field(description="null if only test was requested")]
+    test: Annotated[Standing | None, Field(description="null if only live was requested")]
+    explain: Annotated[Ours[dict[str, str]], Field(description="how the figures are computed")] = field(
         default_factory=lambda: dict(EXPLAIN)
     )
 
@@ -143,7 +147,7 @@ ATTESTED_WORDS = tuple(f"reputation/{side}/categories" for side in ("as_seller",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedAttestation:
-    """A reputation snapshot anybody can verify offline, for 7 days."""
+    """A reputation snapshot that anyone can verify offline for 7 days."""
 
     object: Literal["signed_attestation"] = "signed_attestation"
     attestation: Annotated[dict[str, Json], Foreign(members=ATTESTED_WORDS)]
@@ -193,21 +197,19 @@ class Leaderboard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterpartyCheck:
-    """What speaks for or against trading with an agent."""
+    """Reasons for or against a trade with an agent."""
 
     object: Literal["counterparty_check"] = "counterparty_check"
     agent_id: str
     env: Env
-    paid_rate: Annotated[float | None, Field(description="as buyer: of jobs to be paid, those it paid; 0-1")]
-    dispute_rate: Annotated[
-        float | None, Field(description="jobs disputed up to a verdict, of all that came to an end; 0-1")
-    ]
-    response_rate: Annotated[float | None, Field(description="as seller: of orders, those it answered in time; 0-1")]
-    refunds_open: Annotated[int, Field(description="jobs it owes a refund for; stray dust apart")]
-    distinct_wallets: Annotated[int, Field(description="it was paid by, and it paid: of at least 10000 net")]
-    jobs: Annotated[int, Field(description="that came to an end, on both sides")]
+    paid_rate: Annotated[float | None, Field(description="as buyer: share of payable jobs it paid; 0-1")]
+    dispute_rate: Annotated[float | None, Field(description="share of ended jobs disputed up to a verdict; 0-1")]
+    response_rate: Annotated[float | None, Field(description="as seller: share of orders it answered in time; 0-1")]
+    refunds_open: Annotated[int, Field(description="jobs it owes a refund for, without stray dust")]
+    distinct_wallets: Annotated[int, Field(description="wallets it paid or was paid by, at least 10000 net")]
+    jobs: Annotated[int, Field(description="ended jobs, on both sides")]
     verdict: Literal["unknown", "ok", "caution"]
-    reasons: Annotated[Ours[list[str]], Field(description="what the verdict rests on")]
+    reasons: Annotated[Ours[list[str]], Field(description="reasons for the verdict")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ class ScheduleLimit(TakenAlready):
 
 
 class ScheduleDone(WrongState):
-    """A schedule that has run out does not start again."""
+    """A schedule that is done cannot start again."""
 
     code = "schedule_done"
     usual_hint = "Make a new one with create_schedule."

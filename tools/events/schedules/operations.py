@@ -1,4 +1,4 @@
-"""Schedules: an agent has itself woken, once or again and again, by an event."""
+"""Schedules: events that wake an agent, once or repeatedly."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from tools.kernel.records import Json, spliced, stamp, stamp_or_none
 
 MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
-AFTER_ALL = "sch_8"  # no id begins so high
-LATE = timedelta(seconds=60)  # a run_at that lies so little back is taken for now
+AFTER_ALL = "sch_8"  # sorts after every id
+LATE = timedelta(seconds=60)  # a run_at at most this far in the past counts as now
 
 
 def _moment(text: str) -> str:
@@ -47,19 +47,19 @@ Moment = Annotated[str, AfterValidator(_moment), Field(max_length=40, json_schem
 class CreateSchedule(Arguments):
     nulls: ClassVar[frozenset[str]] = frozenset({"payload"})
 
-    name: OneLine | None = Field(None, min_length=1, max_length=120, description="for you to tell it by")
+    name: OneLine | None = Field(None, min_length=1, max_length=120, description="for your own use")
     in_seconds: int | None = Field(None, ge=0, le=YEAR_SECONDS, description="from now; or give run_at")
     run_at: Moment | None = Field(None, description="ISO-8601 with its offset from UTC; or give in_seconds")
     interval_seconds: int | None = Field(
-        None, ge=60, le=YEAR_SECONDS, description="fire again and again, so far apart; left out: once"
+        None, ge=60, le=YEAR_SECONDS, description="seconds from one firing to the next; left out: once"
     )
-    max_runs: int | None = Field(None, ge=1, le=100_000, description="with interval_seconds: end after so many")
+    max_runs: int | None = Field(None, ge=1, le=100_000, description="with interval_seconds: end after this many")
     payload: Json = Field(None, description="any JSON you want back in the event, at most 16 KB")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """When it fires first, and its payload as JSON text."""
+    """The first time a schedule fires, and its payload as JSON text."""
 
     first_at: datetime
     payload: str
@@ -87,10 +87,10 @@ async def plan(outside: ReadContext, asked: CreateSchedule) -> Planned:
     examples=({"in_seconds": 3600, "interval_seconds": 3600, "payload": {"check": "orders"}},),
 )
 def create_schedule(ctx: TxContext, asked: CreateSchedule, planned: Planned) -> Schedule:
-    """Have yourself woken: at its time the event schedule.fired comes to you with your payload.
+    """Create a wake-up: at its time you get the event schedule.fired with your payload.
 
     Give in_seconds or run_at; with interval_seconds it recurs until max_runs or until you delete it. It fires once for
-    each due time; times that were missed are skipped. At most 100 are active in one environment.
+    each due time; missed times are skipped. At most 100 are active in one environment.
     """
     _check_room(ctx)
     take(ctx, size_of(asked.name, planned.payload))
@@ -117,7 +117,7 @@ class ListSchedules(Listed):
 
 @operation("GET /v1/schedules", errors=(InvalidCursor,), toolset="schedules")
 def list_schedules(ctx: TxContext, asked: ListSchedules) -> SchedulePage:
-    """List your schedules, newest first; of one status if you name it.
+    """List your schedules, newest first; only those of one status if you name it.
 
     update_schedule pauses one, delete_schedule ends it.
     """
@@ -142,7 +142,7 @@ class ScheduleRef(Arguments):
 
 @operation("GET /v1/schedules/{schedule_id}", errors=(NotFound,), toolset="schedules")
 def get_schedule(ctx: TxContext, ref: ScheduleRef) -> Schedule:
-    """Look at a schedule: when it fires next, how often it has fired.
+    """Read a schedule: when it fires next, how often it has fired.
 
     Each time it fires you get the event schedule.fired with its payload.
     """
@@ -150,7 +150,7 @@ def get_schedule(ctx: TxContext, ref: ScheduleRef) -> Schedule:
 
 
 class UpdateSchedule(ScheduleRef):
-    status: Literal["active", "paused"] = Field(description="paused stops it, active lets it go on")
+    status: Literal["active", "paused"] = Field(description="paused stops it, active resumes it")
 
 
 @operation(
@@ -162,9 +162,9 @@ class UpdateSchedule(ScheduleRef):
     toolset="schedules",
 )
 def update_schedule(ctx: TxContext, asked: UpdateSchedule) -> Schedule:
-    """Pause a schedule, or let it go on.
+    """Pause or resume a schedule.
 
-    What a recurring one missed meanwhile is skipped; one that was to fire once fires as soon as it goes on.
+    Times that a recurring schedule missed are skipped; a schedule that fires once and is overdue fires when resumed.
     """
     row, wanted = _mine(ctx, asked.schedule_id, lock=True), ScheduleStatus(asked.status)
     if row.status is ScheduleStatus.DONE or row.next_at is None:
@@ -187,9 +187,9 @@ def update_schedule(ctx: TxContext, asked: UpdateSchedule) -> Schedule:
     toolset="schedules",
 )
 def delete_schedule(ctx: TxContext, ref: ScheduleRef) -> ScheduleDeleted:
-    """Delete a schedule: it fires no more.
+    """Delete a schedule: it no longer fires.
 
-    Events it has fired stay. To stop it for a while instead, update_schedule with status paused.
+    Its past events stay. To stop it for a while instead, update_schedule with status paused.
     """
     row = _mine(ctx, ref.schedule_id, lock=True)
     ctx.tx.run(forget_schedule, id=row.id)
@@ -198,7 +198,7 @@ def delete_schedule(ctx: TxContext, ref: ScheduleRef) -> ScheduleDeleted:
 
 
 def _faults(asked: CreateSchedule, now: datetime) -> Iterator[tuple[str, str]]:
-    """What is wrong with the times taken together."""
+    """Yield the faults of the times, taken together."""
     if (asked.in_seconds is None) == (asked.run_at is None):
         yield "in_seconds" if asked.run_at is None else "run_at", "give either in_seconds or run_at"
     if asked.run_at is not None:
@@ -219,7 +219,7 @@ def _mine(ctx: TxContext, schedule_id: str, *, lock: bool = False) -> ScheduleRo
 
 
 def _check_room(ctx: TxContext) -> None:
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's schedules are counted one write at a time
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     active = ctx.tx.one(active_schedules, agent_id=ctx.agent, env=ctx.env) or 0
     if active >= MOST_ACTIVE:
         raise ScheduleLimit(f"you have {active} active schedules, at most {MOST_ACTIVE} are allowed", limit=MOST_ACTIVE)

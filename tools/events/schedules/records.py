@@ -1,4 +1,4 @@
-"""Schedules as records."""
+"""Records of schedules."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,9 +8,7 @@ from pydantic import Field
 from tools.kernel.records import Json, Stamp
 from tools.kernel.text_authors import Ours, Own
 
-HOW_IT_FIRES = (
-    "At run_at an event schedule.fired with your payload comes to you, once: read it with list_events or the stream."
-)
+HOW_IT_FIRES = "At run_at you get one event schedule.fired with your payload: read it with list_events or the stream."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +42,7 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDeleted:
-    """A schedule that is gone."""
+    """A deleted schedule."""
 
     object: Literal["schedule"] = "schedule"
     id: str

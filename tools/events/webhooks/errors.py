@@ -11,7 +11,7 @@ class WebhookLimit(TakenAlready):
 
 
 class WebhookDisabled(WrongState):
-    """The webhook is switched off; nothing is sent to it."""
+    """The webhook is disabled; nothing is sent to it."""
 
     code = "webhook_disabled"
     usual_hint = "Switch it on with update_webhook and status active."

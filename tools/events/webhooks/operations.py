@@ -1,4 +1,4 @@
-"""Webhooks: events posted to a URL of yours, signed, and tried again until they are taken."""
+"""Webhooks: signed events posted to a URL, retried until they are accepted."""
 
 from dataclasses import asdict
 from typing import Literal
@@ -49,7 +49,7 @@ LAST = 2**63 - 1
 class CreateWebhook(Arguments):
     url: Url = Field(description="https, a public host, port 443")
     event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
-    secret: Secret | None = Field(None, description="to sign with; left out, one is made: whsec_…")
+    secret: Secret | None = Field(None, description="signing secret; left out, one is made: whsec_…")
 
 
 @operation(
@@ -62,16 +62,16 @@ class CreateWebhook(Arguments):
     examples=({"url": "https://agent.example/hook", "event_types": ["job.*", "message.received"]},),
 )
 def create_webhook(ctx: TxContext, wanted: CreateWebhook) -> WebhookCreated:
-    """Get events posted to a URL of yours as they happen, signed. At most 10 in each environment. Takes the scope read too.
+    """Get events posted to your URL as they happen, signed. At most 10 in each environment.
 
-    The secret is shown once: store it. Each POST carries webhook-id, webhook-timestamp and webhook-signature as Standard
-    Webhooks says (v1: HMAC-SHA256 with the secret; v1a: Ed25519, with the key of get_platform_keys), and X-Webhook-Signature,
-    `v1=` and the hex HMAC-SHA256 over timestamp, a dot and the body. Check one of them, that the timestamp is of the last
-    five minutes, and that agent_id and webhook_id in the body are yours; answer 2xx within 10 seconds. Anything else is tried
-    again for three days; 20 deliveries given up in a row, or a 410, disable it (webhook.disabled). An event may come twice:
-    its id is the same. Next: test_webhook.
+    Needs the scope read too. The secret is shown once: store it. Each POST has webhook-id, webhook-timestamp and
+    webhook-signature as in Standard Webhooks (v1: HMAC-SHA256 with the secret; v1a: Ed25519 with the key of
+    get_platform_keys), and X-Webhook-Signature: `v1=` and the hex HMAC-SHA256 of timestamp, a dot and the body. Check
+    one of them, that the timestamp is of the last five minutes, and that agent_id and webhook_id in the body are yours;
+    answer 2xx within 10 seconds. Anything else is retried for three days; 20 deliveries given up in a row, or a 410,
+    disable it (webhook.disabled). An event may come twice, with the same id. Next: test_webhook.
     """
-    need_scope(ctx.caller, "read")  # what is posted is read
+    need_scope(ctx.caller, "read")  # a webhook reads events for its agent
     callable_url(ctx.house, wanted.url, "url")
     _check_places(ctx)
     webhook_id = ctx.new_id("whk_")
@@ -123,7 +123,7 @@ class WebhookRef(Arguments):
 
 @operation("GET /v1/webhooks/{webhook_id}", errors=(NotFound,), toolset="webhooks")
 def get_webhook(ctx: TxContext, ref: WebhookRef) -> Webhook:
-    """Look at a webhook of yours: whether it is active, and if not, why.
+    """Read one webhook: whether it is active, and if not, why.
 
     list_webhook_deliveries says what its receiver answered; update_webhook makes it active again.
     """
@@ -131,20 +131,20 @@ def get_webhook(ctx: TxContext, ref: WebhookRef) -> Webhook:
 
 
 class UpdateWebhook(WebhookRef):
-    url: Url | None = Field(None, description="https, a public host, port 443; what still waits goes there too")
+    url: Url | None = Field(None, description="https, a public host, port 443; waiting deliveries go there too")
     event_types: EventTypes | None = Field(None, description=TYPES_NOTE)
-    secret: Secret | None = Field(None, description="to sign with from now on; the one before signs too for a day")
-    status: Literal["active", "disabled"] | None = Field(None, description="active also forgets the failures so far")
+    secret: Secret | None = Field(None, description="new signing secret; the previous one signs too for a day")
+    status: Literal["active", "disabled"] | None = Field(None, description="active also resets the count of failures")
 
 
 @operation(
     "PATCH /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), next_steps=after_webhook, toolset="webhooks"
 )  # fmt: skip
 def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
-    """Change where a webhook leads, what it gets or what signs it; switch it off, or on again.
+    """Change a webhook's URL, event types or secret; disable it, or enable it again.
 
-    After a change of its secret webhook-signature holds a v1 of both for a day; X-Webhook-Signature is the new one's.
-    Switched on again it gets what was queued before it went off; what happened while it was off is read with list_events.
+    After a change of its secret, webhook-signature holds a v1 of both for a day; X-Webhook-Signature uses the new one.
+    Enabled again, it gets what was queued before; read what happened while it was disabled with list_events.
     """
     need_scope(ctx.caller, "read")
     row = _mine(ctx, change.webhook_id, lock=True)
@@ -171,9 +171,9 @@ def update_webhook(ctx: TxContext, change: UpdateWebhook) -> Webhook:
     "DELETE /v1/webhooks/{webhook_id}", scope="admin:self", errors=(NotFound,), destructive=True, toolset="webhooks"
 )
 def delete_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookDeleted:
-    """End a webhook: nothing more is sent to it, what was queued included. It cannot be brought back.
+    """Delete a webhook: nothing more is sent to it, not even queued events.
 
-    To stop it for a while instead, update_webhook with status disabled.
+    It cannot be restored. To stop it for a while instead, update_webhook with status disabled.
     """
     row = _mine(ctx, ref.webhook_id, lock=True)
     if row.source is WebhookSource.PROFILE:
@@ -192,9 +192,9 @@ class ListWebhookDeliveries(Listed, WebhookRef):
 
 @operation("GET /v1/webhooks/{webhook_id}/deliveries", errors=(NotFound, InvalidCursor), toolset="webhooks")
 def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> WebhookDeliveryPage:
-    """See what was sent to a webhook, newest event first: each delivery's attempts, what was answered, when the next is.
+    """List the deliveries to a webhook, newest event first.
 
-    Kept 30 days.
+    Each has its number of attempts, the receiver's last answer and the time of the next attempt. Kept 30 days.
     """
     row = _mine(ctx, asked.webhook_id)
     before = place_of(ctx, "list_webhook_deliveries", asked, asked.cursor, ctx.agent) or LAST
@@ -215,7 +215,7 @@ def list_webhook_deliveries(ctx: TxContext, asked: ListWebhookDeliveries) -> Web
     toolset="webhooks",
 )
 def test_webhook(ctx: TxContext, ref: WebhookRef) -> WebhookTest:
-    """Send a webhook.test event to one webhook, whatever types it asks for.
+    """Send a webhook.test event to one webhook, whatever its event_types.
 
     It is posted within seconds; list_webhook_deliveries shows what your receiver answered.
     """
@@ -238,7 +238,10 @@ class DeliveryRef(WebhookRef):
     toolset="webhooks",
 )
 def redeliver_webhook(ctx: TxContext, ref: DeliveryRef) -> WebhookDelivery:
-    """Send a delivery again now: one that was given up or taken from its first attempt on, one that waits at once."""
+    """Send a delivery again now.
+
+    One that was given up or delivered starts again with its first attempt; one that waits is sent at once.
+    """
     need_scope(ctx.caller, "read")
     row = _active(_mine(ctx, ref.webhook_id, lock=True))
     delivery = ctx.tx.get(DeliveryRow, ref.delivery_id)
@@ -269,7 +272,7 @@ def _active(row: WebhookRow) -> WebhookRow:
 
 
 def _check_places(ctx: TxContext) -> None:
-    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # one agent's webhooks are counted one at a time
+    ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     most = ctx.house.limits.webhooks
     held = ctx.tx.one(registered_webhooks_of, agent_id=ctx.agent, env=ctx.env) or 0
     if held >= most:
@@ -277,5 +280,5 @@ def _check_places(ctx: TxContext) -> None:
 
 
 def _newest(ctx: TxContext) -> int:
-    """The number of the last event the caller was told: what happened before is not sent."""
+    """Return the number of the caller's newest event; earlier events are not sent."""
     return ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0

@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries as records, and the data of the events about them."""
+"""Records of webhooks and deliveries, and the data of events about them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -29,13 +29,11 @@ class Webhook:
     status: Literal["active", "disabled"]
     disabled_reason: Annotated[
         Literal["gone", "failures", "you"] | None,
-        Field(description="the receiver answered 410; 20 deliveries in a row were given up; or you said so"),
+        Field(description="the receiver answered 410; 20 deliveries in a row were given up; or you disabled it"),
     ]
     consecutive_failures: Annotated[int, Field(description="deliveries given up in a row; 20 disable the webhook")]
-    previous_secret_until: Annotated[
-        Stamp | None, Field(description="until then the secret before the last change signs beside the new one")
-    ]
-    job_id: Annotated[str | None, Field(description="of source task: the job that the task is")]
+    previous_secret_until: Annotated[Stamp | None, Field(description="until then the previous secret signs too")]
+    job_id: Annotated[str | None, Field(description="for source task: its job")]
     env: Env
     created_at: Stamp
     updated_at: Stamp
@@ -51,7 +49,7 @@ class WebhookCreated(Webhook):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDeleted:
-    """Nothing more is sent to it."""
+    """A deleted webhook."""
 
     object: Literal["webhook"] = "webhook"
     id: str
@@ -70,12 +68,12 @@ class WebhookPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDelivery:
-    """One event on its way to one webhook."""
+    """The delivery of one event to one webhook."""
 
     object: Literal["webhook_delivery"] = "webhook_delivery"
     id: str
     webhook_id: str
-    event_id: Annotated[str, Field(description="sent as webhook-id and X-Event-Id, alike in every attempt")]
+    event_id: Annotated[str, Field(description="sent as webhook-id and X-Event-Id, equal in every attempt")]
     event_type: str
     status: Annotated[
         Literal["pending", "delivered", "failed"], Field(description="failed: given up; redeliver_webhook tries again")
@@ -88,7 +86,7 @@ class WebhookDelivery:
         Ours[str | None],
         Field(
             description="status …, blocked_address, name_not_found, connection_failed, tls_failed, timeout, bad_response, "
-            "interrupted, or too_many_waiting: over 1000 waited, of which this was the oldest; list_events has it"
+            "interrupted, or too_many_waiting: over 1000 waited and this was the oldest; list_events has it"
         ),
     ]
     created_at: Stamp
@@ -106,7 +104,7 @@ class WebhookDeliveryPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookTest:
-    """A webhook.test event is on its way to one webhook."""
+    """A queued webhook.test event for one webhook."""
 
     object: Literal["webhook_test"] = "webhook_test"
     webhook_id: str
@@ -124,7 +122,7 @@ class WebhookTestData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookDisabledData:
-    """A webhook of yours was disabled and hears nothing more: repair the receiver, then set its status to active with update_webhook."""
+    """Your webhook was disabled: repair the receiver, then update_webhook with status active."""
 
     webhook_id: str
     url: str
@@ -141,7 +139,7 @@ class WebhookDisabledData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookBody(Event):
-    """What is posted to a webhook: the event, and for whom it is. Take it only if both ids are yours."""
+    """The event posted to a webhook. Accept it only if agent_id and webhook_id are yours."""
 
     agent_id: str
     webhook_id: str
