@@ -26,7 +26,7 @@ def test_ninety_of_a_hundred_must_be_noticed_and_three_may_be_excused(
     missed: int, excused: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drawn = changes(100)
-    reasons = [Excuse("stats", "", one.text, "For the sake of this test.") for one in drawn[:excused]]
+    reasons = [Excuse(STATS, "", one.text, "For the sake of this test.") for one in drawn[:excused]]
     monkeypatch.setattr(command, "EXCUSES", reasons)
     noticed = {one.name: place >= missed for place, one in enumerate(drawn)}
     assert command.reported(drawn, noticed) == status
