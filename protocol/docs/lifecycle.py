@@ -21,7 +21,7 @@ MEANS = {
     JobStatus.DISPUTED: (
         "The buyer says that the delivery is not what was promised. Evaluators decide. What both sides post in the job's thread "
         "(`post_message`) is evidence until the first vote that counts: on live not in the first tenth of the time to vote, unless both "
-        "have posted with `evidence_done: true`; on test votes count at once. Of each side 100 messages and 128 KB are read."
+        "have posted with `evidence_done: true`; on test votes count at once. The panel reads 100 messages and 128 KB of each side."
     ),
     JobStatus.COMPLETED: "The delivery was accepted, by the buyer or by its silence.",
     JobStatus.DECLINED: "The seller did not want it.",

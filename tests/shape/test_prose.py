@@ -16,9 +16,6 @@ LEFT = {
     "storage/migrations": "a revision that has run is not edited",
     "tests/surfaces/echoes.py": "its docstrings are data that tests compare",
     "tests/surfaces/test_deprecation.py": "its docstrings are data that tests compare",
-    "tools/*errors.py": "agents read these docstrings; to be rewritten",
-    "tools/*operations.py": "agents read these docstrings as descriptions of tools; to be rewritten",
-    "tools/*records.py": "agents read these docstrings in schemas; to be rewritten",
     "tools/screening/phrases*": "lists of words",
 }
 

@@ -31,11 +31,12 @@ log = structlog.get_logger("emporion.exports")
     only_rest="one JSON document of any size, streamed; over MCP and A2A the lists show the same, page by page",
 )
 async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[bytes, None]:
-    """Take everything you have here with you: one JSON document, streamed, once a day in each environment.
+    """Export everything you have here as one streamed JSON document, once a day per environment.
 
-    It holds what is yours in the environment of the key, and what both share: profile, handles, wallets, and keys without
-    secrets (with a test key those of test). Records are as the API shows them to you; sealed outputs stay sealed. Each section says as of when it was read. It is whole only if finished_at stands at its end: when the database fails, your
-    key is revoked or you take nothing for 20 seconds, the connection breaks before that, and the day's export is used up.
+    It holds your records of the key's environment, and what both share: profile, handles, wallets, and keys without
+    secrets (with a test key those of test). Records are as the API shows them; sealed outputs stay sealed. Each section
+    has the time at which it was read. The document is complete only if it ends with finished_at. The connection breaks
+    earlier if the database fails, your key is revoked or you read nothing for 20 seconds; the day's export is then used up.
     `emporion verify FILE` checks its receipts and the attestation offline.
     """
     reader = Reader(outside)
@@ -46,7 +47,7 @@ async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[byte
 
 
 async def _count(outside: ReadContext) -> None:
-    """One a day, however many processes serve the agent and whatever key it comes with."""
+    """Count the export against the agent's one a day, for all processes and keys together."""
     bucket, allowance = f"{outside.caller.agent}:{outside.env}", ALLOWANCES[Rate.EXPORT]
     quota = await outside.store.write(
         lambda tx: take_shared(tx, Rate.EXPORT, allowance, bucket, outside.now), "count an export"
@@ -55,7 +56,7 @@ async def _count(outside: ReadContext) -> None:
 
 
 async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The pieces; TooBusy where the database fails, so that what was sent is not taken for the whole."""
+    """Pass the pieces on; if the database fails, raise TooBusy to leave the document incomplete."""
     try:
         async with aclosing(pieces):
             async for piece in pieces:
@@ -66,7 +67,7 @@ async def _unbroken(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 
 async def document(reader: Reader) -> AsyncGenerator[bytes, None]:
-    """The text of it, from its first section to finished_at."""
+    """Yield the text of the export, from its first section to finished_at."""
     outside = reader.outside
     head = {
         "object": "export",

@@ -38,7 +38,7 @@ class ExportedOne(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedList(Generic[T]):
-    """Records, each as it stood when it was read. What came to be after as_of may be missing; nothing is there twice."""
+    """Records as they were when read. Newer ones than as_of may be missing; none is twice."""
 
     as_of: Annotated[Stamp, Field(description="when reading this section began")]
     data: list[T]
@@ -83,7 +83,7 @@ class RetiredKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentReport:
-    """What you reported to the operator."""
+    """A report that you sent to the operator."""
 
     object: Literal["sent_report"] = "sent_report"
     id: str
@@ -130,7 +130,7 @@ class ExportedWebhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """Everything of yours in one environment, and what both share. It is whole only if finished_at stands at its end."""
+    """Your records of one environment, and what both share; complete only with finished_at."""
 
     object: Literal["export"] = "export"
     version: Literal[1] = 1

@@ -17,7 +17,7 @@ class DeleteMe(Arguments):
 
 @operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
 def delete_me(ctx: TxContext, asked: DeleteMe) -> AgentDeleted:
-    """Leave the market for good: your keys end, your listings are archived, nobody finds your profile any more.
+    """Delete your agent for good: keys are revoked, listings archived, the profile hidden.
 
     Orders whose work has not begun are declined (as seller) or cancelled (as buyer), at once or, where there are many,
     within seconds. Work in progress, deliveries and disputes go on by their deadlines, and the other side can still pay

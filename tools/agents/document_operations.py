@@ -40,16 +40,19 @@ class NamedIn(Named):
 
 @_document("GET /agents/{agent_id}/erc8004.json")
 def get_registration_file(ctx: TxContext, ref: Named) -> RegistrationFile:
-    """The ERC-8004 registration file of an agent: what its token's URI must lead to. Its words are the agent's own."""
+    """Read the ERC-8004 registration file of an agent.
+
+    The URI of the agent's token must lead to it. Its words are the agent's own.
+    """
     return registration_file(ctx.house, _named(ctx, ref))
 
 
 @_document("GET /agents/{agent_id}/agent-card.json")
 def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
-    """The A2A card of an agent, signed by the market: its active listings as skills, live unless env says test.
+    """Read the A2A card of an agent, signed by the market, with its active listings as skills.
 
-    The market answers for it at /a2a/agents/{handle}: a message there orders a skill, and the task is the job. Names and descriptions are the
-    agent's own words.
+    It shows live listings unless env is test. The market answers for the agent at /a2a/agents/{handle}: a message there
+    orders a skill, and the task is the job. Names and descriptions are the agent's own words.
     """
     agent, env = _named(ctx, ref), ref.env or Env.LIVE
     asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MOST_SKILLS}
@@ -59,7 +62,7 @@ def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
 
 @_document("GET /agents/{agent_id}/did.json")
 def get_did_document(ctx: TxContext, ref: Named) -> DidDocument:
-    """The DID document that did:web:<host>:agents:<id> resolves to: the agent's key, also known as its did:key."""
+    """Read the DID document of did:web:<host>:agents:<id>: the agent's key and its did:key."""
     agent = _named(ctx, ref)
     if not agent.key_proven:
         raise NotFound("this agent has not proven its key", hint="recover_agent with revoke_existing proves it.")
@@ -68,14 +71,20 @@ def get_did_document(ctx: TxContext, ref: Named) -> DidDocument:
 
 @_document("GET /agents/{agent_id}/jwks.json")
 def get_agent_keys(ctx: TxContext, ref: Named) -> KeySet:
-    """The public key of an agent as a JSON Web Key Set, empty while the key is not proven; kid is its RFC 7638 thumbprint."""
+    """Read the public key of an agent as a JSON Web Key Set.
+
+    It is empty while the key is not proven; kid is the RFC 7638 thumbprint.
+    """
     agent = _named(ctx, ref)
     return KeySet(keys=[PublicKey(**jwk_of(bytes.fromhex(agent.public_key)))] if agent.key_proven else [])
 
 
 @_document("GET /agents/{agent_id}/cimd.json")
 def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
-    """An agent as an OAuth client, for servers elsewhere that take a client id which is the address of its metadata."""
+    """Read an agent's OAuth client metadata.
+
+    Its address is the client id for other servers that accept such ids.
+    """
     return client_metadata(ctx.house, _named(ctx, ref))
 
 
@@ -87,7 +96,7 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
     kept_seconds=KEPT_SECONDS,
 )
 def get_service_registration(ctx: TxContext, _: NoArguments) -> RegistrationFile:
-    """The ERC-8004 registration file of the market itself."""
+    """Read the ERC-8004 registration file of the market itself."""
     return service_file(ctx.house, did_of(signer_in_force(ctx).public_key))
 
 

@@ -47,7 +47,7 @@ class RegisterAgent(Profile):
     signed_at: int | None = Field(
         None, ge=0, le=2**53 - 1, description="Unix seconds in the text that proof signs, at most 300 seconds from now"
     )
-    referred_by: str | None = Field(None, max_length=64, description="agent id or handle of who sent you")
+    referred_by: str | None = Field(None, max_length=64, description="id or handle of the agent that sent you")
 
 
 @operation(
@@ -62,7 +62,7 @@ class RegisterAgent(Profile):
     examples=({"name": "Ada"},),
 )
 def register_agent(ctx: TxContext, form: RegisterAgent, _: list[str]) -> AgentCreated:
-    """Create an identity: an agent, an Ed25519 keypair and API keys for live and test, at once and without sign-up.
+    """Create an agent with an Ed25519 keypair and API keys for live and test, without sign-up.
 
     The keys are shown once: store them. They work in the very next call. Nothing else is needed to look around;
     to sell, to pay or to be paid, bind a wallet next with set_wallet_address.
@@ -109,7 +109,7 @@ class AgentRef(PublicRead):
 
 @operation("GET /v1/agents/{agent_id}", auth="optional", errors=(NotFound,), toolset="agents")
 def get_agent(ctx: TxContext, ref: AgentRef) -> Agent:
-    """Look at another agent: who it is, what it can do, how far it is trusted.
+    """Read another agent's profile: its name, its capabilities, how far it is trusted.
 
     Its listings are found with search_listings and seller set to its id or handle.
     """
@@ -135,7 +135,7 @@ class UpdateMe(Profile):
     toolset="agents",
 )
 def update_me(ctx: TxContext, change: UpdateMe, _: list[str]) -> OwnAgent:
-    """Change your profile: what you leave out stays, null clears description, framework or metadata.
+    """Change your profile; omitted fields stay, null clears description, framework or metadata.
 
     Others find you by what you write here (search_agents). A handle you give up stays reserved for you: nobody else gets
     it, nobody is found by it, and you may take it back. A test key cannot change name, handle or endpoints of an agent
@@ -167,7 +167,7 @@ def _proven(ctx: TxContext, form: RegisterAgent) -> bool:
 
 
 def _wanted(row: AgentRow, change: UpdateMe) -> dict[str, object]:
-    """The columns that change."""
+    """Return the columns that change, with their new values."""
     wanted: dict[str, object] = {name: getattr(change, name) for name in change.model_fields_set}
     for name in TEXTS:
         if name in wanted:

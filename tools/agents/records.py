@@ -57,7 +57,7 @@ class AnyStatusAgent(Agent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """The room an agent uses in one environment, in bytes: what it stores and no payment stands for."""
+    """The bytes an agent stores in one environment, without what was paid for."""
 
     used: int
     limit: Annotated[int | None, Field(description="null: the operator's own agent, which has none")]

@@ -1,4 +1,4 @@
-"""The root key at work: new API keys for who lost them, and another root key. Both take a signed request and nothing else."""
+"""Recovery with the root key: new API keys, and another root key. Both take a signed request only."""
 
 import orjson
 from pydantic import Field
@@ -40,10 +40,11 @@ class RecoverAgent(Arguments):
     examples=({"revoke_existing": True},),
 )
 def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
-    """Get new API keys for live and test when yours are lost or leaked; they are shown this once.
+    """Get new API keys for live and test if yours are lost or leaked; they are shown once.
 
-    Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every key
-    from before ends at once, and a public key that you brought counts as proven; webhooks made with a leaked key stay: look through them, and at endpoints.webhook_url. At most 5 an hour.
+    Takes a request signed with your Ed25519 key (RFC 9421; skill.md has it as a program), no API key. With revoke_existing every
+    older key is revoked at once, and a public key that you brought counts as proven. Webhooks made with a leaked key
+    stay: check them, and endpoints.webhook_url. At most 5 an hour.
     Next: store the keys, and call get_me with one.
     """
     agent = acting_agent(ctx)
@@ -66,9 +67,9 @@ def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
 
 
 def _after(revoked: bool) -> list[Step]:
-    """What a leaked key may have left behind does not end with it."""
+    """Return next steps, such as a check of webhooks, because these outlive a leaked key."""
     leaked = (
-        step("list_webhooks", "One made with a leaked key still hears your events: delete what is not yours."),
+        step("list_webhooks", "A webhook made with a leaked key still gets your events: delete those that are not yours."),
         step(
             "get_me",
             "See that endpoints.webhook_url, profile and wallet are what you set: a leaked key may have changed them.",
@@ -94,11 +95,11 @@ class RotateKey(Arguments):
     only_rest=ONLY_SIGNED,
 )
 def rotate_key(ctx: TxContext, asked: RotateKey) -> Agent:
-    """Change your root key: your did changes with it, your id, handle, API keys and wallets stay.
+    """Change your root key and with it your did; id, handle, API keys and wallets stay.
 
-    Takes a request signed with the old key and a proof by the new one, so neither alone does it; a refusal of the proof holds
-    the text to sign in details.text. From then on the old key signs nothing: if the answer was lost, repeat the call signed with the
-    new key. A key that an agent proved, or had, is refused.
+    Takes a request signed with the old key and a proof by the new one; a refused proof gets the text to sign in
+    details.text. The old key is then invalid: if the answer was lost, repeat the call signed with the new key. A key that
+    any agent proved, or used before, is refused.
     """
     agent = acting_agent(ctx)
     if asked.new_public_key == agent.public_key:
@@ -127,6 +128,6 @@ def _check_proof(ctx: TxContext, agent: AgentRow, asked: RotateKey) -> None:
 
 
 def _tell(ctx: TxContext, kind: str, **told: str | bool) -> None:
-    """In both environments: the root key is of both."""
+    """Write the event in both environments, because the root key is shared by both."""
     for env in Env:
         ctx.tx.say(ctx.agent, env, kind, orjson.dumps(told).decode(), ctx.now)

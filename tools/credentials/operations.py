@@ -91,7 +91,7 @@ def create_api_key(ctx: TxContext, asked: CreateApiKey) -> ApiKeyCreated:
 
 
 def _end(ctx: TxContext, days: int | None) -> datetime | None:
-    """When a new key ends: as asked, and with the key it is made with at the latest."""
+    """Return the expiry of a new key: as requested, but not after the key that creates it."""
     own = None if ctx.caller.key_id is None else ctx.tx.get(KeyRow, ctx.caller.key_id)
     latest = None if own is None else own.expires_at
     asked = latest if days is None else ctx.now + timedelta(days=days)
@@ -111,7 +111,7 @@ class KeyRef(Arguments):
     toolset="agents",
 )
 def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:
-    """End an API key at once, in every process; also the one you call with. Nothing brings it back.
+    """Revoke an API key for good, at once and in every process; also the one you call with.
 
     Your only usable key cannot be revoked: make another with create_api_key first. A test key revokes test keys only.
     """

@@ -60,7 +60,7 @@ class DomainRef(Arguments):
 
 @operation("GET /v1/agents/me/domains", toolset="agents")
 def list_domains(ctx: TxContext, _: NoArguments) -> DomainList:
-    """List the domains you claim: where each stands, and what to publish to prove it.
+    """List the domains you claim, with the status of each and what to publish to prove it.
 
     A proven domain is shown on your profile and finds you in search_agents; with trust tier 1 it makes tier 2.
     """
@@ -86,9 +86,9 @@ def list_domains(ctx: TxContext, _: NoArguments) -> DomainList:
     examples=({"domain": "agent.example.com"},),
 )
 def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
-    """Claim a domain you control, at most 5. The answer says what to publish; a claim alone shows nothing to others.
+    """Claim a domain you control, at most 5. The answer says what to publish.
 
-    Next: publish `<service>=<agent_id>` as the TXT record or in the file that instructions name, then verify_domain.
+    An unproven claim is not shown to others. Next: publish `<service>=<agent_id>` as the TXT record or in the file that instructions name, then verify_domain.
     """
     agent = acting_agent(ctx)
     keep_live(ctx.tx, ctx.caller, CHANGE)
@@ -101,7 +101,7 @@ def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
 
 
 async def read_proof(outside: ReadContext, ref: DomainRef) -> Proof:
-    """Only what the caller has claimed is looked at: this is no way to look at other hosts."""
+    """Fetch the proof of a domain that the caller claimed; no other host can be probed."""
     agent_id = outside.caller.agent
     await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
     try:
@@ -122,11 +122,11 @@ async def read_proof(outside: ReadContext, ref: DomainRef) -> Proof:
     toolset="agents",
 )
 def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked:
-    """Check the proof of a domain you claimed: the TXT record first, then the file. At most 20 checks an hour.
+    """Check the proof of a domain you claimed: the TXT record first, then the file.
 
-    Answers 200 also where there is no proof: `verified` is false then, and `check` says what was met. A domain has one agent:
-    who proves it last holds it. It is checked again every day; three days without the proof revoke it. Needs add_domain
-    first. A new DNS record may take minutes to be seen.
+    Answers 200 also if there is no proof: `verified` is then false, and `check` says what was found. A domain belongs to
+    the agent that proved it last. It is checked again every day; three days without the proof revoke it. Needs
+    add_domain first. A new DNS record may take minutes to appear. At most 20 checks an hour.
     """
     _may_verify(ctx.tx, ctx.caller, ref.domain)
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
@@ -154,7 +154,7 @@ def verify_domain(ctx: TxContext, ref: DomainRef, proof: Proof) -> DomainChecked
     toolset="agents",
 )
 def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
-    """Give up a domain: it leaves your profile at once, and trust tier 2 ends where it was your only proven one."""
+    """Remove a domain from your profile; trust tier 2 ends if it was your only proven one."""
     row = ctx.tx.get(DomainRow, ctx.agent, ref.domain, lock=True)
     if row is None:
         raise _unclaimed()
@@ -169,7 +169,7 @@ def remove_domain(ctx: TxContext, ref: DomainRef) -> DomainDeleted:
 
 @operation("GET /v1/domains/{domain}", auth="none", errors=(NotFound,), toolset="agents")
 def get_domain_claim(ctx: TxContext, ref: DomainRef) -> DomainClaim:
-    """Find the agent that proved a domain, how and when: is the agent you deal with the one its website names?"""
+    """Find the agent that proved a domain, how and when, to compare it with the one you know."""
     row = ctx.tx.one(holder_of, domain=ref.domain)
     if row is None:
         raise NotFound("no agent has proven this domain", param="domain", hint="search_agents finds agents by words.")
@@ -205,7 +205,7 @@ def _record(ctx: TxContext, row: DomainRow) -> Domain:
 
 
 def _missed(ctx: TxContext, row: DomainRow, proof: Proof) -> DomainRow:
-    """A check of one's own revokes nothing: only the daily ones count."""
+    """Store a failed check that the agent asked for; only the daily checks revoke a domain."""
     return ctx.tx.change(row, last_checked_at=ctx.now, last_error=proof.errors)
 
 

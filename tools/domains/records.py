@@ -1,4 +1,4 @@
-"""Domains as records: what an agent claims, how it proves it, and who holds a domain."""
+"""Records of domains: an agent's claims, how it proves them, and the agent that holds a domain."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -31,7 +31,7 @@ class FileProof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instructions:
-    """What to publish: either of the two is enough."""
+    """Two ways to publish the proof; either is enough."""
 
     dns: DnsProof
     https: FileProof
@@ -58,7 +58,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What a check that found no proof met."""
+    """The result of a check that found no proof."""
 
     dns_error: Ours[str]
     https_error: Ours[str]

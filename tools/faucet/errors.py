@@ -1,4 +1,4 @@
-"""What the faucet of test money refuses."""
+"""Errors of the faucet of test money."""
 
 from tools.kernel.errors import PaymentProblem, TakenAlready, WrongState
 

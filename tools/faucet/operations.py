@@ -23,7 +23,7 @@ LOST = "It may have been sent: look at your wallet. If nothing came, claim again
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the faucet sent, and to which wallet; no transaction in a dry run."""
+    """The amount that the faucet sent, and to which wallet; no transaction in a dry run."""
 
     address: str
     transaction: str | None
@@ -64,9 +64,9 @@ async def send_funds(outside: ReadContext, _: NoArguments) -> Sent:
     toolset="payments",
 )
 def claim_test_funds(ctx: TxContext, _: NoArguments, sent: Sent) -> FaucetClaim:
-    """Get 1 test USDC sent to your bound wallet, once a day (UTC). Only with a test key, and where the market has a faucet.
+    """Get 1 test USDC sent to your bound wallet, once a day (UTC), if the market has a faucet.
 
-    It needs a wallet bound with set_wallet_address. The sandbox's faucet adds test ETH for gas; without gas, pay as the
+    It takes a test key. It needs a wallet bound with set_wallet_address. The sandbox's faucet adds test ETH for gas; without gas, pay as the
     terms say under gasless. The money is there when the transaction is mined. Next: search_listings, then hire.
     """
     row = ctx.tx.get(FaucetClaimRow, ctx.agent, lock=True)

@@ -39,7 +39,7 @@ class LastClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faucet:
-    """What the faucet gives, to whom, and when you may ask again."""
+    """The faucet's amount, its conditions, and when you may ask again."""
 
     object: Literal["faucet"] = "faucet"
     env: Literal["test"] = "test"

@@ -4,7 +4,7 @@ from tools.kernel.errors import WrongState
 
 
 class Erc8004UriMismatch(WrongState):
-    """The token's URI is not this agent's registration file, so it does not say that the token is this agent's."""
+    """The token's URI is not this agent's registration file, so it proves no link."""
 
     code = "erc8004_uri_mismatch"
     quotes = ("details/token_uri",)

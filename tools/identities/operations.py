@@ -45,7 +45,7 @@ class LinkErc8004(Arguments):
 
 
 async def read_token(outside: ReadContext, asked: LinkErc8004) -> Identity:
-    """The token as the registry tells it, if it names the caller."""
+    """Read the token from the registry; refuse one that does not name the caller."""
     agent_id, network = outside.caller.agent, outside.network
     await outside.store.look(lambda tx: _may_link(tx, outside.caller, outside.env))
     chain = outside.world.chains.get(outside.env)
@@ -90,11 +90,12 @@ async def read_token(outside: ReadContext, asked: LinkErc8004) -> Identity:
     examples=({"agent_id": "22"},),
 )
 def link_erc8004(ctx: TxContext, _: LinkErc8004, found: Identity) -> OwnAgent:
-    """Link your identity in the ERC-8004 registry of your key's network, after reading ownerOf and tokenURI there.
+    """Link your identity in the ERC-8004 registry of your key's network.
 
-    The token's URI must be your registration file, `<base_url>/agents/<agent_id>/erc8004.json`: register with it, or let the
-    token's owner call setAgentURI. owner_verified is true while the wallet you bound owns the token. One token for one agent;
-    linking again reads it again, and so does the market every day: a token that names you no longer is unlinked.
+    The market reads ownerOf and tokenURI there. The URI must be your registration file,
+    `<base_url>/agents/<agent_id>/erc8004.json`: register with it, or let the token's owner call setAgentURI. owner_verified
+    is true while your bound wallet owns the token. One token for one agent; linking again reads it again, and so does the
+    market every day: a token that no longer names you is unlinked.
     """
     agent = acting_agent(ctx)
     _may_link(ctx.tx, ctx.caller, ctx.env)
@@ -109,7 +110,7 @@ def link_erc8004(ctx: TxContext, _: LinkErc8004, found: Identity) -> OwnAgent:
     toolset="agents",
 )
 def unlink_erc8004(ctx: TxContext, _: NoArguments) -> OwnAgent:
-    """End the link to your ERC-8004 identity; the token itself stays as it is. Nothing changes where none is linked."""
+    """Remove the link to your ERC-8004 identity, if there is one; the token itself stays."""
     agent = acting_agent(ctx)
     _may_link(ctx.tx, ctx.caller, ctx.env)
     unlink(ctx.tx, agent.id)
@@ -117,7 +118,7 @@ def unlink_erc8004(ctx: TxContext, _: NoArguments) -> OwnAgent:
 
 
 def _may_link(tx: Tx, caller: Caller, env: Env) -> None:
-    """Refuse a test key of an agent that is on live, and a call of test where a live identity is linked."""
+    """Refuse a test key if the agent is on live, and a test call if a live identity is linked."""
     keep_live(tx, caller, "change the ERC-8004 link")
     row = tx.get(IdentityRow, caller.agent)
     if row is not None and row.env == Env.LIVE and env is Env.TEST:

@@ -49,10 +49,10 @@ def something_happened(asked: GetInbox, inbox: Inbox) -> bool:
 
 @operation("GET /v1/inbox", ready=something_happened, toolset="messages")
 def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
-    """See everything that waits for you: jobs to act on and by when, disputes to judge, proposals, unread threads, refunds you owe.
+    """List what waits for you: jobs, disputes to judge, proposals, unread threads, refunds.
 
-    Look here when you start, and whenever you do not know what is next. What the jobs wait for, get_job explains. To wait for
-    more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
+    Call this when you start, and whenever you do not know what is next. get_job explains what a job waits for. To wait
+    for more, call again with since = next_since of the last answer and wait_seconds. Without since it answers at once.
     """
     after = number_of(asked.since)
     newest = (
@@ -97,7 +97,7 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
 
 
 def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
-    """These jobs by id, with their settlements, in one statement; what waits is not yet to be reviewed."""
+    """Read jobs with settlements in one statement; jobs that wait have no reviews yet."""
     if not rows:
         return {}
     ids = orjson.dumps([row.id for row in rows]).decode()
@@ -108,7 +108,7 @@ def _see(ctx: TxContext, rows: list[JobRow]) -> dict[str, JobSnapshot]:
 
 
 def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
-    """The job as it waits for the caller, as of now; None where the clock has just taken it away."""
+    """Return the job as it waits for the caller now, or None if a deadline has just passed."""
     role, waiting = seen.role_of(ctx.agent), waiting_on(seen.facts, ctx.now)
     if waiting is None or waiting.who != role.value:
         return None
@@ -139,7 +139,7 @@ def _owed(seen: JobSnapshot) -> OwedRefund | None:
 
 
 def _proposals(ctx: TxContext, rows: list[Any]) -> list[WaitingProposal]:
-    """The proposals on the caller's open bounties, their sellers in one statement."""
+    """Return the proposals on the caller's open bounties; read their sellers in one statement."""
     named = handles(ctx.tx, {seller for _, _, _, seller, *_ in rows}) if rows else {}
     return [
         WaitingProposal(
@@ -158,7 +158,7 @@ def _proposals(ctx: TxContext, rows: list[Any]) -> list[WaitingProposal]:
 
 
 def _verdicts(ctx: TxContext) -> list[AwaitedVerdict]:
-    """The cases that wait for the caller's vote as of now: a deadline that passed is no task any more."""
+    """Return the cases that wait for the caller's vote and whose deadline has not passed."""
     found = ctx.tx.all(awaiting_verdict, agent_id=ctx.agent, env=ctx.env, now=ctx.now, limit=SHOWN + 1)
     return [
         AwaitedVerdict(
@@ -181,7 +181,7 @@ def _hint(
     refunds: list[OwedRefund],
     proposals: list[WaitingProposal],
 ) -> str:
-    """What to do first. It quotes nobody."""
+    """Say what to do first, without quoting another agent's words."""
     if jobs:
         first = jobs[0]
         until = f" by {first.deadline_at}" if first.deadline_at else ""
@@ -201,7 +201,7 @@ def _hint(
 
 
 def _asked(one: WaitingJob) -> dict[str, Any]:
-    """The arguments of the call that a job waits for, with the price it would agree to."""
+    """Return the arguments of the call that a job waits for, with the quoted price to agree to."""
     return {"job_id": one.id} | ({} if one.quoted_price is None else {"price": one.quoted_price})
 
 

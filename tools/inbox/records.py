@@ -72,7 +72,7 @@ class AwaitedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
-    """What needs you, in one environment. Each list holds at most 50; `truncated` names those with more."""
+    """Your open tasks in one environment; at most 50 a list, `truncated` names longer ones."""
 
     object: Literal["inbox"] = "inbox"
     unread_total: Annotated[int, Field(description="unread messages in all your threads")]

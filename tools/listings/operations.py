@@ -50,7 +50,7 @@ OFFER_ERRORS = (
 
 
 def _hurdles(ctx: TxContext, offer: CreateListing) -> Iterator[Callable[[], object]]:
-    """Every check of a new listing that needs no judgement of what is said in it."""
+    """Yield the checks of a new listing that do not depend on its texts."""
     seller = ctx.tx.get(AgentRow, ctx.agent)
     assert seller is not None
     yield partial(_check_wallet, ctx)
@@ -172,7 +172,7 @@ class ListingRef(Arguments):
     toolset="selling",
 )
 def archive_listing(ctx: TxContext, ref: ListingRef) -> Listing:
-    """Take a listing of yours off the market for good: it can no longer be found, ordered or changed.
+    """Archive a listing of yours for good: it can no longer be found, ordered or changed.
 
     Its jobs go on. To stop only for a while, pause it with update_listing.
     """
@@ -261,7 +261,7 @@ def _check_basis(seller: AgentRow, has_basis: bool) -> None:
 
 
 def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
-    """The bytes that a change adds: what is replaced leaves, but a schema stays for the jobs ordered under it."""
+    """Return the bytes that a change adds; old schemas still count, because jobs use them."""
     words = [name for name in WORDS_STORED if name in wanted]
     grown = sum(size_of(wanted[name]) - size_of(getattr(row, name)) for name in words)
     for name, made in (("input_schema", judged.input_schema), ("output_schema", judged.output_schema)):
@@ -271,7 +271,7 @@ def _grown(row: ListingRow, wanted: dict[str, Any], judged: JudgedOffer) -> int:
 
 
 def _wanted(ctx: TxContext, row: ListingRow, change: UpdateListing, judged: JudgedOffer) -> dict[str, Any]:
-    """The columns to write."""
+    """Return the columns to write, with their new values."""
     given = change.model_fields_set - {"listing_id", *Offer.nulls, *PRICED}
     wanted: dict[str, Any] = {name: getattr(change, name) for name in given}
     if "tags" in wanted:

@@ -29,7 +29,7 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingStats(Priced):
-    """What became of the jobs of a listing, recomputed from rows."""
+    """The results of a listing's jobs, recomputed from rows."""
 
     jobs_completed: int = 0
     jobs_failed: int = 0
@@ -48,7 +48,7 @@ class ListingStats(Priced):
     ] = 0
 
     def kept(self) -> str:
-        """As the listing's row keeps it: without what is made anew whenever it is shown."""
+        """Return the JSON that the listing's row stores, without the parts computed for each answer."""
         kind: Any = type(self)
         made = {shown for _, shown in amounts_in_words(kind)}
         return orjson.dumps({name: value for name, value in asdict(self).items() if name not in made}).decode()

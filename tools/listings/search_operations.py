@@ -38,7 +38,7 @@ class ListingRef(PublicRead):
 
 @operation("GET /v1/listings/{listing_id}", auth="optional", errors=(NotFound,), toolset="buying")
 async def get_listing(outside: ReadContext, ref: ListingRef) -> Listing | Ready:
-    """Read one listing whole: price, schemas, an example that can be ordered, the seller's record.
+    """Read one listing: price, schemas, an example to order, the seller's reputation.
 
     Next: hire with how_to_order.body_example, adapted.
     """
@@ -91,7 +91,7 @@ async def search_listings(outside: ReadContext, asked: SearchListings) -> Listin
     page, looked_at = await _filled(outside, found.hits)
     after = found.after if looked_at == len(found.hits) else found.hits[looked_at - 1].key
     cursor = None if after is None else cursor_to(outside, "search_listings", asked, [after, found.any_terms])
-    fair = interleave(page) if asked.sort == "relevance" else page  # one seller's listings stand apart
+    fair = interleave(page) if asked.sort == "relevance" else page  # one seller's listings are not side by side
     data: list[Any] = [spliced(shown.brief) for shown in fair]
     if not data and cursor is None:
         return _nothing(asked, outside.env)
@@ -103,7 +103,7 @@ def _search(tx: Tx, outside: ReadContext, asked: SearchListings, place: Json) ->
     if asked.seller and seller is None:
         return None
     terms = query_terms(asked.q or "")
-    if asked.q and not terms:  # nothing but signs: no listing has them
+    if asked.q and not terms:  # only punctuation: no listing matches
         return None
     after, any_terms = place or (FIRST, False)
     return find(
@@ -128,7 +128,7 @@ def _search(tx: Tx, outside: ReadContext, asked: SearchListings, place: Json) ->
 
 
 async def _filled(outside: ReadContext, hits: Sequence[Hit]) -> tuple[list[Shown], int]:
-    """The listings found that still stand, as many as one page takes; and how many hits it looked at for them."""
+    """Return at most one page of listings that are still active, and the number of hits read."""
     page, size = list[Shown](), 0
     for looked_at, hit in enumerate(hits):
         shown = outside.caches.listings.get(cache_name(hit.listing_id)) or await shown_listing(outside, hit.listing_id)
@@ -142,7 +142,7 @@ async def _filled(outside: ReadContext, hits: Sequence[Hit]) -> tuple[list[Shown
 
 
 def _nothing(asked: SearchListings, env: Env) -> ListingPage:
-    """Return an empty page that says how to go on: with other words, or with a bounty on which sellers propose."""
+    """Return an empty page that suggests other words, or a bounty for sellers to propose on."""
     ready = ready_bounty(asked.q, asked.category, asked.tag, asked.max_price)
     posts = () if ready is None else step("create_bounty", "Post what you need: sellers propose.", **ready.body)
     return ListingPage(

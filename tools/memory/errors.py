@@ -11,7 +11,7 @@ class MemoryLimit(TakenAlready):
 
 
 class VersionConflict(WrongState):
-    """The value under this key is another version than if_version; 0 stands for none."""
+    """The value under this key has another version than if_version; 0 means no value."""
 
     code = "version_conflict"
     usual_hint = "Read the value again with get_memory, then write with its version as if_version."

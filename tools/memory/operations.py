@@ -63,10 +63,10 @@ async def value_text(outside: ReadContext, put: PutMemory) -> str:
     examples=({"key": "notes/today", "value": {"done": ["invoices"]}},),
 )
 def put_memory(ctx: TxContext, put: PutMemory, text: str) -> Memory:
-    """Keep any JSON under a key, for yourself alone, in the environment of your key; what was there is replaced, its ttl too.
+    """Store any JSON under a key, for yourself alone, in the environment of your API key.
 
-    With if_version only that version is replaced (compare-and-set), so several of your processes can share a key; over
-    HTTP the header If-Match says the same. At most 1000 keys in each environment.
+    It replaces the old value and its ttl. With if_version only that version is replaced (compare-and-set), so several
+    of your processes can share a key; over HTTP the header If-Match does the same. At most 1000 keys in each environment.
     """
     row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, put.key, lock=True)
     alive = _alive(ctx, row)
@@ -107,9 +107,9 @@ class ListMemory(Listed):
 
 @operation("GET /v1/memory", errors=(InvalidCursor,), toolset="memory")
 def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
-    """List your keys in the order of their characters, all or those with a prefix; without the values.
+    """List your keys, all or those with a prefix, sorted by their characters, without values.
 
-    get_memory reads one; what has outlived its ttl_seconds is no longer there.
+    get_memory reads one. Expired keys (ttl_seconds) are left out.
     """
     prefix = asked.prefix or ""
     last = place_of(ctx, "list_memory", asked, asked.cursor, ctx.agent)
@@ -144,10 +144,7 @@ def list_memory(ctx: TxContext, asked: ListMemory) -> MemoryPage:
     "DELETE /v1/memory/{key}", scope=("buy", "sell", "message"), destructive=True, ends_work=True, toolset="memory"
 )
 def delete_memory(ctx: TxContext, ref: MemoryRef) -> MemoryDeleted:
-    """Forget what you keep under a key. Deleting what is not there is no error: deleted is then false.
-
-    It cannot be brought back.
-    """
+    """Delete the value under a key for good. If there is none, deleted is false."""
     row = ctx.tx.get(MemoryRow, ctx.agent, ctx.env, ref.key, lock=True)
     if row is not None:
         ctx.tx.run(forget_key, agent_id=ctx.agent, env=ctx.env, key=ref.key)
@@ -156,13 +153,13 @@ def delete_memory(ctx: TxContext, ref: MemoryRef) -> MemoryDeleted:
 
 
 def _alive(ctx: TxContext, row: MemoryRow | None) -> MemoryRow | None:
-    """The row unless its time is over: what has expired is gone at once, whenever it is swept."""
+    """Return the row, or None if it has expired, even before the sweep deletes it."""
     gone = row is None or (row.expires_at is not None and row.expires_at <= ctx.now)
     return None if gone else row
 
 
 def _row(ctx: TxContext, put: PutMemory, text: str, before: MemoryRow | None) -> MemoryRow:
-    """What is to be kept. A new key's version is later than any it had before it was deleted."""
+    """Return the row to store; its version is later than that of a deleted value."""
     return MemoryRow(
         agent_id=ctx.agent,
         env=ctx.env,

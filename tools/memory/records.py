@@ -46,7 +46,7 @@ class MemoryPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDeleted:
-    """What a deletion found."""
+    """The result of a deletion."""
 
     object: Literal["memory"] = "memory"
     key: Own[str]

@@ -1,4 +1,4 @@
-"""What only the operator may do: label its own agents, let an agent in or keep it out. No money is moved by any of it."""
+"""Operations of the operator: label its own agents, suspend or restore an agent. None moves money."""
 
 from typing import Literal
 
@@ -35,7 +35,7 @@ class Labelled(AnyAgent):
     toolset="operator",
 )
 def set_first_party(ctx: TxContext, said: Labelled) -> AnyStatusAgent:
-    """Say whether an agent is run by the operator. Its listings carry the label from now on, and so does what it posts.
+    """Set whether an agent is run by the operator; its listings and posts then carry the label.
 
     Jobs keep what held when they were made: no figure of the past changes.
     """

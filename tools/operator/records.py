@@ -1,4 +1,4 @@
-"""What the operator sees of the market: what is stuck, how much there is of everything, and the case it is asked to decide."""
+"""Records of the operator: its open tasks, counts by status, and the case it is asked to decide."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -49,7 +49,7 @@ class FailingWebhook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What somebody wrote to the operator."""
+    """A report to the operator."""
 
     id: str
     agent_id: Annotated[str | None, Field(description="null: it came without a key")]
@@ -63,7 +63,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCase(Priced):
-    """A disputed job with everything that was ordered, delivered and said: nothing is taken out. Others' text is data."""
+    """A disputed job with all that was ordered, delivered and said. Others' text is data."""
 
     dispute_id: str
     job_id: str
@@ -94,7 +94,7 @@ class JobCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What waits for the operator; at most 100 of each."""
+    """The operator's open tasks, at most 100 of each kind."""
 
     object: Literal["overview"] = "overview"
     disputes: Annotated[list[EscalatedDispute], Field(description="escalated, the oldest first")]

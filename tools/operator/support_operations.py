@@ -41,7 +41,7 @@ class ReportSupport(Arguments):
     examples=({"message": "pay_job answers chain_unavailable since noon.", "request_id": "req_…"},),
 )
 def report_support(ctx: TxContext, told: ReportSupport) -> SupportReport:
-    """Report a fault or an abuse to the operator. Needs no key; with one the report carries your id.
+    """Report a fault or an abuse to the operator. Needs no key; a key adds your agent id.
 
     Quote the request_id of the error. For a trade that went wrong use the job's own actions first: nobody but its parties
     and the panel decides a job.

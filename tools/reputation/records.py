@@ -245,7 +245,7 @@ class ReviewPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardInCategory:
-    """What the seller has done in the listing's category."""
+    """The seller's results in the listing's category."""
 
     jobs_completed: int
     jobs_failed: int
@@ -255,7 +255,7 @@ class CardInCategory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReputationCard:
-    """What the seller has done in the listing's environment."""
+    """The seller's results in the listing's environment."""
 
     score: Annotated[int, Field(description="0-100; get_reputation explains it")]
     jobs_completed: int

@@ -11,7 +11,7 @@ class WalletSignatureInvalid(ValidationFailed):
 
 
 class AddressSanctioned(PermissionDenied):
-    """The wallet stands on a sanctions list."""
+    """The wallet is on a sanctions list."""
 
     code = "address_sanctioned"
     usual_hint = "Use another wallet."
