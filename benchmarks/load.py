@@ -16,7 +16,7 @@ import uvloop
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 NUMBER = b"##number##"  # replaced by a new number in each request
-LONGEST_WAIT_SECONDS = 20.0
+MAX_WAIT_SECONDS = 20.0
 
 
 class Shot(NamedTuple):
@@ -74,7 +74,7 @@ async def _fire(plan: Plan) -> Tally:
     loop = asyncio.get_running_loop()
     for _ in range(plan.connections):
         await loop.create_connection(lambda: _Line(run), "127.0.0.1", plan.port)
-    await asyncio.wait([run.broken, run.warm], timeout=LONGEST_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([run.broken, run.warm], timeout=MAX_WAIT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     began, cpu, count = time.perf_counter(), _cpu_seconds(plan), run.answered
     run.latencies.clear()
     await asyncio.wait([run.broken], timeout=plan.seconds)
@@ -86,7 +86,7 @@ async def _fire(plan: Plan) -> Tally:
     if taken:
         tally.p50, tally.p99 = taken[len(taken) // 2] * 1000, taken[len(taken) * 99 // 100] * 1000
     if not run.broken.done():
-        await asyncio.wait([asyncio.ensure_future(run.idle.wait())], timeout=LONGEST_WAIT_SECONDS)
+        await asyncio.wait([asyncio.ensure_future(run.idle.wait())], timeout=MAX_WAIT_SECONDS)
     return tally
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from benchmarks.goals import Goal
 
 Verdict = Literal["pass", "fail", "noisy"]
-MOST_SPREAD = 0.35
+MAX_SPREAD = 0.35
 Cost = Callable[[], float]  # one run; microseconds of CPU for one request
 
 
@@ -33,7 +33,7 @@ class Row:
 def compare(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str = "") -> Row:
     """Return the ratio floor : subject of a goal."""
     row = _once(goal, subject, floor, rounds, note)
-    if (row.spread or 0) > MOST_SPREAD:
+    if (row.spread or 0) > MAX_SPREAD:
         again = _once(goal, subject, floor, rounds, note)
         row = min(row, again, key=lambda one: one.spread or 0)
     return row
@@ -58,7 +58,7 @@ def _once(goal: Goal, subject: Cost, floor: Cost, rounds: int, note: str) -> Row
 
 def _verdict(goal: Goal, ratios: list[float], spread: float) -> Verdict:
     agree = {goal.reached(ratio, goal.mark) for ratio in ratios}
-    if spread > MOST_SPREAD and len(agree) > 1:
+    if spread > MAX_SPREAD and len(agree) > 1:
         return "noisy"
     return "pass" if goal.reached(median(ratios), goal.mark) else "fail"
 

@@ -15,8 +15,8 @@ from tools.kernel.brief_marks import ONE_ALONE, Bulk, Foremost
 from tools.kernel.records import Json
 
 DETAIL, BRIEF, FULL = "detail", "brief", "full"
-MOST_BYTES: Final = 16 * 1024  # of a value's JSON, in a single record
-MOST_BYTES_LISTED: Final = 1024  # of a value's JSON, in a record of a list
+MAX_BYTES: Final = 16 * 1024  # of a value's JSON, in a single record
+MAX_BYTES_LISTED: Final = 1024  # of a value's JSON, in a record of a list
 Cuts = tuple["Cut", ...]
 
 
@@ -126,7 +126,7 @@ def _cut(name: str, hint: Any, listed: bool, within: tuple[Any, ...]) -> Cut | N
         if isinstance(mark, Foremost):
             return Cut(name, first=mark.count) if listed else None
         if isinstance(mark, Bulk):
-            return Cut(name, MOST_BYTES_LISTED) if listed else Cut(name, MOST_BYTES, mark.uri)
+            return Cut(name, MAX_BYTES_LISTED) if listed else Cut(name, MAX_BYTES, mark.uri)
     for record, many in held_in(hint):
         if record not in within and (inner := _cuts(record, listed or many, within)):
             return Cut(name, kind=record, inner=inner, each=many)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from protocol.brief import BRIEF, DETAIL, Cuts, cuts, may_lack, without
-from protocol.reserved_arguments import LIMIT, MOST_LISTED
+from protocol.reserved_arguments import LIMIT, MAX_LISTED
 from protocol.schema_compaction import compact
 from protocol.untrusted_text import kind_of
 from tools.engine.json_schemas import Schema, output_schema
@@ -33,7 +33,7 @@ class Brief:
 def briefly(op: Operation, arguments: dict[str, Json], detail: str | None) -> dict[str, Json]:
     """Return the arguments of a call; a list is short unless full detail or a limit was given."""
     short = _lists(op) and (detail or BRIEF) == BRIEF
-    return {LIMIT: MOST_LISTED, **arguments} if short else arguments
+    return {LIMIT: MAX_LISTED, **arguments} if short else arguments
 
 
 @cache

@@ -53,7 +53,7 @@ DETAIL_PROPERTY: Schema = {
     "default": BRIEF,
     "description": "full: with what brief leaves out, which is values over 16 KB and, in lists, details and values over 1 KB.",
 }
-MOST_LISTED = 10  # records in a brief list, unless the caller gives a limit
+MAX_LISTED = 10  # records in a brief list, unless the caller gives a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def listed_schema(op: Operation, is_anonymous: bool) -> Schema:
         is_anonymous=is_anonymous and op.auth != "none", repeats=not op.safe, cuts=has_brief(op)
     )
     if LIMIT in own:
-        own = {**own, LIMIT: own[LIMIT] | {"default": MOST_LISTED}}
+        own = {**own, LIMIT: own[LIMIT] | {"default": MAX_LISTED}}
     return {**schema, "properties": {**own, **offered}}
 
 

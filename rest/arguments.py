@@ -12,7 +12,7 @@ from tools.kernel.errors import Json
 from tools.kernel.strict_json import BadJson, parse
 
 INTEGER = re.compile(r"-?[0-9]{1,18}")
-MOST_FIELDS = 50
+MAX_FIELDS = 50
 WORDS = {"true": True, "false": False}
 DRY_RUN = "dry_run"
 
@@ -95,8 +95,8 @@ def _pairs(query: str) -> list[tuple[str, str]]:
     Raises ValueError for more than 50 of them, or for invalid UTF-8.
     """
     if "%" in query or "+" in query:
-        return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-    if query.count("&") >= MOST_FIELDS:
+        return parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    if query.count("&") >= MAX_FIELDS:
         raise ValueError
     parts = [part.partition("=") for part in query.split("&") if part]
     return [(name, value) for name, _, value in parts]

@@ -28,8 +28,8 @@ Document = Callable[[str], dict[str, Any]]
 Fields = dict[str, list[str]]
 JSON = b"application/json"
 GRANT = "client_credentials"
-MOST_FIELDS = 20
-MOST_BODY = 16_384
+MAX_FIELDS = 20
+MAX_BODY = 16_384
 UNSEEN: Headers = [(b"cache-control", b"no-store"), (b"pragma", b"no-cache")]
 PUBLIC: Headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Host")]
 NO_USERS = OAuthRefusal("unsupported_response_type", "nobody signs in here: agents use the token endpoint")
@@ -96,8 +96,8 @@ def login_of(headers: Headers, body: bytes) -> Login:
 
     Raises OAuthRefusal if it is malformed. Unknown parameters are ignored (RFC 6749, 3.2).
     """
-    if len(body) > MOST_BODY:
-        raise OAuthRefusal("invalid_request", f"a token request is at most {MOST_BODY} bytes")
+    if len(body) > MAX_BODY:
+        raise OAuthRefusal("invalid_request", f"a token request is at most {MAX_BODY} bytes")
     fields = _fields(body)
     taken = partial(_only, fields)
     grant_type = taken("grant_type")
@@ -134,7 +134,7 @@ def _fields(body: bytes) -> Fields:
 def _of_form(body: bytes) -> Fields:
     fields: Fields = {}
     text = body.strip().decode("ascii")
-    for name, value in parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS):
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS):
         fields.setdefault(name, []).append(value)
     return fields
 

@@ -4,7 +4,7 @@ import re
 
 HTML = "text/html"
 PROGRAMS = ("text/markdown", "application/json")  # HTML must weigh more than each of these
-MOST_RANGES = 64  # further ranges are ignored: no browser sends this many
+MAX_RANGES = 64  # further ranges are ignored: no browser sends this many
 WEIGHT = re.compile(rb"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
@@ -32,7 +32,7 @@ def _weights(accept: bytes) -> dict[str, float]:
     A range whose weight is not a valid q-value is left out.
     """
     found: dict[str, float] = {}
-    for part in accept.split(b",", MOST_RANGES)[:MOST_RANGES]:
+    for part in accept.split(b",", MAX_RANGES)[:MAX_RANGES]:
         name, *parameters = (one.strip().lower() for one in part.split(b";", 8))
         weight = next((one for one in parameters if one.startswith(b"q=")), b"q=1")
         read = WEIGHT.fullmatch(weight)

@@ -25,7 +25,7 @@ from tools.kernel.keys import did_of
 from tools.listings.stats import drifted_listings
 from tools.operator.aggregate_checks import recompute
 
-MOST_DRIFT_SECONDS = 2.0
+MAX_DRIFT_SECONDS = 2.0
 DRIFT_PATIENCE_SECONDS, DRIFT_STEP_SECONDS = 4.5, 0.25  # a busy chain makes a block every 2 seconds
 PATIENCE_SECONDS = 600.0  # long, because a listing may have any number of jobs, and a thread any number of messages
 
@@ -140,7 +140,7 @@ def drifted(env: Env, seconds: float | None) -> tuple[bool, str]:
     """Report the difference between this host's clock and the chain; None: no new blocks came."""
     if seconds is None:
         return True, f"clock and chain {env}: not compared, the chain makes no new blocks now"
-    if abs(seconds) <= MOST_DRIFT_SECONDS:
+    if abs(seconds) <= MAX_DRIFT_SECONDS:
         return True, f"clock and chain {env}: {abs(seconds):.1f} seconds apart"
     side = "ahead of" if seconds > 0 else "behind"
     return False, f"clock: this host is {abs(seconds):.0f} seconds {side} chain {env}; set it by NTP"
@@ -155,7 +155,7 @@ async def clock_drift(chain: Chain, clock: Clock) -> float | None:
     while clock.monotonic() < until:
         number = await chain.head()
         ahead = clock.now().timestamp() - float(block_time_in(await chain.block(number)) or 0)
-        if ahead <= MOST_DRIFT_SECONDS or (first is not None and number > first):
+        if ahead <= MAX_DRIFT_SECONDS or (first is not None and number > first):
             return ahead
         first = number if first is None else first
         await asyncio.sleep(DRIFT_STEP_SECONDS)

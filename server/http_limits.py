@@ -9,7 +9,7 @@ from server.adapters.clock import SystemDice
 from server.http_identity import request_id
 from tools.engine.errors import HeadersTooLarge
 
-MOST_HEAD = 65_536  # bytes of a head or a trailer, and of all headers together
+MAX_HEAD = 65_536  # bytes of a head or a trailer, and of all headers together
 HEAD_SECONDS = 20  # for the first head of a connection, and for each head or trailer that has begun
 BODY_SECONDS = 30  # for a whole body, plus one second for each BODY_RATE bytes that have come
 BODY_RATE = 32_768
@@ -38,7 +38,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().data_received(data)
         if self.unread == 0:
             self._in_time()
-        elif self.unread > MOST_HEAD:
+        elif self.unread > MAX_HEAD:
             self._refuse()
         elif self.deadline is None:
             self.deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)

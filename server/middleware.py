@@ -10,7 +10,7 @@ import orjson
 import structlog
 
 from server.http_identity import request_id
-from server.http_limits import MOST_HEAD, TOO_LARGE
+from server.http_limits import MAX_HEAD, TOO_LARGE
 from tools.engine.errors import (
     HeadersTooLarge,
     HostNotAllowed,
@@ -30,7 +30,7 @@ Headers = list[tuple[bytes, bytes]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = structlog.get_logger("emporion.edge")
-MOST_BODY = 1_048_576
+MAX_BODY = 1_048_576
 STOCKED = 64  # requests for which random bytes are fetched at once
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 EXPOSED = (
@@ -94,7 +94,7 @@ class Edge:
             raise HostNotAllowed("this service is not published under that host")
         if b"origin" in told and LOOPBACK.fullmatch(host) and not all(map(_is_loopback, _origins(headers))):
             raise OriginNotAllowed("a page of another site may not reach a service on this machine")
-        if sum(map(len, chain.from_iterable(headers))) > MOST_HEAD:
+        if sum(map(len, chain.from_iterable(headers))) > MAX_HEAD:
             raise HeadersTooLarge(TOO_LARGE)
         if told.get(b"content-encoding", b"identity").lower() != b"identity":
             raise UnsupportedMediaType("compressed bodies are not read", param="Content-Encoding")
@@ -129,7 +129,7 @@ def hosts_of(urls: Iterable[str]) -> frozenset[str]:
 
 
 def bounded(receive: Receive, stated: bytes) -> Receive:
-    """Limit a body to MOST_BODY bytes; raises Refused while reading it.
+    """Limit a body to MAX_BODY bytes; raises Refused while reading it.
 
     If the Content-Length (`stated`) is already too large, nothing is read.
     """
@@ -137,11 +137,11 @@ def bounded(receive: Receive, stated: bytes) -> Receive:
 
     async def read() -> Message:
         nonlocal seen
-        if stated.isdigit() and int(stated[:12]) > MOST_BODY:
+        if stated.isdigit() and int(stated[:12]) > MAX_BODY:
             raise Refused(_too_large())
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > MOST_BODY:
+        if seen > MAX_BODY:
             raise Refused(_too_large())
         return message
 
@@ -189,4 +189,4 @@ def _is_loopback(origin: str) -> bool:
 
 
 def _too_large() -> MarketError:
-    return PayloadTooLarge(f"the body is larger than {MOST_BODY} bytes")
+    return PayloadTooLarge(f"the body is larger than {MAX_BODY} bytes")

@@ -10,7 +10,7 @@ import orjson
 
 from tools.jobs.signed_documents import Checked, all_checked
 
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 SIGNER = "/.well-known/agent-registration.json"  # names the market's did
 
 
@@ -57,9 +57,9 @@ def _shown(text: str) -> str:
 def _read(path: Path) -> Any:
     try:
         with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-        if len(raw) > MOST_BYTES:
-            raise Unreadable(f"{path}: more than {MOST_BYTES} bytes")
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise Unreadable(f"{path}: more than {MAX_BYTES} bytes")
         orjson.loads(raw)  # limits the nesting, so that the reader below cannot overflow the stack
         return json.loads(raw, object_pairs_hook=_members)
     except (ValueError, RecursionError) as bad:

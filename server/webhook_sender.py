@@ -22,7 +22,7 @@ from tools.jobs.task_view import task_to_push
 Heard = Callable[[Attempted | None], None]  # called after each attempt; None: it was not begun
 
 log = structlog.get_logger("emporion.sender")
-MOST_IN_FLIGHT = 64
+MAX_IN_FLIGHT = 64
 LOOK_SECONDS = 1.0  # at most; new events and finished attempts wake the loop earlier
 GATHER_SECONDS = 0.02  # events of this time are turned into deliveries together
 GRACE_SECONDS = 2.0  # for attempts in flight when the process stops; the others are repeated after their lease
@@ -70,7 +70,7 @@ class Sender:
 
     async def claim(self) -> Claimed:
         """Lease the attempts that have been due longest."""
-        now, most = self.market.world.clock.now(), min(BATCH, MOST_IN_FLIGHT - len(self.flying))
+        now, most = self.market.world.clock.now(), min(BATCH, MAX_IN_FLIGHT - len(self.flying))
         due_at = await self.market.store.look(lambda tx: tx.one(soonest_webhook))
         if due_at is None or due_at > now or not most:
             return Claimed([], False)

@@ -9,7 +9,7 @@ from storage.json_in import among
 from storage.query import Query
 from storage.tables import BountyRow, DocumentRow, ListingRow, ProposalRow
 
-MOST_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
+MAX_EXAMPLE = 8_192  # characters of an example that is checked against a bounty's schema
 EXAMPLES_EACH = 3
 
 OPEN_NOW = (  # by the clock, because the sweep of expired bounties may not have run yet
@@ -138,7 +138,7 @@ _shown = (
         ListingRow.example_output,
         func.row_number().over(partition_by=ListingRow.seller_id, order_by=ListingRow.id.desc()).label("place"),
     )
-    .where(*_on_sale, ListingRow.example_output.is_not(None), func.length(ListingRow.example_output) <= MOST_EXAMPLE)
+    .where(*_on_sale, ListingRow.example_output.is_not(None), func.length(ListingRow.example_output) <= MAX_EXAMPLE)
     .subquery()
 )
 examples_of_sellers: Query[Any] = Query(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from storage.listing_search_tokens import ENVIRONMENTS, MOST_PRICE, Conjunction, filter_token, price_tokens, up_to
+from storage.listing_search_tokens import ENVIRONMENTS, MAX_PRICE, Conjunction, filter_token, price_tokens, up_to
 from storage.recency_index import FoundNewest, NewestIndex
 from storage.tables.bounties import BountyRow
 from storage.tables.search_indexes import BountySearchRow
@@ -81,11 +81,11 @@ def conjunction(search: BountySearch) -> Conjunction:
 
 
 def _below_most(budget: int) -> int:
-    """Return how far a budget is below MOST_PRICE.
+    """Return how far a budget is below MAX_PRICE.
 
     Budgets of at least X are those that are at most as far below it as X.
     """
-    return MOST_PRICE - min(budget, MOST_PRICE)
+    return MAX_PRICE - min(budget, MAX_PRICE)
 
 
 def _first_party(run_by_operator: bool) -> str:

@@ -166,7 +166,7 @@ def _either(row: Any, pages: Sequence[Select[Any]]) -> Any:
     return select(row).where(found).order_by(row.id.desc()).limit(bindparam("limit"))
 
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 
 
 @cache
@@ -182,8 +182,8 @@ def tasks_of(filtered: bool, of_context: bool, of_seller: bool) -> Query[JobRow]
 
 @cache
 def count_of_tasks(filtered: bool, of_context: bool, of_seller: bool) -> Query[int]:
-    """Build the query that counts these orders on all pages, up to MOST_COUNTED."""
-    some = select(JobRow.id).where(*_ordered(filtered, of_context, of_seller)).limit(MOST_COUNTED)
+    """Build the query that counts these orders on all pages, up to MAX_COUNTED."""
+    some = select(JobRow.id).where(*_ordered(filtered, of_context, of_seller)).limit(MAX_COUNTED)
     return Query(select(func.count()).select_from(some.subquery("page_counted")))
 
 

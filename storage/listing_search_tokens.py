@@ -23,10 +23,10 @@ UNGRADUATED = (BEST_RATING + 1) << SEQ_BITS  # the ranks of graduated listings a
 SLOT_BITS = 23  # per price: what is left of 63 bits
 LAST_SLOT = (1 << SLOT_BITS) - 1
 NO_PRICE = (1 << 40) - 1  # of a quote: sorts after every price
-MOST_PRICE = NO_PRICE - 1
+MAX_PRICE = NO_PRICE - 1
 LEVELS = 20  # of two bits each, for the 40 bits of a price
 UNSAFE = re.compile("[\\x00-\\x20%\\x7f\\ud800-\\udfff]")  # characters that split FTS5 tokens or that databases refuse
-MOST_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
+MAX_CHARACTERS = 300  # per token: no tag, category or id is longer, and PostgreSQL accepts 2 KB
 TOKENS_VERSION = 1  # raise it with every change of listing_tokens, so that the workers index all listings again
 Conjunction = tuple[tuple[str, ...], ...]
 
@@ -93,7 +93,7 @@ def conjunction(search: ListingSearch) -> Conjunction:
     ]
     groups: list[tuple[str, ...]] = [words] if search.any_terms else [(word,) for word in words]
     groups += [(filter_token(kind, value),) for kind, value in filters if value is not None]
-    if search.max_price is not None and search.max_price < MOST_PRICE:
+    if search.max_price is not None and search.max_price < MAX_PRICE:
         groups.append(up_to(search.max_price))
     env = ENVIRONMENTS[search.env]
     return tuple(tuple(env + kind for kind in group) for group in groups if group) or ((env + "a",),)
@@ -104,7 +104,7 @@ def price_tokens(price: int | None) -> list[str]:
 
     A quote has the tokens of the price 0, so that it matches every upper bound.
     """
-    bits = 0 if price is None else min(price, MOST_PRICE)
+    bits = 0 if price is None else min(price, MAX_PRICE)
     return [_prefix(level, bits >> (2 * level)) for level in range(LEVELS)]
 
 
@@ -139,7 +139,7 @@ def cheapest_key(price: int | None, seq: int) -> int:
 
     After 8 million listings the slots repeat.
     """
-    return (NO_PRICE if price is None else min(price, MOST_PRICE)) << SLOT_BITS | LAST_SLOT - seq & LAST_SLOT
+    return (NO_PRICE if price is None else min(price, MAX_PRICE)) << SLOT_BITS | LAST_SLOT - seq & LAST_SLOT
 
 
 def next_slot(cheapest: int) -> int:
@@ -156,4 +156,4 @@ def filter_token(kind: str, value: str) -> str:
 
     FTS5's ascii tokenizer ignores case.
     """
-    return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MOST_CHARACTERS]
+    return kind + UNSAFE.sub(lambda found: f"%{ord(found[0]):02x}", value.lower())[:MAX_CHARACTERS]

@@ -20,7 +20,7 @@ EVENT_ORDER = (
     f"SELECT {PATIENT}, pg_advisory_xact_lock(7303014), pg_notify('market', %s)"
 )
 STALE = f"SELECT {PATIENT}, pg_notify('market', %s)"
-MOST_NOTIFIED = 100  # names per notification: PostgreSQL accepts less than 8,000 bytes
+MAX_NOTIFIED = 100  # names per notification: PostgreSQL accepts less than 8,000 bytes
 WRITER = "-c lock_timeout=2ms -c statement_timeout=10s -c idle_in_transaction_session_timeout=30s"
 MOVED = (errors.UniqueViolation, errors.SerializationFailure)
 HELD = (errors.LockNotAvailable, errors.DeadlockDetected)
@@ -80,11 +80,11 @@ class Postgres(Database):
 
     def finish(self, tx: Tx) -> None:
         with tx.cursor.connection.pipeline():  # one round trip, so that the lock is held only briefly
-            for start in range(0, len(tx.stale), MOST_NOTIFIED):
-                tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MOST_NOTIFIED])])
+            for start in range(0, len(tx.stale), MAX_NOTIFIED):
+                tx.cursor.execute(STALE, ["stale " + " ".join(tx.stale[start : start + MAX_NOTIFIED])])
             if tx.events:
                 tx.cursor.execute(
-                    EVENT_ORDER, ["events " + " ".join(tx.told if len(tx.told) <= MOST_NOTIFIED else EVERYBODY)]
+                    EVENT_ORDER, ["events " + " ".join(tx.told if len(tx.told) <= MAX_NOTIFIED else EVERYBODY)]
                 )
                 tx.write_events()
             commit = tx.cursor.connection.execute("COMMIT")

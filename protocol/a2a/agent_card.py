@@ -14,7 +14,7 @@ from tools.engine.registry import Operation
 __all__ = ["Card", "card_json", "example_of", "extended_card", "public_card", "signed"]
 
 WORKFLOWS = ("hire",)  # listed beside the toolsets, if the market has them
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 HOW = (
     'Send a message whose one data part is {"tool": <name>, "arguments": {…}}; the answer is a message with the record, or '
     'with {"error": …}, as its data part. A key goes into the header Authorization: Bearer or X-API-Key, or into the '
@@ -60,7 +60,7 @@ def _card(house: MarketConfig, skills: list[Card]) -> Card:
 
 
 def _skill_of_all(toolset: str, ops: list[Operation]) -> Card:
-    shown = sorted(ops, key=lambda op: not op.examples)[:MOST_EXAMPLES]
+    shown = sorted(ops, key=lambda op: not op.examples)[:MAX_EXAMPLES]
     return {
         "id": toolset,
         "name": toolset.replace("_", " ").capitalize(),

@@ -22,7 +22,7 @@ VERSION, EXTENSIONS = b"a2a-version", b"a2a-extensions"
 ENVELOPE = {"jsonrpc", "id", "method", "params"}
 PARAMS = {"message", "configuration", "metadata"}
 MESSAGE = {"messageId", "role", "parts", "contextId", "metadata"}
-LONGEST_WORD = 1_000  # characters of an id
+MAX_WORD_LENGTH = 1_000  # characters of an id
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _plain(params: Json, form: Form) -> bool:
     if not isinstance(message, dict) or not message.keys() <= MESSAGE | form.fixed.keys():
         return False
     words = (message.get("messageId"), message.get("contextId", "none"))
-    if not all(isinstance(word, str) and 0 < len(word) <= LONGEST_WORD for word in words):
+    if not all(isinstance(word, str) and 0 < len(word) <= MAX_WORD_LENGTH for word in words):
         return False
     usual = all(message.get(name) == value for name, value in form.fixed.items()) and message.get("metadata", {}) == {}
     return usual and message.get("parts") in form.parts and _immaterial(settings, form)

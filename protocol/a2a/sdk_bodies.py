@@ -31,8 +31,8 @@ LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
 OTHER_VERSION = b"Expected version '1.0'."  # the SDK's error for a request without the header
 ORDERS, STEPS = {"listing_id", "input"}, {"action", "transaction"}  # members that identify such a data part
-MOST_VALUES = 500  # JSON values of a body outside its data parts
-MOST_DETAIL = 500  # characters of an error's data
+MAX_VALUES = 500  # JSON values of a body outside its data parts
+MAX_DETAIL = 500  # characters of an error's data
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ def taken(raw: bytes, call: Call) -> bytes:
 
 
 def _bound(body: Json) -> None:
-    """Raise BadJson for a body with more than MOST_VALUES values.
+    """Raise BadJson for a body with more than MAX_VALUES values.
 
     The SDK turns each value that is left into protobuf, in about 20 microseconds; the market reads what was taken out.
     """
@@ -159,8 +159,8 @@ def _bound(body: Json) -> None:
     while left:
         value = left.pop()
         seen += 1
-        if seen > MOST_VALUES:
-            raise BadJson(f"A request holds at most {MOST_VALUES} values outside its data parts.", "")
+        if seen > MAX_VALUES:
+            raise BadJson(f"A request holds at most {MAX_VALUES} values outside its data parts.", "")
         left.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
 
 
@@ -339,7 +339,7 @@ def corrected(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[
     error = answer.get("error", {})
     if error.get("code") != INTERNAL_ERROR and not (call.old and error.get("code") == INVALID_REQUEST):
         return status, body
-    detail = str(error.get("data") or error["message"])[:MOST_DETAIL]
+    detail = str(error.get("data") or error["message"])[:MAX_DETAIL]
     return status, orjson.dumps(
         {**answer, "error": {"code": INVALID_PARAMS, "message": "Invalid params", "data": detail}}
     )

@@ -21,7 +21,7 @@ from protocol.a2a.push_configs import Pushes
 from protocol.a2a.sdk_bodies import Call
 from protocol.a2a.task_view import FINAL, STATES
 from protocol.a2a.tasks import Tasks, is_nobody
-from tools.engine.arguments import MOST_WAITED
+from tools.engine.arguments import MAX_WAITED
 from tools.engine.context import A2aMessageRef
 from tools.engine.errors import InputSchemaMismatch, InvalidRequest, RateLimited
 from tools.engine.idempotency import Answer
@@ -31,7 +31,7 @@ from tools.kernel.errors import Json, MarketError
 from tools.kernel.ids import Prefix
 
 WAIT, WAITED_SECONDS = "wait_seconds", 20
-LONGEST_ID = 256
+MAX_ID_LENGTH = 256
 LISTING_ID = re.compile(rf"{Prefix.LISTING}[0-9A-HJKMNP-TV-Z]{{26}}")
 ALIASES = {"revise": "request_revision"}
 WORDS = ("message", "reason", "comment", "body")  # the arguments that take the message's text
@@ -164,8 +164,8 @@ class MessageSender:
         order = {name: value for name, value in order.items() if name != WAIT}
         if seconds is None:
             return order, self.waited_seconds
-        if type(seconds) is not int or not 0 <= seconds <= MOST_WAITED:
-            raise invalid(f"{WAIT}: must be a whole number, 0-{MOST_WAITED}", WAIT)
+        if type(seconds) is not int or not 0 <= seconds <= MAX_WAITED:
+            raise invalid(f"{WAIT}: must be a whole number, 0-{MAX_WAITED}", WAIT)
         return order, seconds
 
     async def _task(self, job_id: str, asked: pb.SendMessageRequest, call: Call, seconds: int) -> pb.Task:
@@ -283,6 +283,6 @@ def _key(message: pb.Message, call: Call) -> str:
 
 
 def _short(text: str, param: str) -> str:
-    if len(text) > LONGEST_ID:
-        raise invalid(f"{param} is longer than {LONGEST_ID} characters", param)
+    if len(text) > MAX_ID_LENGTH:
+        raise invalid(f"{param} is longer than {MAX_ID_LENGTH} characters", param)
     return text

@@ -14,7 +14,7 @@ from protocol.a2a.task_view import STATES, View, forms_of
 from tools.engine.dispatch import Market
 from tools.engine.errors import RateLimited
 from tools.engine.registry import Operation
-from tools.jobs.task_operations import MOST_MESSAGES, read_task, read_tasks
+from tools.jobs.task_operations import MAX_MESSAGES, read_task, read_tasks
 from tools.kernel.errors import Json
 
 DEFAULT_PAGE_SIZE = 50
@@ -59,7 +59,7 @@ class Tasks:
         """
         if is_nobody(call):
             raise TaskNotFoundError(data={"hint": NEEDS_KEY})
-        messages = MOST_MESSAGES if most is None else min(most, MOST_MESSAGES)
+        messages = MAX_MESSAGES if most is None else min(most, MAX_MESSAGES)
         asked = {"job_id": task_id, "messages": messages, "wait_seconds": wait_seconds}
         answer = await self.market.call(read_task, asked, call.approach)
         if wait_seconds and isinstance(answer.refusal, RateLimited):

@@ -12,8 +12,8 @@ from markdown_it.token import Token
 
 from protocol.docs.html_diagram import diagram_svg
 
-MOST_COLUMNS = 4  # in a table that fits a phone
-MOST_ABOUT = 200  # characters of the description
+MAX_COLUMNS = 4  # in a table that fits a phone
+MAX_ABOUT = 200  # characters of the description
 WIDE = '<div class="wide" role="group" aria-label="{}" tabindex="0">\n'
 
 
@@ -99,7 +99,7 @@ def _tables(tokens: list[Token]) -> Iterator[Token]:
     for at, token in enumerate(tokens):
         if token.type == "table_open":
             heads = _heads(tokens, at)
-            if len(heads) > MOST_COLUMNS:
+            if len(heads) > MAX_COLUMNS:
                 yield _raw(WIDE.format("Table"))
         elif token.type == "th_open" and tokens[at + 1].content:
             token.attrSet("scope", "col")
@@ -112,7 +112,7 @@ def _tables(tokens: list[Token]) -> Iterator[Token]:
                 token.attrSet("data-head", heads[cell])
             cell += 1
         yield token
-        if token.type == "table_close" and len(heads) > MOST_COLUMNS:
+        if token.type == "table_close" and len(heads) > MAX_COLUMNS:
             yield _raw("</div>\n")
 
 
@@ -126,7 +126,7 @@ def _opening(tokens: list[Token]) -> str:
     """Return the first paragraph as plain text, cut between words."""
     found = next((one for before, one in pairwise(tokens) if before.type == "paragraph_open"), None)
     words = " ".join(_plain(found).split()) if found else ""
-    return words if len(words) <= MOST_ABOUT else words[:MOST_ABOUT].rpartition(" ")[0] + " …"
+    return words if len(words) <= MAX_ABOUT else words[:MAX_ABOUT].rpartition(" ")[0] + " …"
 
 
 def _plain(inline: Token) -> str:

@@ -8,7 +8,7 @@ from protocol.docs.skill import called, span
 from storage.vocabulary import FINAL, SELLER_FAILURES, Actor, ClosedAs, Env, JobStatus
 from tools.engine.config import MarketConfig
 from tools.engine.registry import Operation
-from tools.jobs.attention import LEAD_SHARE, LEAST_LEAD, MOST_LEAD
+from tools.jobs.attention import LEAD_SHARE, MAX_LEAD, MIN_LEAD
 from tools.jobs.lifecycle import LISTING_MOVES, MOVES, NOTICES, OPENINGS, REVIEWED_IN, WAITS, JobMove, Wait
 
 MEANS = {
@@ -167,7 +167,7 @@ def _notices() -> Iterator[str]:
     yield from ("## What the clock only says", "")
     for move in NOTICES:
         yield f"- `{move.event}`: {condition(move)}."
-    least, most = span(int(LEAST_LEAD.total_seconds())), span(int(MOST_LEAD.total_seconds()))
+    least, most = span(int(MIN_LEAD.total_seconds())), span(int(MAX_LEAD.total_seconds()))
     yield (
         f"- `job.deadline_soon`: to the party that must act, once for each deadline, when {100 // LEAD_SHARE} % of its window is "
         f"left, but not later than {least} and not earlier than {most} before it."

@@ -15,7 +15,7 @@ from protocol.mcp.request import Arrived
 from tools.kernel.errors import Json
 
 VERSIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
-MOST_KEPT, MOST_BYTES = 1_000, 1_024  # cached shapes, and the bytes of each
+MAX_KEPT, MAX_BYTES = 1_000, 1_024  # cached shapes, and the bytes of each
 JUDGED = (b"host", b"origin", b"accept")
 TOKEN = "progressToken"  # noqa: S105 - each request has its own, and any text or integer will do
 
@@ -40,8 +40,8 @@ class SdkChecks:
         version = seen.headers.get("mcp-protocol-version", "")
         if version not in VERSIONS or not await self._passes(arrived.request, seen, version):
             return None
-        if sum(map(len, shape)) <= MOST_BYTES:
-            if len(self.passed) >= MOST_KEPT:
+        if sum(map(len, shape)) <= MAX_BYTES:
+            if len(self.passed) >= MAX_KEPT:
                 self.passed.clear()
             self.passed[shape] = version
         return version

@@ -14,8 +14,8 @@ from storage.vocabulary import Env
 SKILL_URI, LLMS_URI = "doc://skill.md", "doc://llms.txt"
 MARKDOWN = "text/markdown"
 COMMON_CATEGORIES = ("text", "code", "data", "research", "image", "audio", "agent-ops", "finance")
-LONGEST_ARGUMENT = 500
-MOST_PRICE_DIGITS = 13  # prices end at 10^12 minor units
+MAX_ARGUMENT_LENGTH = 500
+MAX_PRICE_DIGITS = 13  # prices end at 10^12 minor units
 
 Hint = tuple[str, str]  # tools, of which the first registered one is used, and their purpose
 
@@ -216,13 +216,13 @@ def _chain(hints: tuple[Hint, ...], registered: Collection[str], wording: Wordin
 
 def _wish(guide: Guide, argument: str, value: str) -> str:
     _check_name(guide, argument)
-    if len(value) > LONGEST_ARGUMENT:
-        raise MCPError(t.INVALID_PARAMS, f"{argument}: at most {LONGEST_ARGUMENT} characters")
+    if len(value) > MAX_ARGUMENT_LENGTH:
+        raise MCPError(t.INVALID_PARAMS, f"{argument}: at most {MAX_ARGUMENT_LENGTH} characters")
     if argument == "env" and value not in tuple(Env):
         raise MCPError(t.INVALID_PARAMS, "env: live or test")
     if argument != "max_price":
         return f"{argument}: {value}"
-    if not (value.isascii() and value.isdigit() and len(value) <= MOST_PRICE_DIGITS):
+    if not (value.isascii() and value.isdigit() and len(value) <= MAX_PRICE_DIGITS):
         raise MCPError(t.INVALID_PARAMS, "max_price: a whole number of USDC minor units")
     return f"max_price: {value} USDC minor units"
 

@@ -20,7 +20,7 @@ from tools.engine.registry import Operation
 from tools.kernel.errors import Json
 
 METHOD, COMPLETE = "tools/call", "complete"
-KEPT, MOST_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
+KEPT, MAX_BYTES = 1_024, 4 * 1024  # cached results, and the maximum size of a record in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class ResultRenderer:
 
         All callers that the record does not name share the result. A caller that it names may have written text in it.
         """
-        kept = len(body) <= MOST_BYTES and not op.shows_secrets
+        kept = len(body) <= MAX_BYTES and not op.shows_secrets
         named = caller if caller is not None and caller.encode() in body else None
         return (self._kept if kept else self._told)(op, body, detail, wording, named)
 

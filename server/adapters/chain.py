@@ -16,7 +16,7 @@ MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a bus
 CALL_GAS = 1_000_000  # a passkey wallet's signature check takes about a third of it
 # Nodes behind one address lag each other by seconds. It is short, so that one wrong number does no lasting harm.
 HEAD_MEMORY_IN_SECONDS = 30.0
-ABSENT_SECONDS, MOST_ABSENT = 2.0, 4_096
+ABSENT_SECONDS, MAX_ABSENT = 2.0, 4_096
 
 _BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _REVERT_CODE = 3
@@ -84,7 +84,7 @@ class JsonRpcChain:
         found = await self._ask("eth_getTransactionReceipt", transaction)
         self._absent.pop(transaction, None)
         if found is None:
-            if len(self._absent) >= MOST_ABSENT:
+            if len(self._absent) >= MAX_ABSENT:
                 del self._absent[next(iter(self._absent))]
             self._absent[transaction] = self._monotonic() + ABSENT_SECONDS
         return found

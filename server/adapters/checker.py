@@ -20,7 +20,7 @@ from tools.kernel.json_schema import compiled
 from tools.listings.acceptance_rules import failures, rules_in
 
 CPU_SECONDS = 0.25
-MOST_MEMORY = 1 << 30
+MAX_MEMORY = 1 << 30
 DIED = b"\xff" * 4
 
 
@@ -29,7 +29,7 @@ def serve(asked: BinaryIO, answered: BinaryIO) -> None:
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the market handles interrupts from the terminal
     with contextlib.suppress(ValueError, OSError):  # a system without this limit
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     while head := asked.read(4):
         text = asked.read(int.from_bytes(head))
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)

@@ -20,7 +20,7 @@ from tools.kernel.errors import Json
 from tools.kernel.json_schema import Violation
 
 PROCESSES = 2
-WAITING_EACH, MOST_WAITING = 8, 64  # per agent, and for all agents
+WAITING_EACH, MAX_WAITING = 8, 64  # per agent, and for all agents
 WALL_SECONDS, START_SECONDS = (
     1.0,
     10.0,
@@ -34,7 +34,7 @@ class CheckPool:
         self.threads = ThreadPoolExecutor(PROCESSES, thread_name_prefix="check")
         self.local = threading.local()  # one process for each thread
         self.children: set[Child] = set()
-        self.turns = FairQueue(PROCESSES, WAITING_EACH, MOST_WAITING)
+        self.turns = FairQueue(PROCESSES, WAITING_EACH, MAX_WAITING)
         self.killed = 0
         self.closed = False
 

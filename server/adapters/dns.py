@@ -16,8 +16,8 @@ from dns.rdtypes.ANY.TXT import TXT
 from tools.engine.ports import Unreachable
 
 TIMEOUT_IN_SECONDS = 5.0
-MOST_BYTES = 4096  # of an answer; a longer one is truncated by the server and is not asked for again
-MOST_SERVERS = 3
+MAX_BYTES = 4096  # of an answer; a longer one is truncated by the server and is not asked for again
+MAX_SERVERS = 3
 
 Server = tuple[str, int]
 
@@ -34,14 +34,14 @@ class NameServers:
     async def texts(self, name: str) -> list[bytes]:
         try:
             question = dns.message.make_query(
-                dns.name.from_text(name), dns.rdatatype.TXT, use_edns=0, payload=MOST_BYTES
+                dns.name.from_text(name), dns.rdatatype.TXT, use_edns=0, payload=MAX_BYTES
             )
         except dns.exception.DNSException:
             raise Unreachable("bad_name") from None
         return _texts(await self._ask(question))
 
     async def _ask(self, question: dns.message.Message) -> dns.message.Message:
-        servers = (_system() if self._servers is None else self._servers)[:MOST_SERVERS]
+        servers = (_system() if self._servers is None else self._servers)[:MAX_SERVERS]
         reason = "no_name_server"
         for host, port in servers:
             try:

@@ -16,7 +16,7 @@ from tools.engine.ports import SettleNotSent, SettleResult, SettleUnknown
 
 TIMEOUT_IN_SECONDS = 60.0  # a facilitator waits for the block
 MAX_ANSWER_BYTES = 64 * 1024
-MOST_REASON = 200
+MAX_REASON = 200
 UNNAMED = "invalid_payload"
 
 _REASON = re.compile(r"[a-z0-9_]{1,100}")  # the form of x402's reason codes
@@ -111,4 +111,4 @@ def _read(status: int, said: bytes) -> SettleResult:
     if found.get("success") is True and transaction is not None:
         return SettleResult(transaction, None)
     reason = found.get("errorReason") or found.get("error") or found.get("invalidReason")
-    return SettleResult(transaction, str(reason)[:MOST_REASON] if reason else f"HTTP {status}")
+    return SettleResult(transaction, str(reason)[:MAX_REASON] if reason else f"HTTP {status}")

@@ -10,8 +10,8 @@ from yarl import URL
 from server.adapters.web import GuardedWeb
 from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
 
-MOST_PAGE_BYTES = 2 << 20  # also after decompression
-MOST_HOPS = 5
+MAX_PAGE_BYTES = 2 << 20  # also after decompression
+MAX_HOPS = 5
 PAGE_SECONDS = 20.0  # for all redirects together
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = {
@@ -46,7 +46,7 @@ class Browser(GuardedWeb):
 
     async def _page(self, asked: URL) -> Page:
         place = str(asked)
-        for hops in range(MOST_HOPS + 1):
+        for hops in range(MAX_HOPS + 1):
             response = await self._reach("GET", URL(place, encoded=True), None, HEADERS)
             try:
                 onward = response.headers.get("Location") if response.status in REDIRECTS else None
@@ -80,7 +80,7 @@ def _charset(response: aiohttp.ClientResponse) -> str | None:
 
 
 async def _unpacked(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body, decompressed; raises Unreached beyond MOST_PAGE_BYTES."""
+    """Return the body, decompressed; raises Unreached beyond MAX_PAGE_BYTES."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip"):
         raise Unreached("compressed")
@@ -88,8 +88,8 @@ async def _unpacked(response: aiohttp.ClientResponse) -> bytes:
     read = bytearray()
     try:
         async for piece in response.content.iter_any():
-            read += piece if unpack is None else unpack.decompress(piece, MOST_PAGE_BYTES + 1 - len(read))
-            if len(read) > MOST_PAGE_BYTES or (unpack is not None and unpack.unconsumed_tail):
+            read += piece if unpack is None else unpack.decompress(piece, MAX_PAGE_BYTES + 1 - len(read))
+            if len(read) > MAX_PAGE_BYTES or (unpack is not None and unpack.unconsumed_tail):
                 raise Unreached("too_large")
     except zlib.error:
         raise Unreached("bad_response") from None

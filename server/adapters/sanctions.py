@@ -19,7 +19,7 @@ log = structlog.get_logger("emporion.sanctions")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{40}\b")
 LOOK_SECONDS = 5.0  # between checks of files
 FETCH_SECONDS, RETRY_SECONDS = 6 * 3600.0, 600.0
-TIMEOUT_SECONDS, MOST_BYTES = 20.0, 32 * 1024 * 1024
+TIMEOUT_SECONDS, MAX_BYTES = 20.0, 32 * 1024 * 1024
 
 
 class BadList(ValueError):
@@ -161,8 +161,8 @@ async def fetched(url: str) -> str:
         body = b""
         async for part in answer.content.iter_chunked(65_536):
             body += part
-            if len(body) > MOST_BYTES:
-                raise BadList(f"more than {MOST_BYTES} bytes")
+            if len(body) > MAX_BYTES:
+                raise BadList(f"more than {MAX_BYTES} bytes")
         return body.decode("utf-8")
 
 

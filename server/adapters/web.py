@@ -25,10 +25,10 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 AddrInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, Any]
 
 TIMEOUT_IN_SECONDS = 10.0
-MOST_READ_BYTES = 64 * 1024
+MAX_READ_BYTES = 64 * 1024
 PLAIN = {"Accept": "text/plain, */*;q=0.1", "Accept-Encoding": "identity"}
 READ_IN_SECONDS = 1.0  # to read a response's body, so that its connection can be reused
-MOST_ADDRESSES = 8
+MAX_ADDRESSES = 8
 LOOK_UPS, LOOK_UPS_OF_ONE = 64, 4  # at a time, each in a thread; few for each agent, because its name servers may hang
 
 asking = ContextVar("asking", default="")  # the agent a name is looked up for; aiohttp passes no arguments through
@@ -91,7 +91,7 @@ class Guard(AbstractResolver):
                 proto=socket.IPPROTO_TCP,
                 flags=socket.AI_NUMERICHOST,
             )
-            for one in list(dict.fromkeys(addresses))[:MOST_ADDRESSES]
+            for one in list(dict.fromkeys(addresses))[:MAX_ADDRESSES]
         ]
 
     async def close(self) -> None:
@@ -216,13 +216,13 @@ async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body; raises Unreached if it is compressed or longer than MOST_READ_BYTES."""
+    """Return the body; raises Unreached if it is compressed or longer than MAX_READ_BYTES."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Unreached("compressed")
     read = bytearray()
     async for piece in response.content.iter_any():
         read += piece
-        if len(read) > MOST_READ_BYTES:
+        if len(read) > MAX_READ_BYTES:
             raise Unreached("too_large")
     return bytes(read)
 
@@ -234,7 +234,7 @@ async def _finish(response: aiohttp.ClientResponse) -> None:
         async with asyncio.timeout(READ_IN_SECONDS):
             async for piece in response.content.iter_any():
                 read += len(piece)
-                if read > MOST_READ_BYTES:
+                if read > MAX_READ_BYTES:
                     break
     if response.content.at_eof():
         response.release()

@@ -15,14 +15,14 @@ from lxml.html import HtmlElement
 from trafilatura import bare_extraction, load_html
 
 CPU_SECONDS = 10
-MOST_MEMORY = 1 << 30
-MOST_TEXT, MOST_WORDS, MOST_LINKS, MOST_LINK = 1_000_000, 1000, 50, 2048  # characters; links of a page
+MAX_MEMORY = 1 << 30
+MAX_TEXT, MAX_WORDS, MAX_LINKS, MAX_LINK = 1_000_000, 1000, 50, 2048  # characters; links of a page
 
 
 def main() -> None:
     with suppress(ValueError, OSError):  # a system without these limits
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     asked = orjson.loads(sys.stdin.buffer.readline())
     found = read(sys.stdin.buffer.read(), asked["url"], asked["kind"], asked["charset"])
@@ -48,11 +48,11 @@ def links_of(tree: HtmlElement, url: str) -> list[dict[str, str]]:
     """The first links of a page that lead to web pages, each once, whole, with the words they stand on."""
     links: dict[str, str] = {}
     for one in tree.iter("a"):
-        if len(links) == MOST_LINKS:
+        if len(links) == MAX_LINKS:
             break
         with suppress(ValueError):
             place = urljoin(url, str(one.get("href") or "").strip())
-            if place.startswith(("https://", "http://")) and len(place) <= MOST_LINK:
+            if place.startswith(("https://", "http://")) and len(place) <= MAX_LINK:
                 links.setdefault(place, " ".join("".join(one.itertext()).split())[:200])
     return [{"url": place, "text": words} for place, words in links.items()]
 
@@ -61,8 +61,8 @@ def _found(
     text: str, title: str | None = None, description: str | None = None, lang: str | None = None, links: Any = ()
 ) -> dict[str, Any]:
     words = {"title": title, "description": description, "lang": lang}
-    short = {name: value[:MOST_WORDS].strip() or None if value else None for name, value in words.items()}
-    return {**short, "text": text[:MOST_TEXT], "links": list(links)}
+    short = {name: value[:MAX_WORDS].strip() or None if value else None for name, value in words.items()}
+    return {**short, "text": text[:MAX_TEXT], "links": list(links)}
 
 
 def _decoded(body: bytes, charset: str) -> str:

@@ -14,7 +14,7 @@ from server.adapters.http_fetch import Browser, Page
 from tools.kernel.ssrf_guard import NotTried, Unreached
 
 WALL_SECONDS = 20.0  # the process ends itself after ten seconds of its own time; this is for when it cannot
-MOST_FOUND_BYTES = 16 << 20
+MAX_FOUND_BYTES = 16 << 20
 KINDS = ("text/html", "application/xhtml+xml", "text/plain")
 
 UNREACHED = {
@@ -110,7 +110,7 @@ async def _talk(child: asyncio.subprocess.Process, asked: bytes) -> dict[str, An
     read = bytearray()
     while piece := await child.stdout.read(1 << 16):
         read += piece
-        if len(read) > MOST_FOUND_BYTES:
+        if len(read) > MAX_FOUND_BYTES:
             return None
     if await child.wait() != 0:
         return None

@@ -11,7 +11,7 @@ from tools.engine.ports import Checks, Clock, RandomSource
 from tools.kernel.records import Json
 
 BY = "desk"  # whom checks and look-ups are counted for
-MOST_REASON = 500  # characters, as decline_job and cancel_job take them
+MAX_REASON = 500  # characters, as decline_job and cancel_job take them
 Work = Callable[[], Awaitable[Json]]
 JsonObject = dict[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import structlog
 
 from server.desk.market import Away, JsonObject, Market, Refused
-from server.desk.service import MOST_REASON, Declined, Failed, Kit, Order, Service, Work
+from server.desk.service import MAX_REASON, Declined, Failed, Kit, Order, Service, Work
 
 AT_ONCE = 4  # jobs that are looked at or worked, of services with a model and of those without
 WAIT_SECONDS = 20  # for news; then it looks all the same
@@ -163,7 +163,7 @@ class Worker:
     async def _say(self, job_id: str, word: str, reason: str) -> None:
         """Decline or cancel. A reason the market does not take, for what it quotes of the input, gives way to one of ours."""
         try:
-            await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MOST_REASON]})
+            await self.market.post(f"/v1/jobs/{job_id}/{word}", {"reason": reason[:MAX_REASON]})
         except Refused as refused:
             if refused.status != 400:
                 raise

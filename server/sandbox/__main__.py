@@ -13,7 +13,7 @@ from server.sandbox.journal import JournalDamaged, JournalInUse
 from server.sandbox.parent import end_with_parent
 
 LOOPBACK: Final = "127.0.0.1"
-_LARGEST_PORT: Final = 65535
+_MAX_PORT: Final = 65535
 _PORT_WAIT_IN_SECONDS: Final = 5.0
 _POLL_IN_SECONDS: Final = 0.05
 _TELL_EVERY_BLOCKS: Final = 100
@@ -83,8 +83,8 @@ def _serve(data_dir: Path, port: int, chain_id: int) -> None:
 
 
 def _listener(port: int) -> socket.socket:
-    if not 0 <= port <= _LARGEST_PORT:
-        raise _Refusal(f"{port} is not a port; EMPORION_SANDBOX_PORT is 0 to {_LARGEST_PORT}")
+    if not 0 <= port <= _MAX_PORT:
+        raise _Refusal(f"{port} is not a port; EMPORION_SANDBOX_PORT is 0 to {_MAX_PORT}")
     deadline = time.monotonic() + _PORT_WAIT_IN_SECONDS
     while True:
         try:

@@ -8,9 +8,9 @@ from typing import Any, Final
 from server.sandbox.evm import Call
 
 _TAGS: Final = ("latest", "safe", "finalized", "pending", "earliest")
-_LARGEST: Final = 2**256 - 1
-_LARGEST_HEIGHT: Final = 2**63 - 1
-_MOST_TOPICS: Final = 4
+_MAX_UINT256: Final = 2**256 - 1
+_MAX_BLOCK: Final = 2**63 - 1
+_MAX_TOPICS: Final = 4
 _CALL_FIELDS: Final = frozenset(
     [
         "from",
@@ -104,7 +104,7 @@ def hash32(value: Any) -> bytes:
 def amount(value: Any) -> int:
     """Parse a number from 0 to 2^256-1: a JSON integer, 0x-hex or decimal digits."""
     number = _number(value)
-    if number is None or not 0 <= number <= _LARGEST:
+    if number is None or not 0 <= number <= _MAX_UINT256:
         raise InvalidParams("a number is 0x-hex, decimal digits or a JSON integer, from 0 to 2^256-1")
     return number
 
@@ -131,7 +131,7 @@ def block_reference(value: Any) -> int | str:
     if isinstance(value, str) and value in _TAGS:
         return value
     number = _number(value)
-    if number is None or not 0 <= number <= _LARGEST_HEIGHT:
+    if number is None or not 0 <= number <= _MAX_BLOCK:
         raise InvalidParams(f"a block is named by its number or one of {', '.join(_TAGS)}")
     return number
 
@@ -157,8 +157,8 @@ def log_filter(value: Any) -> LogFilter:
     if "blockHash" in fields and ("fromBlock" in fields or "toBlock" in fields):
         raise InvalidParams("blockHash stands instead of fromBlock and toBlock")
     topics = fields.get("topics", [])
-    if not isinstance(topics, list) or len(topics) > _MOST_TOPICS:
-        raise InvalidParams(f"topics is a list of at most {_MOST_TOPICS}")
+    if not isinstance(topics, list) or len(topics) > _MAX_TOPICS:
+        raise InvalidParams(f"topics is a list of at most {_MAX_TOPICS}")
     return LogFilter(
         first=block_reference(fields.get("fromBlock", "latest")),
         last=block_reference(fields.get("toBlock", "latest")),

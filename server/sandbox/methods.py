@@ -30,8 +30,8 @@ METHOD_NOT_FOUND: Final = -32601
 INTERNAL: Final = -32603
 SERVER: Final = -32000
 REVERTED: Final = 3
-_MOST_BLOCKS_MINED: Final = 1000
-_MOST_BLOCKS_SEARCHED: Final = 10_000
+_MAX_BLOCKS_MINED: Final = 1000
+_MAX_BLOCKS_SEARCHED: Final = 10_000
 _ERROR_OF_STRING: Final = bytes.fromhex("08c379a0")
 
 Params = Sequence[Any]
@@ -180,8 +180,8 @@ def _logs(chain: DevChain, params: Params) -> list[Any]:
     no_more(params, 1)
     wanted = log_filter(required(params, 0))
     first, last = _range(chain, wanted.first, wanted.last, wanted.block_hash)
-    if last - first >= _MOST_BLOCKS_SEARCHED:
-        raise InvalidParams(f"at most {_MOST_BLOCKS_SEARCHED} blocks can be searched at once")
+    if last - first >= _MAX_BLOCKS_SEARCHED:
+        raise InvalidParams(f"at most {_MAX_BLOCKS_SEARCHED} blocks can be searched at once")
     return [
         log
         for block in blocks_between(chain, first, last)
@@ -235,8 +235,8 @@ def _gas(chain: DevChain, params: Params) -> str:
 def _mine(chain: DevChain, params: Params) -> str:
     no_more(params, 1)
     blocks = amount(params[0]) if params else 1
-    if not 1 <= blocks <= _MOST_BLOCKS_MINED:
-        raise InvalidParams(f"the number of blocks is 1 to {_MOST_BLOCKS_MINED}")
+    if not 1 <= blocks <= _MAX_BLOCKS_MINED:
+        raise InvalidParams(f"the number of blocks is 1 to {_MAX_BLOCKS_MINED}")
     chain.mine(blocks)
     return "0x0"
 

@@ -21,7 +21,7 @@ from server.sandbox.wire import data
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 BODY_LIMIT_IN_BYTES: Final = 2**20
-_MOST_CALLS_IN_A_BATCH: Final = 100
+_MAX_CALLS_IN_A_BATCH: Final = 100
 
 _log = logging.getLogger("emporion.sandbox")
 _Reply = dict[str, Any]
@@ -88,8 +88,8 @@ def _json_rpc(chain: DevChain, thread: ThreadPoolExecutor) -> Callable[[Request]
 def _reply_to(chain: DevChain, document: Any) -> _Reply | list[_Reply] | None:
     if not isinstance(document, list):
         return _reply_to_one(chain, document)
-    if not 1 <= len(document) <= _MOST_CALLS_IN_A_BATCH:
-        return _error(None, INVALID_REQUEST, f"a batch holds 1 to {_MOST_CALLS_IN_A_BATCH} calls")
+    if not 1 <= len(document) <= _MAX_CALLS_IN_A_BATCH:
+        return _error(None, INVALID_REQUEST, f"a batch holds 1 to {_MAX_CALLS_IN_A_BATCH} calls")
     replies = [reply for one in document if (reply := _reply_to_one(chain, one)) is not None]
     return replies or None
 

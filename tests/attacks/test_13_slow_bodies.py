@@ -8,11 +8,11 @@ import pytest
 from tests.attacks.world import Arena
 from tests.requirements import covers
 
-LONGEST_SECONDS = 60.0  # a small body has 30 s
+MAX_SECONDS = 60.0  # a small body has 30 s
 
 
 async def held(url: str, head: bytes, drip: bytes) -> bool:
-    """Send a head and a slow body; return whether the connection is open after LONGEST_SECONDS."""
+    """Send a head and a slow body; return whether the connection is open after MAX_SECONDS."""
     at = urlsplit(url)
     reader, writer = await asyncio.open_connection(at.hostname, at.port)
     writer.write(head)
@@ -25,7 +25,7 @@ async def held(url: str, head: bytes, drip: bytes) -> bool:
 
     dripping = asyncio.create_task(drips())
     try:
-        async with asyncio.timeout(LONGEST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             return await reader.read() is None
     except TimeoutError:
         return True

@@ -7,7 +7,7 @@ import pytest
 from tests.attacks.world import Arena
 from tests.requirements import covers
 
-MOST = 3
+MAX_REGISTRATIONS = 3
 
 
 @pytest.mark.finding(16)
@@ -40,16 +40,16 @@ async def test_other_spellings_are_no_other_addresses(arena: Arena, forwarded: C
 
 async def registers_no_more(arena: Arena, forwarded: Callable[[int], str]) -> None:
     """Register from one address, spelled differently each time, until the limit refuses."""
-    market = await arena.market(trusted_proxies="127.0.0.1", registrations_per_hour=str(MOST))
+    market = await arena.market(trusted_proxies="127.0.0.1", registrations_per_hour=str(MAX_REGISTRATIONS))
     answers = [
         await market.post("/v1/agents", None, {"name": "Mallory"}, headers={"X-Forwarded-For": forwarded(number)})
-        for number in range(MOST + 4)
+        for number in range(MAX_REGISTRATIONS + 4)
     ]
-    assert sum(one.status == 201 for one in answers) <= MOST
+    assert sum(one.status == 201 for one in answers) <= MAX_REGISTRATIONS
 
 
 async def test_other_addresses_keep_their_own_windows(arena: Arena) -> None:
-    market = await arena.market(trusted_proxies="127.0.0.1", registrations_per_hour=str(MOST))
-    for number in range(MOST + 2):
+    market = await arena.market(trusted_proxies="127.0.0.1", registrations_per_hour=str(MAX_REGISTRATIONS))
+    for number in range(MAX_REGISTRATIONS + 2):
         sent = {"X-Forwarded-For": f"7.7.7.{number}:443"}
         (await market.post("/v1/agents", None, {"name": "Ann"}, headers=sent)).expect(201)

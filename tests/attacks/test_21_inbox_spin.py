@@ -7,7 +7,7 @@ import pytest
 
 from tests.attacks.world import Agent, Arena, Market
 
-MOST_CALLS = 30  # a loop that spins makes 600 in a second, and then exceeds the rate limit
+MAX_CALLS = 30  # a loop that spins makes 600 in a second, and then exceeds the rate limit
 QUIET_SECONDS = 3
 
 
@@ -58,7 +58,7 @@ async def test_a_strangers_message_neither_spins_nor_stops_a_sellers_loop(
     worker = Worker(market, await market.agent("Sela"))
     order = await disturbed(market, worker, *messages)
     assert (worker.refused, worker.jobs) == ([], [order])
-    assert worker.calls <= MOST_CALLS
+    assert worker.calls <= MAX_CALLS
 
 
 async def test_an_order_that_is_left_alone_does_not_spin_the_loop_either(arena: Arena) -> None:
@@ -69,7 +69,7 @@ async def test_an_order_that_is_left_alone_does_not_spin_the_loop_either(arena: 
     worker = Worker(market, seller)
     order = await disturbed(market, worker, "Hurry up!")
     assert (worker.refused, worker.jobs) == ([], [order])
-    assert worker.calls <= MOST_CALLS
+    assert worker.calls <= MAX_CALLS
 
 
 async def test_a_loop_at_another_process_is_woken_and_not_spun(arena: Arena) -> None:
@@ -77,4 +77,4 @@ async def test_a_loop_at_another_process_is_woken_and_not_spun(arena: Arena) -> 
     worker = Worker(market, await market.agent("Sela"), at=1)
     order = await disturbed(market, worker, "Hi, can you do French?")
     assert (worker.refused, worker.jobs) == ([], [order])
-    assert worker.calls <= MOST_CALLS
+    assert worker.calls <= MAX_CALLS

@@ -44,7 +44,7 @@ OFFER = {
 FIXED, QUOTED = {"pricing_model": "fixed", "price": 0}, {"pricing_model": "quote"}
 PARTS = "tck_parts"  # an output with only this member is shown as these parts
 FILE = {"mediaType": "text/plain", "filename": "output.txt"}
-MOST_STREAMS = 100  # the suite leaves its streams open
+MAX_STREAMS = 100  # the suite leaves its streams open
 STAYS_SECONDS = 4.0  # twice the time that the suite waits for an event
 
 
@@ -195,7 +195,7 @@ class TckService(Service):
     def __init__(self, settings: Settings, extra: Any = None) -> None:
         super().__init__(settings, extra=extra)
         windows = {env: replace(one, review_seconds=0) for env, one in self.house.windows.items()}
-        limits = replace(self.house.limits, streams_per_key=MOST_STREAMS, streams_per_agent=MOST_STREAMS)
+        limits = replace(self.house.limits, streams_per_key=MAX_STREAMS, streams_per_agent=MAX_STREAMS)
         self.house = replace(self.house, windows=windows, limits=limits)
         self.key, self.old_card = b"", b""
 

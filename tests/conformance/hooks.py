@@ -23,12 +23,12 @@ from server.adapters.clock import SystemClock
 from tests.conformance.excuses import PUBLIC, excuses_of
 from tests.signing import Signing
 from tools.catalogue import CATALOGUE
-from tools.engine.arguments import MOST_WAITED
+from tools.engine.arguments import MAX_WAITED
 
 COUNTED = "CONFORMANCE_COUNTED"  # the variable with the file's name
 SIGNER = "CONFORMANCE_SIGNER"  # the variable with the signer's agent id and seed, separated by a colon
 ENDS_KEYS = re.compile(rb'"revoke_existing"\s*:\s*true')
-LONG_WAITS = {str(seconds) for seconds in range(1, MOST_WAITED + 1)}
+LONG_WAITS = {str(seconds) for seconds in range(1, MAX_WAITED + 1)}
 answered: Counter[tuple[str, int]] = Counter()
 excused: Counter[str] = Counter()
 
@@ -66,7 +66,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     wrong = case.meta is not None and case.meta.is_negative_at(ParameterLocation.HEADER)
     op = CATALOGUE.get(operation_of(case))  # the login is no operation
     follows = op is not None and op.follow is not None and isinstance(case.body, dict)
-    if follows and str(case.body.get("wait_seconds", MOST_WAITED)) in LONG_WAITS:
+    if follows and str(case.body.get("wait_seconds", MAX_WAITED)) in LONG_WAITS:
         case.body["wait_seconds"] = 0
     if op is not None and op.auth == "signed" and not wrong:
         case._has_explicit_auth = True

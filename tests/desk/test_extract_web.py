@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.adapters.http_fetch import MOST_PAGE_BYTES, Browser, Page
+from server.adapters.http_fetch import MAX_PAGE_BYTES, Browser, Page
 from server.desk import extractor
 from server.desk.reader import Reader, extracted
 from server.desk.service import Declined, Kit, Order
@@ -52,7 +52,7 @@ async def test_a_long_text_is_clipped_and_said_to_be(kit: Kit, site: Receiver) -
     assert first["total_chars"] == second["total_chars"] > 500
     third = await sold(kit, url=site.url, max_chars=200_000)
     assert (third["text_chars"], third["clipped"]) == (200_000, True)
-    assert len(third["text"].encode()) <= extract_web.MOST_TEXT_BYTES
+    assert len(third["text"].encode()) <= extract_web.MAX_TEXT_BYTES
 
 
 async def test_plain_text_is_sold_as_it_stands(kit: Kit, site: Receiver) -> None:
@@ -81,9 +81,9 @@ async def test_plain_text_is_sold_as_it_stands(kit: Kit, site: Receiver) -> None
         (answering(200, ARTICLE.encode()), "no HTML and no plain text"),
         (page(ARTICLE, "text/html", "content-encoding: br"), "compressed"),
         (page(b"no gzip", "text/html", "content-encoding: gzip"), "as web servers do"),
-        (packed(bytes(MOST_PAGE_BYTES * 100)), "more than 2 MB"),
+        (packed(bytes(MAX_PAGE_BYTES * 100)), "more than 2 MB"),
         (huge, "more than 2 MB|no HTML"),
-        (page(b"x" * (MOST_PAGE_BYTES + 1)), "more than 2 MB"),
+        (page(b"x" * (MAX_PAGE_BYTES + 1)), "more than 2 MB"),
         (page("The key is as_live_" + "Ab3" * 14, "text/plain"), "secret key"),
         (page(ARTICLE, "ignore/all-instructions as_live_" + "Ab3" * 14), "plain text, by its content-type.$"),
         (status(301, "location: http://169.254.169.254/latest/meta-data/"), "not a public https address"),

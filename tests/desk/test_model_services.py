@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.desk.catalogue import SERVICES
-from server.desk.model import MOST_ANSWER_BYTES, Model
+from server.desk.model import MAX_ANSWER_BYTES, Model
 from server.desk.service import Declined, Failed, Kit, Order
 from tests.desk.said import ARTICLE, answering, completion, page
 from tests.receiver import Answer, Receiver, hang, hang_up, huge, nonsense, status
@@ -66,7 +66,7 @@ FAULTS: dict[str, Answer] = {
     "hung up": hang_up,
     "no HTTP": nonsense,
     "endless": huge,
-    "too long": answering(200, b" " * (MOST_ANSWER_BYTES + 1)),
+    "too long": answering(200, b" " * (MAX_ANSWER_BYTES + 1)),
 }
 
 

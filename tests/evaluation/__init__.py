@@ -21,9 +21,9 @@ VERBS = {
     "quote", "recover", "redeliver", "refund", "register", "remove", "report", "request", "review", "revoke",
     "search", "set", "start", "submit", "test", "unlink", "update", "verify", "withdraw",
 }  # fmt: skip
-LONGEST_NAME, FEWEST_BYTES, MOST_BYTES = 32, 100, 900  # of a name; of a description without its list of errors
-MOST_PARAMETERS, MOST_REQUIRED, MOST_LEVELS = 25, 6, 3
-MOST_INPUT_TOKENS = 2000  # of name, description and input schema: every client sends them to its model
+MAX_NAME_LENGTH, MIN_BYTES, MAX_BYTES = 32, 100, 900  # of a name; of a description without its list of errors
+MAX_PARAMETERS, MAX_REQUIRED, MAX_LEVELS = 25, 6, 3
+MAX_INPUT_TOKENS = 2000  # of name, description and input schema: every client sends them to its model
 ALIKE = 0.9  # descriptions with a higher similarity may be confused
 COSTS = {
     "name": 15,  # not verb_noun, or too long
@@ -88,13 +88,13 @@ def _graded(tool: t.Tool) -> Graded:
     sent = {name: shown[name] for name in ("name", "description", "inputSchema")}
     made = Graded(tool.name, tokens(sent), tokens(shown.get("outputSchema")), len(tool.input_schema["properties"]))
     made.findings += [*_names(tool), *_describes(tool), *_takes(tool.input_schema), *_promises(tool)]
-    if made.input_tokens > MOST_INPUT_TOKENS:
+    if made.input_tokens > MAX_INPUT_TOKENS:
         made.findings.append("too many tokens")
     return made
 
 
 def _names(tool: t.Tool) -> Iterator[str]:
-    if not re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", tool.name) or len(tool.name) > LONGEST_NAME:
+    if not re.fullmatch(r"[a-z]+(_[a-z0-9]+)*", tool.name) or len(tool.name) > MAX_NAME_LENGTH:
         yield "name"
     elif tool.name.split("_")[0] not in VERBS:
         yield "name: no verb that is known"
@@ -102,9 +102,9 @@ def _names(tool: t.Tool) -> Iterator[str]:
 
 def _describes(tool: t.Tool) -> Iterator[str]:
     text = _own_words(tool)
-    if len(text.encode()) < FEWEST_BYTES:
+    if len(text.encode()) < MIN_BYTES:
         yield "description too short"
-    if len(text.encode()) > MOST_BYTES:
+    if len(text.encode()) > MAX_BYTES:
         yield "description too long"
     if not LEADS.search(text):
         yield "says neither when to use it nor what is next"
@@ -116,9 +116,9 @@ def _takes(schema: Schema) -> Iterator[str]:
         yield "unknown arguments let in"
     if {"anyOf", "oneOf", "allOf"} & schema.keys():
         yield "composed at the root"
-    if len(properties) > MOST_PARAMETERS:
+    if len(properties) > MAX_PARAMETERS:
         yield "too many parameters"
-    if len(schema.get("required", ())) > MOST_REQUIRED:
+    if len(schema.get("required", ())) > MAX_REQUIRED:
         yield "too many required"
     for name, given in properties.items():
         yield from (f"{finding}: {name}" for finding in _takes_well(given, schema))
@@ -134,7 +134,7 @@ def _takes_well(given: Schema, whole: Schema) -> Iterator[str]:
         bounded = {"maxLength", "enum", "const", "pattern", "format"} & kind.keys()
         if kind.get("type") == "string" and not bounded:
             yield "text without a bound"
-    if _levels(given, whole) > MOST_LEVELS:
+    if _levels(given, whole) > MAX_LEVELS:
         yield "nested too deep"
 
 

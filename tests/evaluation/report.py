@@ -10,12 +10,12 @@ from tests.evaluation import Graded, grade
 from tools.catalogue import CATALOGUE
 from tools.engine.context import Surface
 
-LEAST_SCORE = 95  # of each tool
-LEAST_MEAN = 99.0
-MOST_LISTED = 24  # tools in tools/list of a new client
-MOST_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, which take up a model's context
-MOST_SCHEMA_TOKENS = 36_000  # of these: output schemas, which clients do not give to the model
-MOST_ANSWER_TOKENS = 8_000  # of a page of ten records
+MIN_SCORE = 95  # of each tool
+MIN_MEAN = 99.0
+MAX_LISTED = 24  # tools in tools/list of a new client
+MAX_LISTED_TOKENS = 11_000  # of these: names, descriptions and inputs, which take up a model's context
+MAX_SCHEMA_TOKENS = 36_000  # of these: output schemas, which clients do not give to the model
+MAX_ANSWER_TOKENS = 8_000  # of a page of ten records
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Report:
     @property
     def broken(self) -> list[str]:
         """The broken bounds."""
-        low = [f"{tool.name}: {tool.score} < {LEAST_SCORE}" for tool in self.tools if tool.score < LEAST_SCORE]
+        low = [f"{tool.name}: {tool.score} < {MIN_SCORE}" for tool in self.tools if tool.score < MIN_SCORE]
         held = {
-            f"mean {self.mean:.1f} < {LEAST_MEAN}": self.mean >= LEAST_MEAN,
-            f"{len(self.listed)} tools are listed": len(self.listed) <= MOST_LISTED,
-            f"tools/list takes {self.listed_tokens} tokens": self.listed_tokens <= MOST_LISTED_TOKENS,
-            f"output schemas take {self.schema_tokens} tokens": self.schema_tokens <= MOST_SCHEMA_TOKENS,
-            **{f"{name} answers {size} tokens": size <= MOST_ANSWER_TOKENS for name, size in self.answers.items()},
+            f"mean {self.mean:.1f} < {MIN_MEAN}": self.mean >= MIN_MEAN,
+            f"{len(self.listed)} tools are listed": len(self.listed) <= MAX_LISTED,
+            f"tools/list takes {self.listed_tokens} tokens": self.listed_tokens <= MAX_LISTED_TOKENS,
+            f"output schemas take {self.schema_tokens} tokens": self.schema_tokens <= MAX_SCHEMA_TOKENS,
+            **{f"{name} answers {size} tokens": size <= MAX_ANSWER_TOKENS for name, size in self.answers.items()},
         }
         return [*low, *(bound for bound, holds in held.items() if not holds)]
 

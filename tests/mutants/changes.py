@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-MOST_CONTEXT = 160  # characters of code around a change, in listings and excuses
+MAX_CONTEXT = 160  # characters of code around a change, in listings and excuses
 
 # Each comparison becomes its neighbour at the bound and, if that is a different one, its opposite.
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -274,7 +274,7 @@ def _shown(edit: Edit, node: ast.AST, around: tuple[ast.AST, ...]) -> str:
             if not isinstance(outer, ast.keyword | ast.comprehension):
                 break
             continue
-        if len(ast.unparse(outer)) > MOST_CONTEXT:
+        if len(ast.unparse(outer)) > MAX_CONTEXT:
             break
         shown = outer
     before = _line(shown)

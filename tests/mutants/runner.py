@@ -25,7 +25,7 @@ from tests.mutants.changes import ROOT, Change, Source
 
 ARGUMENTS = ("-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "pytest_asyncio.plugin", f"--rootdir={ROOT}")
 PASSED, FAILED, INTERRUPTED, INTERNAL = 0, 1, 2, 3  # pytest's exit codes; a failed import gives INTERRUPTED
-LEAST_SECONDS, TIMES_SLOWER = 5, 4
+MIN_SECONDS, TIMES_SLOWER = 5, 4
 MEMORY_BYTES = 2 * 2**30  # in addition to the parent's mapped memory
 EXAMPLES = 50  # per property-based test that sets no number itself
 OURS = ("tools", "tests")
@@ -97,7 +97,7 @@ def limit_of(source: Source, tests: list[str]) -> int:
         raise Unusable(
             f"{source.module}: its tests end with {ended.status} while nothing is changed: {' '.join(tests)}"
         )
-    return LEAST_SECONDS + round(TIMES_SLOWER * ended.seconds)
+    return MIN_SECONDS + round(TIMES_SLOWER * ended.seconds)
 
 
 def run(

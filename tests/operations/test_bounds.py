@@ -14,7 +14,7 @@ from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import job
 from tests.trading import Trade
-from tools.engine.rate_limits import ALLOWANCES, MOST_BUCKETS, Rate, Windows
+from tools.engine.rate_limits import ALLOWANCES, MAX_BUCKETS, Rate, Windows
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 
@@ -40,7 +40,7 @@ async def paged(market: TestMarket, operation: str, **given: Any) -> tuple[list[
 async def test_a_page_of_listings_ends_before_it_grows_large(
     trade: Trade, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
-    monkeypatch.setattr("tools.listings.search_operations.MOST_PAGE", 100_000)
+    monkeypatch.setattr("tools.listings.search_operations.MAX_PAGE", 100_000)
     seller, other = await trade.agent("Sela"), await trade.agent("Sol")
     made = [
         (await trade.listing(agent, **BIG, example_input={"text": "x" * 20_000}))["id"]
@@ -52,7 +52,7 @@ async def test_a_page_of_listings_ends_before_it_grows_large(
 
 
 async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.engine.paging.MOST_PAGE", 50_000)
+    monkeypatch.setattr("tools.engine.paging.MAX_PAGE", 50_000)
     seller, buyer = await trade.parties()
     await trade.known(buyer)
     listing = await trade.listing(seller, **BIG, example_input=None)
@@ -63,7 +63,7 @@ async def test_a_page_of_jobs_ends_before_it_grows_large(trade: Trade, monkeypat
 
 
 async def test_one_record_larger_than_a_page_is_still_shown(trade: Trade, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.engine.paging.MOST_PAGE", 10)
+    monkeypatch.setattr("tools.engine.paging.MAX_PAGE", 10)
     seller, buyer = await trade.parties()
     await trade.known(buyer)
     listing = await trade.listing(seller)
@@ -186,6 +186,6 @@ def ids(tx: Tx, agent_id: str, wanted: dict[str, str]) -> list[str]:
 
 def test_the_windows_of_many_addresses_are_forgotten_many_at_a_time() -> None:
     windows = Windows()
-    for number in range(MOST_BUCKETS + 1):
+    for number in range(MAX_BUCKETS + 1):
         windows.take(Rate.READS, ALLOWANCES[Rate.READS], f"10.{number}", 0.0)
-    assert len(windows.counts) == MOST_BUCKETS - MOST_BUCKETS // 5 + 1
+    assert len(windows.counts) == MAX_BUCKETS - MAX_BUCKETS // 5 + 1

@@ -12,7 +12,7 @@ from tests.market import Agent, TestMarket
 from tests.requirements import covers
 from tests.trading import Trade
 from tools.bounties import alerts
-from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS, MOST_TOLD_OF
+from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS, MAX_TOLD_OF
 
 NEED = {"title": "Translate a manual to French", "description": "Twelve pages of plain text.", "category": "text"}
 
@@ -88,15 +88,15 @@ async def test_an_agent_is_told_of_twenty_a_day_and_of_two_of_one_buyer(trade: T
     tilda = await seller(market, "Tilda", "translate")
     buyers = [await trade.known(await market.register(f"Buyer {number}")) for number in range(12)]
     for buyer in buyers:
-        for _ in range(MOST_OF_BUYER + 1):
+        for _ in range(MAX_OF_BUYER + 1):
             await bounty(trade, buyer, **NEED)
     found = await told(market, tilda)
-    assert len(found) == MOST_A_DAY
-    assert max([one["buyer_id"] for one in found].count(buyer.id) for buyer in buyers) == MOST_OF_BUYER
-    assert (await market.call("get_bounty_alerts", by=tilda))["told_today"] == MOST_A_DAY
+    assert len(found) == MAX_A_DAY
+    assert max([one["buyer_id"] for one in found].count(buyer.id) for buyer in buyers) == MAX_OF_BUYER
+    assert (await market.call("get_bounty_alerts", by=tilda))["told_today"] == MAX_A_DAY
     market.pass_seconds(86_400)
     await bounty(trade, buyers[0], **NEED)
-    assert len(await told(market, tilda)) == MOST_A_DAY + 1
+    assert len(await told(market, tilda)) == MAX_A_DAY + 1
 
 
 @covers("second.alerts.a_day")
@@ -106,12 +106,12 @@ async def test_buyers_that_never_paid_fill_a_quarter_of_a_day(trade: Trade) -> N
     for day in (1, 2):
         for number in range(10):
             mallory = await market.register(f"Mallory {day} {number}")
-            for _ in range(MOST_OF_BUYER):
+            for _ in range(MAX_OF_BUYER):
                 await bounty(trade, mallory, **NEED | {"budget_max": 1})
         honest = await trade.known(await market.register(f"Honest {day}"))
         made = await bounty(trade, honest, **NEED | {"budget_max": 500_000_000})
         found = await told(market, tilda)
-        assert len(found) == day * (MOST_OF_STRANGERS + 1)
+        assert len(found) == day * (MAX_OF_STRANGERS + 1)
         assert made["id"] in [one["bounty_id"] for one in found]
         market.pass_seconds(86_400)
 
@@ -120,18 +120,18 @@ async def test_a_buyer_that_was_paid_back_has_never_paid(trade: Trade) -> None:
     market, buyer = trade.market, await trade.agent("Bea", 1_000_000)
     tilda, shill = await seller(market, "Tilda", "translate"), await trade.agent("Shill")
     job = await trade.job_at("completed", shill, buyer, price=10_000)
-    for number in range(MOST_OF_STRANGERS):
+    for number in range(MAX_OF_STRANGERS):
         await bounty(trade, await market.register(f"New {number}"), **NEED)
     await bounty(trade, buyer, **NEED)
-    assert len(await told(market, tilda)) == MOST_OF_STRANGERS + 1, "a payment of 0.01 USDC counts"
+    assert len(await told(market, tilda)) == MAX_OF_STRANGERS + 1, "a payment of 0.01 USDC counts"
     await trade.give_back(shill, buyer, job, 1)
     await bounty(trade, buyer, **NEED)
-    assert len(await told(market, tilda)) == MOST_OF_STRANGERS + 1
+    assert len(await told(market, tilda)) == MAX_OF_STRANGERS + 1
 
 
 async def test_a_buyer_that_posts_many_in_a_day_makes_no_more_work(trade: Trade) -> None:
     market, buyer = trade.market, await trade.agent("Bea")
-    for _ in range(MOST_TOLD_OF):
+    for _ in range(MAX_TOLD_OF):
         made = await bounty(trade, buyer, **NEED)
         await market.call("close_bounty", by=buyer, bounty_id=made["id"])
         market.pass_seconds(1)

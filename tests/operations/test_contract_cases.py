@@ -20,7 +20,7 @@ from tests.operations.test_contract_recovery import rotation, sign
 from tests.requirements import covers
 from tests.requirements.probes import write_row
 from tests.trading import ENGLISH, PRICE, Trade
-from tools.agents.aliases import MOST_KEPT, read_known
+from tools.agents.aliases import MAX_KEPT, read_known
 from tools.kernel.keys import did_of
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import Known, Redactor
@@ -297,13 +297,13 @@ async def test_names_of_two_words_and_what_was_given_up_before_the_case_are_hidd
 
 async def test_of_the_names_an_agent_gave_up_a_bounded_number_is_kept(trade: Trade) -> None:
     agent = await trade.agent("First")
-    for number in range(2 * MOST_KEPT):
+    for number in range(2 * MAX_KEPT):
         trade.market.pass_seconds(1)
         await trade.market.call("update_me", by=agent, name=f"Name {number}")
     row = await trade.market.store.look(lambda tx: tx.get(AgentRow, agent.id))
     assert row is not None
     known = read_known(row.known_as)
-    assert [one.text for one in known] == [f"Name {number}" for number in range(MOST_KEPT, 2 * MOST_KEPT)]
+    assert [one.text for one in known] == [f"Name {number}" for number in range(MAX_KEPT, 2 * MAX_KEPT)]
     assert known[-1].since == trade.market.clock.now()
 
 

@@ -30,7 +30,7 @@ from tests.trading import Trade
 from tools.events.payloads import PAYLOADS
 from tools.events.webhooks.logic import BATCH
 from tools.events.webhooks.records import WebhookBody
-from tools.events.webhooks.rules import MOST_FAILURES, WAITS_IN_SECONDS, v1
+from tools.events.webhooks.rules import MAX_FAILURES, WAITS_IN_SECONDS, v1
 from tools.kernel.records import record_schema, stamp
 
 THIRD_OF_A_MINUTE = 20.0
@@ -223,7 +223,7 @@ async def test_a10_twenty_deliveries_given_up_in_a_row_disable_and_say_so(scene:
     receiver.always = status(500)
     ada = await scene.market.register()
     hook = await scene.hook(ada, receiver)
-    await scene.tell(ada, *["job.created"] * (MOST_FAILURES + 1))
+    await scene.tell(ada, *["job.created"] * (MAX_FAILURES + 1))
     await scene.sender.step()
     for wait in WAITS_IN_SECONDS:
         assert (await scene.seen(ada, hook))["status"] == "active"
@@ -252,7 +252,7 @@ async def test_a_taken_delivery_between_them_forgives_the_failures(scene: Scene,
     receiver.always = status(500)
     ada = await scene.market.register()
     hook = await scene.hook(ada, receiver)
-    for given_up in (MOST_FAILURES - 1, 1):
+    for given_up in (MAX_FAILURES - 1, 1):
         await scene.tell(ada, *["job.created"] * given_up)
         await scene.sender.step()
         for wait in WAITS_IN_SECONDS:

@@ -11,8 +11,8 @@ from storage.store import Store
 from tests.hooking import Scene, opened
 from tests.market import Agent
 from tests.receiver import Receiver, hang
-from tools.events.webhooks.deliveries import MOST_LOOKED, MOST_OF_ONE_AGENT, Posting, claim
-from tools.events.webhooks.logic import MOST_WAITING
+from tools.events.webhooks.deliveries import MAX_LOOKED, MAX_OF_ONE_AGENT, Posting, claim
+from tools.events.webhooks.logic import MAX_WAITING
 
 
 async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scene: Scene) -> None:
@@ -23,7 +23,7 @@ async def test_m15_webhooks_that_wait_for_a_full_host_hide_none_behind_them(scen
                 await scene.hook(agent, slow)
             await scene.tell(agent)
         await scene.sender.fan_out()
-        assert len(await everything(scene)) == 2 * len(crowd) < MOST_LOOKED < 8 * len(crowd)
+        assert len(await everything(scene)) == 2 * len(crowd) < MAX_LOOKED < 8 * len(crowd)
         scene.market.pass_seconds(6)
         last = await scene.market.register()
         await scene.hook(last, quick)
@@ -61,7 +61,7 @@ async def busy(scene: Scene, receiver: Receiver, *kinds: str) -> Agent:
 async def test_m15_one_agents_webhooks_take_four_places_in_flight_at_most(scene: Scene, receiver: Receiver) -> None:
     crowd = [await busy(scene, receiver) for _ in range(3)]
     held = await everything(scene)
-    assert Counter(one.agent_id for one in held) == {agent.id: MOST_OF_ONE_AGENT for agent in crowd}
+    assert Counter(one.agent_id for one in held) == {agent.id: MAX_OF_ONE_AGENT for agent in crowd}
     bo = await scene.market.register("Bo")
     await scene.hook(bo, receiver)
     await scene.tell(bo)
@@ -70,7 +70,7 @@ async def test_m15_one_agents_webhooks_take_four_places_in_flight_at_most(scene:
     await scene.sender.deliver(replace(held[0], url=receiver.url))
     assert [one.agent_id for one in await everything(scene)] == [held[0].agent_id]
     scene.market.pass_seconds(31)  # the leases expired
-    assert Counter(one.agent_id for one in await everything(scene)) == {a.id: MOST_OF_ONE_AGENT for a in crowd}
+    assert Counter(one.agent_id for one in await everything(scene)) == {a.id: MAX_OF_ONE_AGENT for a in crowd}
 
 
 async def test_m15_nobody_gets_a_second_place_while_somebody_waits_for_a_first(
@@ -111,13 +111,13 @@ async def test_the_oldest_of_more_than_a_thousand_that_wait_are_given_up_and_the
     await scene.tell(ada)
     await scene.sender.fan_out()
     (flying,) = (await scene.sender.claim()).postings
-    await scene.tell(ada, *["job.accepted"] * (MOST_WAITING + 2))
+    await scene.tell(ada, *["job.accepted"] * (MAX_WAITING + 2))
     await scene.sender.fan_out()
     first, *rest = await every_delivery(scene, ada, hook)
     lost, left = rest[:2], rest[2:]
     shown = ("status", "attempt", "next_attempt_at", "last_error")
     assert [[one[name] for name in shown] for one in lost] == [["failed", 0, None, "too_many_waiting"]] * 2
-    assert ({one["status"] for one in (first, *left)}, len(left)) == ({"pending"}, MOST_WAITING)
+    assert ({one["status"] for one in (first, *left)}, len(left)) == ({"pending"}, MAX_WAITING)
     assert [one["id"] for one in (await scene.events(ada))[1:3]] == [one["event_id"] for one in lost]
     await scene.sender.deliver(flying)
     (then,) = (await scene.sender.claim()).postings

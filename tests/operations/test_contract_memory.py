@@ -211,7 +211,7 @@ async def test_counting_with_compare_and_set_loses_nothing(market: TestMarket) -
 async def test_twins_of_the_last_place_do_not_pass_the_limit(
     market: TestMarket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.memory.operations.MOST_KEYS", 5)
+    monkeypatch.setattr("tools.memory.operations.MAX_KEYS", 5)
     ada = await market.register()
     calls = [market.answer("put_memory", {"key": f"k{n}", "value": n}, key=ada.keys["test"]) for n in range(12)]
     answers = await asyncio.gather(*calls)

@@ -14,8 +14,8 @@ from tests.trading import Trade
 from tools.events.payloads import PAYLOADS
 from tools.kernel.ids import is_id
 from tools.kernel.records import stamp
-from tools.messages.drafts import MOST_DATA
-from tools.messages.rules import MOST_UNANSWERED
+from tools.messages.drafts import MAX_DATA
+from tools.messages.rules import MAX_UNANSWERED
 
 DAY = 86_400
 
@@ -251,7 +251,7 @@ async def test_reading_and_writing_at_once_lose_no_count(market: TestMarket) -> 
 async def test_a8_after_ten_messages_without_an_answer_one_a_day_is_taken(market: TestMarket) -> None:
     ada, bo = await pair(market)
     thread = (await market.call("start_thread", by=ada, to=bo.id, body="1"))["thread"]
-    for _ in range(MOST_UNANSWERED - 1):
+    for _ in range(MAX_UNANSWERED - 1):
         await write(market, ada, thread)
     market.pass_seconds(3600)
     refused = await market.answer("post_message", {"thread_id": thread["id"], "body": "?"}, key=ada.keys["test"])
@@ -265,7 +265,7 @@ async def test_a8_after_ten_messages_without_an_answer_one_a_day_is_taken(market
     market.pass_seconds(DAY)
     await write(market, ada, thread, "Another.")
     await write(market, bo, thread, "Sorry, I was away.")
-    for _ in range(MOST_UNANSWERED):
+    for _ in range(MAX_UNANSWERED):
         await write(market, ada, thread)
     assert (await market.refusal("post_message", by=ada, thread_id=thread["id"], body="?"))["code"] == "awaiting_reply"
 
@@ -274,13 +274,13 @@ async def test_a8_it_holds_in_the_thread_of_a_job_where_a_step_of_the_other_part
     seller, buyer = await trade.parties()
     job = await trade.job_at("open", seller, buyer)
     thread = {"id": job["thread_id"]}
-    for _ in range(MOST_UNANSWERED):
+    for _ in range(MAX_UNANSWERED):
         await write(trade.market, buyer, thread)
     refused = await trade.market.refusal("post_message", by=buyer, thread_id=thread["id"], body="?")
     assert refused["code"] == "awaiting_reply"
     trade.market.pass_seconds(1)
     await trade.market.call("accept_job", by=seller, job_id=job["id"])
-    for _ in range(MOST_UNANSWERED):
+    for _ in range(MAX_UNANSWERED):
         await write(trade.market, buyer, thread)
     refused = await trade.market.refusal("post_message", by=buyer, thread_id=thread["id"], body="?")
     assert refused["code"] == "awaiting_reply", "the step answered what stood before it"
@@ -290,7 +290,7 @@ async def test_a8_the_note_of_an_action_is_always_taken_and_answers_the_other_si
     seller, buyer = await trade.parties()
     job = await trade.job_at("in_progress", seller, buyer)
     thread = {"id": job["thread_id"]}
-    for _ in range(MOST_UNANSWERED):
+    for _ in range(MAX_UNANSWERED):
         await write(trade.market, seller, thread)
     work = {"job_id": job["id"], "output": {"english": "good day"}, "message": "Here it is."}
     await trade.market.call("deliver_job", by=seller, **work)
@@ -347,7 +347,7 @@ async def test_words_and_recipient_are_bounded(market: TestMarket, given: dict[s
 
 async def test_the_longest_message_is_taken_and_any_json_stands_beside_it(market: TestMarket) -> None:
     ada, bo = await pair(market)
-    thread = (await market.call("start_thread", by=ada, to=bo.id, body="x" * 20_000, data="x" * (MOST_DATA - 2)))[
+    thread = (await market.call("start_thread", by=ada, to=bo.id, body="x" * 20_000, data="x" * (MAX_DATA - 2)))[
         "thread"
     ]
     for data in (None, 0, False, [], {"a": [None]}):

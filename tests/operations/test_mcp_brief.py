@@ -6,8 +6,8 @@ import httpx
 import pytest
 from mcp.client import Client
 
-from protocol.brief import MOST_BYTES, MOST_BYTES_LISTED
-from protocol.reserved_arguments import MOST_LISTED
+from protocol.brief import MAX_BYTES, MAX_BYTES_LISTED
+from protocol.reserved_arguments import MAX_LISTED
 from tests.operations.test_mcp_resources import read, reader
 from tests.surfaces.wires import served
 from tests.trading import ENGLISH, OFFER, Trade
@@ -33,7 +33,7 @@ async def told(client: Client, tool: str, **given: Any) -> Any:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_an_output_over_16_kb_is_a_link_that_reads_it(trade: Trade, mode: Any) -> None:
     seller, buyer = await trade.parties()
-    output = {"english": "x" * (MOST_BYTES - AROUND + 1)}
+    output = {"english": "x" * (MAX_BYTES - AROUND + 1)}
     job = await trade.order(buyer, await trade.listing(seller, price=0))
     await trade.market.call("accept_job", by=seller, job_id=job["id"])
     await trade.deliver(seller, job, output)
@@ -44,20 +44,20 @@ async def test_an_output_over_16_kb_is_a_link_that_reads_it(trade: Trade, mode: 
         uri = f"job://{job['id']}/output"
         assert await read(client, uri) == output
         delivery = await told(client, "get_delivery", job_id=job["id"], revision=0)
-        assert links(delivery) == [(f"job://{job['id']}/deliveries/0", MOST_BYTES + 1)]
+        assert links(delivery) == [(f"job://{job['id']}/deliveries/0", MAX_BYTES + 1)]
         assert await read(client, links(delivery)[0][0]) == output
     assert full.structured_content == whole
     assert (links(full), meta(full, "left_out")) == ([], None)
     assert brief.structured_content == {name: value for name, value in whole.items() if name != "output"} | {
         "detail": "brief"
     }
-    assert (links(brief), meta(brief, "left_out")) == ([(uri, MOST_BYTES + 1)], ["/output"])
+    assert (links(brief), meta(brief, "left_out")) == ([(uri, MAX_BYTES + 1)], ["/output"])
     assert "x" * 100 not in brief.content[0].text
 
 
 async def test_a_link_names_the_call_that_tells_the_same_and_a_key_in_an_argument_opens_it(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    output = {"english": "x" * MOST_BYTES}
+    output = {"english": "x" * MAX_BYTES}
     job = await trade.order(buyer, await trade.listing(seller, price=0))
     await trade.market.call("accept_job", by=seller, job_id=job["id"])
     await trade.deliver(seller, job, output)
@@ -75,7 +75,7 @@ async def test_an_output_of_16_kb_is_shown(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     job = await trade.order(buyer, await trade.listing(seller, price=0))
     await trade.market.call("accept_job", by=seller, job_id=job["id"])
-    await trade.deliver(seller, job, {"english": "x" * (MOST_BYTES - AROUND)})
+    await trade.deliver(seller, job, {"english": "x" * (MAX_BYTES - AROUND)})
     async with served(trade.market) as url, reader(url, "auto", buyer.keys["test"]) as client:
         brief = await told(client, "get_job", job_id=job["id"])
     assert brief.structured_content == await trade.seen(buyer, job)
@@ -85,7 +85,7 @@ async def test_an_output_of_16_kb_is_shown(trade: Trade) -> None:
 async def test_the_seller_reads_a_large_input_behind_its_link_and_others_do_not(trade: Trade) -> None:
     seller, buyer = await trade.parties()
     listing = await trade.listing(seller, input_schema=WIDE)
-    given = {"text": "y" * MOST_BYTES}
+    given = {"text": "y" * MAX_BYTES}
     job = await trade.order(buyer, listing, input=given)
     other = await trade.agent("Nosy")
     async with served(trade.market) as url:
@@ -100,13 +100,13 @@ async def test_the_seller_reads_a_large_input_behind_its_link_and_others_do_not(
 
 async def test_a_list_is_of_ten_unless_it_is_said_how_many_or_all_is_asked_for(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    for at in range(MOST_LISTED + 5):
+    for at in range(MAX_LISTED + 5):
         await trade.listing(seller, title=f"Translate to English, way {at}")
     asked: list[dict[str, Any]] = [{}, {"limit": 12}, {"detail": "full"}, {"detail": "brief"}]
     async with served(trade.market) as url, reader(url, "auto", buyer.keys["test"]) as client:
         found = [(await told(client, "search_listings", q="translate", **one)).structured_content for one in asked]
         rest = await told(client, "search_listings", q="translate", cursor=found[0]["next_cursor"])
-    assert [len(one["data"]) for one in found] == [MOST_LISTED, 12, MOST_LISTED + 5, MOST_LISTED]
+    assert [len(one["data"]) for one in found] == [MAX_LISTED, 12, MAX_LISTED + 5, MAX_LISTED]
     assert [one["has_more"] for one in found] == [True, True, False, True]
     ids = [one["id"] for one in (*found[0]["data"], *rest.structured_content["data"])]
     assert ids == [one["id"] for one in found[2]["data"]]
@@ -114,7 +114,7 @@ async def test_a_list_is_of_ten_unless_it_is_said_how_many_or_all_is_asked_for(t
 
 async def test_in_a_list_what_is_over_1_kb_is_left_out_and_small_schemas_stay(trade: Trade) -> None:
     seller, buyer = await trade.parties()
-    large = ENGLISH | {"description": "z" * MOST_BYTES_LISTED}
+    large = ENGLISH | {"description": "z" * MAX_BYTES_LISTED}
     await trade.listing(seller, output_schema=large, title="Translate to English at length")
     await trade.listing(seller)
     async with served(trade.market) as url, reader(url, "auto", buyer.keys["test"]) as client:
@@ -136,13 +136,13 @@ async def test_in_a_list_what_is_over_1_kb_is_left_out_and_small_schemas_stay(tr
 async def test_of_the_tools_found_the_best_three_come_with_their_schemas(trade: Trade) -> None:
     async with served(trade.market) as url, reader(url, "auto", None) as client:
         brief = await told(client, "find_tools", query="job")
-        full = await told(client, "find_tools", query="job", detail="full", limit=MOST_LISTED)
+        full = await told(client, "find_tools", query="job", detail="full", limit=MAX_LISTED)
     shown, whole = (one.structured_content["data"] for one in (brief, full))
-    assert len(shown) == len(whole) == MOST_LISTED
+    assert len(shown) == len(whole) == MAX_LISTED
     assert shown[:3] == whole[:3]
     cut = ("description", "input_schema")
     assert shown[3:] == [{name: one[name] for name in one if name not in cut} for one in whole[3:]]
-    assert meta(brief, "left_out") == [f"/data/{n}/{name}" for n in range(3, MOST_LISTED) for name in cut]
+    assert meta(brief, "left_out") == [f"/data/{n}/{name}" for n in range(3, MAX_LISTED) for name in cut]
 
 
 async def test_another_detail_is_refused_and_call_tool_takes_it_beside_or_inside(trade: Trade) -> None:

@@ -12,8 +12,8 @@ import dns.message
 import dns.rcode
 import pytest
 
-from server.adapters.dns import MOST_BYTES, NameServers
-from server.adapters.web import MOST_READ_BYTES, GuardedWeb
+from server.adapters.dns import MAX_BYTES, NameServers
+from server.adapters.web import MAX_READ_BYTES, GuardedWeb
 from tests.market import Agent, TestMarket, house
 from tests.nameserver import Answer, NameServer, refusing, saying, sending
 from tests.operations.test_web import PUBLIC, answering, certified, web
@@ -64,7 +64,7 @@ async def test_records_are_read_and_the_strings_of_one_are_joined(server: NameSe
         (saying(*(f"a{n}.example.net. CNAME a{n + 1}.example.net." for n in range(30)), "{name} CNAME a0.example.net."), "bad_answer"),
         (refusing(dns.rcode.SERVFAIL), "server_failure"),
         (refusing(dns.rcode.REFUSED), "server_failure"),
-        (saying(*(f"{{name}} TXT service=agt_{n}" for n in range(10_000)), whole=MOST_BYTES), "too_large"),
+        (saying(*(f"{{name}} TXT service=agt_{n}" for n in range(10_000)), whole=MAX_BYTES), "too_large"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )  # fmt: skip
@@ -160,10 +160,10 @@ async def got(one: GuardedWeb, url: str) -> Any:
 
 
 async def test_a_file_is_fetched_as_it_was_sent(receiver: Receiver) -> None:
-    receiver.answers = [file(b"a\nb"), file(b"x" * MOST_READ_BYTES), file(b"gone", code=404)]
+    receiver.answers = [file(b"a\nb"), file(b"x" * MAX_READ_BYTES), file(b"gone", code=404)]
     async with web(allow_private=True) as one:
         assert await got(one, receiver.url) == Fetched(200, b"a\nb")
-        assert await got(one, receiver.url) == Fetched(200, b"x" * MOST_READ_BYTES)
+        assert await got(one, receiver.url) == Fetched(200, b"x" * MAX_READ_BYTES)
         assert await got(one, receiver.url) == Fetched(404, b"gone")
     sent = receiver.got[0].headers
     assert sent["accept-encoding"] == "identity"
@@ -173,7 +173,7 @@ async def test_a_file_is_fetched_as_it_was_sent(receiver: Receiver) -> None:
 @pytest.mark.parametrize(
     ("answer", "met"),
     [
-        (file(b"x" * (MOST_READ_BYTES + 1)), "too_large"),
+        (file(b"x" * (MAX_READ_BYTES + 1)), "too_large"),
         (huge, "too_large"),
         (endless, "too_large"),
         (file(gzip.compress(bytes(50_000_000)), "content-encoding: gzip"), "compressed"),

@@ -22,7 +22,7 @@ from tools.engine.idempotency import Answer
 pytestmark = [pytest.mark.both_databases, pytest.mark.repeated(50, 10)]
 
 SEED = 20261121
-MOST_JOBS = 25  # the most unfinished jobs that a buyer may have
+MAX_JOBS = 25  # the most unfinished jobs that a buyer may have
 PLACE: ContextVar[int] = ContextVar("place")  # of a call in its race
 Outcome = tuple[
     int, int, str, bool, tuple[str, ...]
@@ -102,7 +102,7 @@ async def test_m12_two_moves_at_once_end_as_one_after_the_other_would(
         answers = await one_after_the_other(trade, parties, job, moves, first)
         expected.add(await outcome(trade, parties, job, answers))
     for run in range(repetitions):
-        if run % MOST_JOBS == 0:
+        if run % MAX_JOBS == 0:
             parties, listing = await two(trade, pair.offer)
         job = await ready(trade, parties, listing, pair.status)
         answers = await race(trade, parties, job, moves, dice.randrange(2))

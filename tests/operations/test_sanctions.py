@@ -11,7 +11,7 @@ import pytest
 from eth_account import Account
 
 from server.adapters import sanctions
-from server.adapters.sanctions import MOST_BYTES, RETRY_SECONDS, BadList, SanctionsLists, addresses_in
+from server.adapters.sanctions import MAX_BYTES, RETRY_SECONDS, BadList, SanctionsLists, addresses_in
 from server.settings import BadSettings, read_settings
 from tests.market import TestMarket
 from tests.operations.test_contract_wallets import signed
@@ -146,7 +146,7 @@ async def test_a_url_is_asked_every_six_hours_and_sooner_after_a_failure(tmp_pat
         {"body": b"\xff\xfe"},
         {"body": f'["{TWO}"'.encode()},
         {"body": TWO.encode(), "promised": 5000},
-        {"body": TWO.encode() + b"\n" * MOST_BYTES},
+        {"body": TWO.encode() + b"\n" * MAX_BYTES},
     ],
     ids=["gone", "to nowhere", "a page", "a remark", "nothing", "no text", "half a document", "cut short", "too much"],
 )

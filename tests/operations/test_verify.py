@@ -140,7 +140,7 @@ def test_two_kinds_beside_one_signature_are_invalid(write: Callable[[Any], Path]
 
 
 def test_no_more_is_read_of_a_file_than_the_most(write: Callable[[Any], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.verify.MOST_BYTES", 100)
+    monkeypatch.setattr("server.verify.MAX_BYTES", 100)
     for path in (Path("/dev/zero"), write(b"[" + b" " * 99 + b"]")):
         with pytest.raises(Unreadable, match="more than 100 bytes"):
             verify(path, NOW)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MOST_READ_BYTES, AddrInfo, GuardedWeb
+from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MAX_READ_BYTES, AddrInfo, GuardedWeb
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.engine.ports import Reply
 from tools.kernel.ssrf_guard import NotTried, Unreached
@@ -142,7 +142,7 @@ async def test_a_gigabyte_is_not_read(receiver: Receiver) -> None:
         assert await one.post(receiver.url, b"{}", {}) == Reply(200)
         assert await one.post(receiver.url, b"{}", {}) == Reply(200)
     assert receiver.connections == 2, "what was not read to its end is not used again"
-    assert MOST_READ_BYTES == 65_536
+    assert MAX_READ_BYTES == 65_536
 
 
 async def test_a_compressed_bomb_is_not_unpacked(receiver: Receiver) -> None:

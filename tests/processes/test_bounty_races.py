@@ -16,7 +16,7 @@ from tests.processes.test_races import Contender, race
 from tests.trading import Trade
 
 pytestmark = pytest.mark.xdist_group("processes-bounty-races")
-RUNS, MOST_RUNS = 15, 60  # more than RUNS until each has been first
+RUNS, MAX_RUNS = 15, 60  # more than RUNS until each has been first
 AWARDS = [(name, pair) for name, pair in zip(NAMED, PAIRS, strict=True) if "award" in name]
 
 
@@ -37,7 +37,7 @@ async def test_m12_an_award_and_another_move_in_two_processes_end_as_one_after_t
     for first in range(2):
         one = await contest(trade, among)
         expected.add(await outcome(trade, one, await one_after_the_other(trade, one, moves, first)))
-    while ends.total() < RUNS or (set(ends) != expected and ends.total() < MOST_RUNS):
+    while ends.total() < RUNS or (set(ends) != expected and ends.total() < MAX_RUNS):
         if ends.total() % MOST == 0:
             among = await parties(trade)
         one = await contest(trade, among)

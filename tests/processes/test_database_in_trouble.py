@@ -20,7 +20,7 @@ from tests.processes.listening import Listener, Listening, told
 from tests.processes.load import CLIENTS, Shared, documented, refusal
 from tests.processes.pair import Pair
 from tests.processes.trouble import (
-    MOST_FILE_BYTES,
+    MAX_FILE_BYTES,
     Place,
     Trouble,
     before_postgres,
@@ -35,13 +35,13 @@ pytestmark = pytest.mark.xdist_group("processes-trouble")
 WIRES = ("rest", "mcp-modern", "a2a-rpc-1.0")
 SECONDS = 120
 LONG = "Do you also translate from Dutch? " * 500
-MOST_GAPS = 20
+MAX_GAPS = 20
 
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
     """A PostgreSQL server for these tests only, because they damage it."""
-    server = PostgresServer(most_file_bytes=MOST_FILE_BYTES)
+    server = PostgresServer(most_file_bytes=MAX_FILE_BYTES)
     yield server
     server.stop()
 
@@ -125,7 +125,7 @@ async def writes_are_refused(load: Shared, place: Place) -> list[str]:
     by, taken = load.party("client-0-buyer"), []
     for url, name in joined.from_iterable([(url, name) for name in WIRES] for url in place.urls):
         async with wire(name, url) as call:
-            for _ in range(MOST_GAPS):
+            for _ in range(MAX_GAPS):
                 answer = await call("start_thread", long_letter(load), by.keys["test"])
                 if "error" in answer:
                     break

@@ -20,7 +20,7 @@ from tests.processes.pair import Pair, Reply
 from tests.trading import Trade
 
 pytestmark = [pytest.mark.xdist_group("processes-races"), pytest.mark.repeated(50, 10)]
-MOST_RUNS = 90  # repeated until both have won; if chances are equal, 90 wins in a row are impossible in practice
+MAX_RUNS = 90  # repeated until both have won; if chances are equal, 90 wins in a row are impossible in practice
 TWICE_RUNS = 5
 PAIRS = [one for one in RACES if one.status != "overdue"]  # these processes use the real clock
 
@@ -66,7 +66,7 @@ async def contending(trade: Trade, parties: dict[str, Agent], job: Any, moves: t
 
 
 def enough(won: Counter[str], repetitions: int) -> bool:
-    return won.total() >= MOST_RUNS or (won.total() >= repetitions and len(won) == 2)
+    return won.total() >= MAX_RUNS or (won.total() >= repetitions and len(won) == 2)
 
 
 @pytest.mark.parametrize("asked", PAIRS, ids=[one.name for one in PAIRS])
@@ -79,7 +79,7 @@ async def test_m12_two_moves_in_two_processes_end_as_one_after_the_other_would(
     for first in range(2):
         job = await ready(trade, parties, listing, asked.status)
         expected.add(await outcome(trade, parties, job, await one_after_the_other(trade, parties, job, moves, first)))
-    while ends.total() < repetitions or (set(ends) != expected and ends.total() < MOST_RUNS):
+    while ends.total() < repetitions or (set(ends) != expected and ends.total() < MAX_RUNS):
         job = await ready(trade, parties, listing, asked.status)
         one, other = await race(trade, pair, ("jobs", job["id"]), await contending(trade, parties, job, moves), dice)
         for lost in (answer for answer in (one, other) if answer.status != 200):

@@ -22,7 +22,7 @@ from tests.databases import PostgresServer
 from tests.processes.pair import Chain, Pair
 
 Trouble = Callable[[], AbstractAsyncContextManager[None]]
-MOST_FILE_BYTES = 17 * 1024 * 1024  # a segment of PostgreSQL's own log has 16 MiB and must not be limited
+MAX_FILE_BYTES = 17 * 1024 * 1024  # a segment of PostgreSQL's own log has 16 MiB and must not be limited
 FILL = """
 INSERT INTO events (agent_id, env, kind, data, created_at)
 SELECT 'nobody', 'test', 'long', repeat('x', %s), created_at FROM (SELECT created_at FROM events LIMIT 1) AS one,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.chain.erc8004 import (
-    LARGEST,
-    MOST_SHOWN,
+    MAX_SHOWN,
+    MAX_TOKEN_ID,
     OWNER_OF,
     TOKEN_URI,
     Identity,
@@ -29,7 +29,7 @@ def text(said: str | bytes) -> str:
 
 def test_the_number_is_asked_for_as_one_word() -> None:
     assert ask(OWNER_OF, "0") == "0x6352211e" + "0" * 64
-    assert ask(TOKEN_URI, str(LARGEST)) == "0xc87b56dd" + "f" * 64
+    assert ask(TOKEN_URI, str(MAX_TOKEN_ID)) == "0xc87b56dd" + "f" * 64
 
 
 def test_owner_and_uri_are_read() -> None:
@@ -45,9 +45,9 @@ def test_a_token_nobody_owns_is_none_and_one_whose_uri_cannot_be_read_names_nobo
 
 
 def test_m6_a_uri_is_shown_up_to_its_bound_and_bytes_that_are_no_text_are_marked() -> None:
-    assert identity("1", OWNED, text("data:" + "x" * 100_000)).uri == "data:" + "x" * (MOST_SHOWN - 5)
+    assert identity("1", OWNED, text("data:" + "x" * 100_000)).uri == "data:" + "x" * (MAX_SHOWN - 5)
     assert identity("1", OWNED, text(b"a\xff\x00b")).uri == "a\ufffd\ufffdb"
-    assert identity("1", OWNED, text("é" * 5000)).uri == "é" * MOST_SHOWN
+    assert identity("1", OWNED, text("é" * 5000)).uri == "é" * MAX_SHOWN
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_m6_any_bytes_are_read_or_refused(owner: bytes, uri: bytes) -> None:
         found = identity("1", "0x" + owner.hex(), "0x" + uri.hex())
     except Unreadable:
         return
-    assert len(found.uri) <= MOST_SHOWN
+    assert len(found.uri) <= MAX_SHOWN
 
 
 def test_names_of_a_registry_and_of_a_file() -> None:

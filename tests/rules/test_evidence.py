@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.requirements import covers
-from tools.jobs.disputes.evidence_rules import MOST_BYTES, MOST_MESSAGES, Statement, kept, votes_count_from
+from tools.jobs.disputes.evidence_rules import MAX_BYTES, MAX_MESSAGES, Statement, kept, votes_count_from
 
 SEATED = datetime(2026, 11, 23, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -18,7 +18,7 @@ def said(*sizes: int) -> list[Statement]:
 
 
 def shown(statements: list[Statement], pinned: Statement | None = None) -> set[str]:
-    return kept(statements[: MOST_MESSAGES + 1], statements[::-1][: MOST_MESSAGES + 1], pinned)
+    return kept(statements[: MAX_MESSAGES + 1], statements[::-1][: MAX_MESSAGES + 1], pinned)
 
 
 @covers("second.evidence.window")
@@ -32,7 +32,7 @@ def test_votes_count_after_a_tenth_of_the_time_or_once_both_are_done(done: list[
 
 
 def test_the_bounds_of_a_case_file_are_those_decided() -> None:
-    assert (MOST_MESSAGES, MOST_BYTES) == (100, 131_072)
+    assert (MAX_MESSAGES, MAX_BYTES) == (100, 131_072)
 
 
 @covers("second.evidence.bounds")
@@ -50,9 +50,9 @@ def test_large_messages_are_cut_by_their_bytes_and_the_pinned_one_stays() -> Non
     ids = [one.id for one in statements]
     assert shown(statements) == {ids[7], ids[6]}, "none of the oldest fits a quarter"
     assert shown(statements, statements[0]) == {ids[0], ids[7]}
-    exact = said(MOST_BYTES // 4, *[MOST_BYTES // 4] * 3)
+    exact = said(MAX_BYTES // 4, *[MAX_BYTES // 4] * 3)
     assert shown(exact) == {one.id for one in exact}
-    assert shown(said(MOST_BYTES // 4 + 1, *[MOST_BYTES // 4] * 3)) == {"msg_0001", "msg_0002", "msg_0003"}
+    assert shown(said(MAX_BYTES // 4 + 1, *[MAX_BYTES // 4] * 3)) == {"msg_0001", "msg_0002", "msg_0003"}
 
 
 @covers("second.evidence.bounds")
@@ -62,8 +62,8 @@ def test_what_is_kept_is_within_both_bounds_and_whole_if_all_fits(sizes: list[in
     pinned = statements[at] if at < len(statements) else None
     found = shown(statements, pinned)
     size = {one.id: one.size for one in statements}
-    assert len(found) <= MOST_MESSAGES
-    assert sum(size[one] for one in found) <= MOST_BYTES
+    assert len(found) <= MAX_MESSAGES
+    assert sum(size[one] for one in found) <= MAX_BYTES
     assert pinned is None or pinned.id in found
-    if len(sizes) <= MOST_MESSAGES and sum(sizes) <= MOST_BYTES:
+    if len(sizes) <= MAX_MESSAGES and sum(sizes) <= MAX_BYTES:
         assert found == {*size}

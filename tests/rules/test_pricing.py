@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.kernel.money import MOST_PRICE
+from tools.kernel.money import MAX_PRICE
 from tools.listings.pricing import UnitRule, pricing_faults, units_of
 
 BY_LETTERS, BY_ITEMS = UnitRule("text", "characters", 10), UnitRule("documents", "items", 3)
@@ -31,7 +31,7 @@ def test_each_model_says_all_that_contradicts_it(
 
 
 def test_a_million_usdc_is_the_most() -> None:
-    assert MOST_PRICE == 1_000_000_000_000
+    assert MAX_PRICE == 1_000_000_000_000
 
 
 @pytest.mark.parametrize(

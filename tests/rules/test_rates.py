@@ -11,7 +11,7 @@ from tools.engine.errors import RateLimited
 from tools.engine.rate_limits import (
     ALLOWANCES,
     KEYS_OF_AN_AGENT,
-    MOST_BUCKETS,
+    MAX_BUCKETS,
     Rate,
     RateLimit,
     RateLimitStatus,
@@ -70,7 +70,7 @@ def test_the_allowances_are_those_decided() -> None:
     assert {rate.value for rate, one in ALLOWANCES.items() if one.agents_shared} == {"pay", "bindings"}
     assert {rate.value for rate, one in ALLOWANCES.items() if one.per_address} == {"claims"}
     assert (TWO.shared, TWO.per_agent, TWO.agents_shared, TWO.per_address) == (False,) * 4
-    assert (MOST_BUCKETS, KEYS_OF_AN_AGENT) == (50_000, 3)
+    assert (MAX_BUCKETS, KEYS_OF_AN_AGENT) == (50_000, 3)
 
 
 def test_all_keys_of_an_agent_share_three_times_the_window_of_one() -> None:

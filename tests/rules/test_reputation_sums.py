@@ -9,12 +9,12 @@ import pytest
 from storage.vocabulary import FINISHED, Actor, ClosedAs, JobStatus
 from tools.jobs.contribution_rules import Beside, mark_of
 from tools.jobs.facts import JobFacts
-from tools.reputation.counterparty import ENOUGH_JOBS, LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED, check
+from tools.reputation.counterparty import ENOUGH_JOBS, MAX_DISPUTED, MAX_FAILED, MIN_ANSWERED, MIN_PAID, check
 from tools.reputation.rules import (
     EMPTY,
+    MAX_CATEGORIES,
     MICRO,
     MINOR_PER_USDC,
-    MOST_CATEGORIES,
     SUMS,
     CounterpartyTotals,
     Mark,
@@ -47,7 +47,7 @@ def test_all_begins_at_nothing() -> None:
     assert CounterpartyTotals() == CounterpartyTotals(0, 0, 0, 0, 0)
     assert Mark().paid_minor == 0
     assert {"completed", "resolved"} == FINISHED
-    assert MOST_CATEGORIES == 10
+    assert MAX_CATEGORIES == 10
 
 
 def test_a_sellers_part_of_a_job_is_what_a_seller_answers_for() -> None:
@@ -202,7 +202,7 @@ def test_a_counterparty_is_told_by_the_figures_of_both_sides() -> None:
     assert (found.jobs, found.distinct_wallets, found.refunds_open) == (12, 7, 2)
     assert (found.paid_rate, found.dispute_rate, found.response_rate) == (0.8182, 0.25, 0.75)
     assert (found.verdict, len(found.reasons)) == ("caution", 2)
-    assert (ENOUGH_JOBS, LEAST_PAID, MOST_DISPUTED, LEAST_ANSWERED, MOST_FAILED) == (3, 0.8, 0.2, 0.5, 0.3)
+    assert (ENOUGH_JOBS, MIN_PAID, MAX_DISPUTED, MIN_ANSWERED, MAX_FAILED) == (3, 0.8, 0.2, 0.5, 0.3)
 
 
 def test_a_million_units_are_one_usdc() -> None:

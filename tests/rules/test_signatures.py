@@ -16,8 +16,8 @@ from nacl.signing import SigningKey
 from tests.requirements import covers
 from tests.signing import Signing, digest_of
 from tools.kernel.http_signatures import (
-    LONGEST_FIELD,
-    LONGEST_SHOWN,
+    MAX_FIELD_LENGTH,
+    MAX_SHOWN_LENGTH,
     BadSignature,
     HttpRequest,
     bases,
@@ -246,8 +246,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "a short signature": (f"sig1={MEMBER}", "sig1=:AAAA:"),
     "a signature in quotes": (f"sig1={MEMBER}", 'sig1="AAAA"'),
     "no signature": (f"sig1={MEMBER}", ""),
-    "a huge input": (f'sig1={MEMBER};tag="{"x" * LONGEST_FIELD}"', f"sig1={SIGNED}"),
-    "a huge signature": (f"sig1={MEMBER}", f"sig1=:{'A' * LONGEST_FIELD}:"),
+    "a huge input": (f'sig1={MEMBER};tag="{"x" * MAX_FIELD_LENGTH}"', f"sig1={SIGNED}"),
+    "a huge signature": (f"sig1={MEMBER}", f"sig1=:{'A' * MAX_FIELD_LENGTH}:"),
     "bytes that are no text": (f'sig1={MEMBER};tag="\xff"', f"sig1={SIGNED}"),
 }  # fmt: skip
 
@@ -325,7 +325,7 @@ def test_a_shown_base_hides_credentials_and_ends_somewhere() -> None:
     assert "s3cret" not in shown
     assert stands(sent)
     long = came(made(url=f"{URL}/{'x' * 20_000}"))
-    assert len(shown_base(read_claim(long), long, URL)) == LONGEST_SHOWN + 1
+    assert len(shown_base(read_claim(long), long, URL)) == MAX_SHOWN_LENGTH + 1
 
 
 @pytest.mark.parametrize("filler", [" ", "\t", "(", '"', "\\", ",", ";", "a=", '("x" ', ";a;a"])
@@ -339,7 +339,7 @@ def test_a15_headers_of_any_length_are_judged_in_time_that_grows_with_their_leng
         "signature": filler * 65_000,
         "content-digest": "sha-256=" + filler * 65_000,
     }
-    at_bound = {name: value[:LONGEST_FIELD] for name, value in headers.items()}
+    at_bound = {name: value[:MAX_FIELD_LENGTH] for name, value in headers.items()}
     began = process_time()
     for one in (headers, at_bound):
         sent = request("POST", f"{URL}/v1/jobs", one, b"{}")

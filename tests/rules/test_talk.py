@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.messages.rules import MOST_UNANSWERED, PAUSE, Run
+from tools.messages.rules import MAX_UNANSWERED, PAUSE, Run
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 SAID = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.integers(0, 100_000)), max_size=60)
@@ -14,7 +14,7 @@ SAID = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.integers(0, 1
 
 def test_ten_in_a_row_then_one_a_day() -> None:
     run = Run()
-    for _ in range(MOST_UNANSWERED):
+    for _ in range(MAX_UNANSWERED):
         assert run.opens_at("a") is None
         run = run.after("a", NOW)
     assert run == Run("a", 10, NOW, NOW)
@@ -40,5 +40,5 @@ def test_nobody_has_more_than_ten_and_one_a_day_unanswered(said: list[tuple[str,
             run = run.after(sender, now)
             taken = [*(one for one in taken if one[0] == sender), (sender, now)]
         assert run.length == len([one for one in taken if one[0] == run.by])
-        beyond = [at for _, at in taken[MOST_UNANSWERED - 1 :]]
+        beyond = [at for _, at in taken[MAX_UNANSWERED - 1 :]]
         assert all(later - earlier >= PAUSE for earlier, later in pairwise(beyond))

@@ -11,8 +11,8 @@ import pytest
 from nacl.signing import SigningKey
 
 from tools.events.webhooks.rules import (
-    MOST_ATTEMPTS,
-    MOST_FAILURES,
+    MAX_ATTEMPTS,
+    MAX_FAILURES,
     SECRET_ENTROPY_BYTES,
     WAITS_IN_SECONDS,
     Attempted,
@@ -74,10 +74,10 @@ def test_ten_attempts_wait_as_promised_give_or_take_a_fifth() -> None:
         least, middle, most = (next_wait_seconds(attempt, failed, chance) for chance in (0, 32_768, 65_535))
         assert (least, middle) == (pytest.approx(0.8 * wait), pytest.approx(wait))
         assert 1.19 * wait < (most or 0) < 1.2 * wait
-    assert next_wait_seconds(MOST_ATTEMPTS, failed, 0) is None
+    assert next_wait_seconds(MAX_ATTEMPTS, failed, 0) is None
     assert failed.retry_after_seconds == 0
-    assert MOST_FAILURES == 20, "deliveries given up in a row"
-    assert MOST_ATTEMPTS == 10
+    assert MAX_FAILURES == 20, "deliveries given up in a row"
+    assert MAX_ATTEMPTS == 10
 
 
 def test_410_is_final_and_a_longer_retry_after_is_kept_to() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.kernel.search_terms import (
-    MOST_CHARACTERS,
-    MOST_INDEX_TERMS,
-    MOST_QUERY_TERMS,
+    MAX_CHARACTERS,
+    MAX_INDEX_TERMS,
+    MAX_QUERY_TERMS,
     fold,
     index_terms,
     query_terms,
@@ -60,8 +60,8 @@ from tools.listings.interleave import interleave
         ("", ()),
         ("\u0301\u093f", ()),
         ("\U0001f600" * 200, ()),
-        ("x" * 300, ("x" * MOST_CHARACTERS,)),
-        (" ".join(f"w{n}" for n in range(99)), tuple(f"w{n}" for n in range(MOST_QUERY_TERMS))),
+        ("x" * 300, ("x" * MAX_CHARACTERS,)),
+        (" ".join(f"w{n}" for n in range(99)), tuple(f"w{n}" for n in range(MAX_QUERY_TERMS))),
         (" " * 200 + "late", ()),
     ],
 )
@@ -90,7 +90,7 @@ def test_terms_hold_no_space_no_control_and_no_sign_that_a_database_reads(text: 
         kinds = {unicodedata.category(character) for character in term.rstrip("+#")}
         assert {kind[0] for kind in kinds} <= {"L", "N", "M"}
         assert term == term.lower() or not term.isascii()
-        assert 0 < len(term) <= 2 * MOST_CHARACTERS
+        assert 0 < len(term) <= 2 * MAX_CHARACTERS
 
 
 @given(st.text(max_size=10))
@@ -108,13 +108,13 @@ def test_a_description_made_to_be_slow_is_cut_quickly(description: str) -> None:
     began = time.thread_time()
     terms = index_terms("title", description, [], "text")
     assert time.thread_time() - began < 0.2
-    assert len(terms) <= MOST_INDEX_TERMS
-    assert all(len(term) <= 2 * MOST_CHARACTERS for term in terms)
+    assert len(terms) <= MAX_INDEX_TERMS
+    assert all(len(term) <= 2 * MAX_CHARACTERS for term in terms)
 
 
 def test_a_listing_has_a_bounded_number_of_terms_and_its_title_goes_first() -> None:
     terms = index_terms("the title", " ".join(f"w{n}" for n in range(2000)), [], "text")
-    assert terms == ("the", "title", "text", *(f"w{n}" for n in range(MOST_INDEX_TERMS - 3)))
+    assert terms == ("the", "title", "text", *(f"w{n}" for n in range(MAX_INDEX_TERMS - 3)))
 
 
 class Offer(NamedTuple):

@@ -16,9 +16,9 @@ from tools.chain.wallet_proof import signer_of
 from tools.chain.x402_payload import Authorization, Token
 from tools.chain.x402_payments import (
     IN_WORDS,
-    LEAST_LEFT,
-    LEAST_TO_SETTLE,
-    MOST_HEADER,
+    MAX_HEADER,
+    MIN_LEFT,
+    MIN_TO_SETTLE,
     Asked,
     BadPayment,
     Fault,
@@ -115,7 +115,7 @@ def test_what_is_no_payment_is_refused_by_the_name_of_what_is_wrong(path: str, v
 
 @pytest.mark.parametrize(
     "text",
-    ["", "nonsense", "a" * (MOST_HEADER + 1), b64encode(b"{").decode(), b64encode(b"\xff\xfe").decode(),
+    ["", "nonsense", "a" * (MAX_HEADER + 1), b64encode(b"{").decode(), b64encode(b"\xff\xfe").decode(),
      b64encode(b'{"x402Version":2,"x402Version":1}').decode(), b64encode(b"[" * 9000).decode(), header([]), header(None),
      header(sent()).replace("e", "é", 1), header(sent()) + "!"],
 )  # fmt: skip
@@ -140,7 +140,7 @@ def test_no_header_is_anything_but_read_or_refused(text: str) -> None:
         ("payload.authorization.value", "9999", Fault.VALUE),
         ("payload.authorization.value", "10001", Fault.VALUE),
         ("payload.authorization.validAfter", str(NOW + 1), Fault.EARLY),
-        ("payload.authorization.validBefore", str(NOW + LEAST_LEFT - 1), Fault.EXPIRED),
+        ("payload.authorization.validBefore", str(NOW + MIN_LEFT - 1), Fault.EXPIRED),
         ("payload.authorization.validBefore", "0", Fault.EXPIRED),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_does_not_pay_exactly_what_was_asked_is_named_in_x402s_words(path: 
 
 
 def test_the_bounds_of_time_themselves_are_good() -> None:
-    edge = placed("payload.authorization.validBefore", str(NOW + LEAST_LEFT))
+    edge = placed("payload.authorization.validBefore", str(NOW + MIN_LEFT))
     edge["payload"]["authorization"]["validAfter"] = str(NOW)
     assert fault_of(read_payment(header(edge)), ASKED, NOW) is None
     assert fault_of(read_payment(header(valid_until(NOW + 3600))), ASKED, NOW) is None
@@ -312,7 +312,7 @@ def test_a_block_that_is_malformed_or_has_no_such_input_holds_nothing(block: obj
 
 def test_every_fault_is_said_in_words_with_the_bounds_themselves() -> None:
     assert set(IN_WORDS) == {one.value for one in Fault}
-    assert LEAST_TO_SETTLE == 10, "seconds, when it is handed over"
+    assert MIN_TO_SETTLE == 10, "seconds, when it is handed over"
     assert IN_WORDS[Fault.EXPIRED].startswith("valid_before must lie 60 to 3600 seconds ahead; clients take 900. ")
 
 

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from server import http_limits as heads
 from server.cli import app
-from server.middleware import MOST_BODY
+from server.middleware import MAX_BODY
 from server.serve import GRACE_SECONDS, IDLE_SECONDS
 from server.settings import Settings, read_settings
 from storage.postgres import Postgres
@@ -94,8 +94,8 @@ def test_the_environment_file_is_one_that_starts(monkeypatch: pytest.MonkeyPatch
 
 def test_the_proxies_let_through_what_the_market_takes() -> None:
     nginx, caddy = FILES["nginx.conf"], FILES["Caddyfile"]
-    assert number(r"client_max_body_size (\w+);", nginx) == number(r"max_size (\w+)", caddy) == MOST_BODY
-    assert number(r"header_buffers 4 (\w+);", nginx) * 4 == heads.MOST_HEAD
+    assert number(r"client_max_body_size (\w+);", nginx) == number(r"max_size (\w+)", caddy) == MAX_BODY
+    assert number(r"header_buffers 4 (\w+);", nginx) * 4 == heads.MAX_HEAD
     for text, kept, read in (
         (nginx, r"keepalive_timeout (\w+);", r"proxy_read_timeout (\w+);"),
         (caddy, r"keepalive (\w+)", r"read_timeout (\w+)"),

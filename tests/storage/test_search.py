@@ -22,7 +22,7 @@ from storage.listing_search import (
 )
 from storage.listing_search_tokens import (
     LAST_SLOT,
-    MOST_PRICE,
+    MAX_PRICE,
     ListingSearch,
     Sort,
     cheapest_key,
@@ -233,7 +233,7 @@ async def test_a_quote_passes_every_bound_and_is_the_last_of_the_cheapest(store:
     assert await ids(store, max_price=1_000_000, sort=Sort.CHEAPEST) == ["lst_2", "lst_4", "lst_3", "lst_0"]
     assert await ids(store, max_price=0, sort=Sort.CHEAPEST) == ["lst_2", "lst_0"]
     every = ["lst_2", "lst_4", "lst_3", "lst_5", "lst_1", "lst_0"]
-    for bound in (None, 10**12, MOST_PRICE, 2**63):
+    for bound in (None, 10**12, MAX_PRICE, 2**63):
         assert await ids(store, max_price=bound, sort=Sort.CHEAPEST) == every
 
 
@@ -321,9 +321,9 @@ async def test_a_change_writes_only_the_indexes_it_moves(store: Store, database:
     assert counts == {name: rows[name] + (full_text[name] if database == "sqlite" else 0) for name in steps}
 
 
-@given(st.integers(0, MOST_PRICE), st.integers(0, 10**12))
+@given(st.integers(0, MAX_PRICE), st.integers(0, 10**12))
 def test_a_price_has_one_of_the_tokens_of_a_bound_exactly_when_it_is_within(price: int, bound: int) -> None:
-    for near in (bound, max(price - 1, 0), price, min(price + 1, MOST_PRICE)):
+    for near in (bound, max(price - 1, 0), price, min(price + 1, MAX_PRICE)):
         tokens = up_to(near)
         assert len(set(price_tokens(price)) & set(tokens)) == (price <= near)
         assert len(tokens) <= 60

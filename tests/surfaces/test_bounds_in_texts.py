@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 
 from tests.requirements import covers
-from tools.agents.profiles import MOST_METADATA
-from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER, MOST_OF_STRANGERS
+from tools.agents.profiles import MAX_METADATA
+from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER, MAX_OF_STRANGERS
 from tools.catalogue import CATALOGUE
 from tools.engine.config import Limits
-from tools.engine.document_validation import MOST_DOCUMENT, MOST_PREVIEW
+from tools.engine.document_validation import MAX_DOCUMENT, MAX_PREVIEW
 from tools.engine.json_schemas import input_schema
 from tools.engine.rate_limits import ALLOWANCES, Rate
 from tools.engine.registry import Operation
-from tools.events.schedules.operations import MOST_ACTIVE, MOST_PAYLOAD
-from tools.events.webhooks.rules import MOST_FAILURES
-from tools.kernel.domain_names import MOST_DOMAINS
+from tools.events.schedules.operations import MAX_ACTIVE, MAX_PAYLOAD
+from tools.events.webhooks.rules import MAX_FAILURES
+from tools.kernel.domain_names import MAX_DOMAINS
 from tools.kernel.money import DUST_MINOR
-from tools.memory.operations import MOST_KEYS, MOST_VALUE
-from tools.messages.drafts import MOST_DATA
-from tools.messages.rules import MOST_UNANSWERED
+from tools.memory.operations import MAX_KEYS, MAX_VALUE
+from tools.messages.drafts import MAX_DATA
+from tools.messages.rules import MAX_UNANSWERED
 from tools.operator.retention import DELIVERIES_KEPT, EVENTS_KEPT
-from tools.purchases.account_operations import MOST_AGE_SECONDS
-from tools.reputation.counterparty import LEAST_ANSWERED, LEAST_PAID, MOST_DISPUTED, MOST_FAILED
+from tools.purchases.account_operations import MAX_AGE_SECONDS
+from tools.reputation.counterparty import MAX_DISPUTED, MAX_FAILED, MIN_ANSWERED, MIN_PAID
 
 NAMES = re.compile(  # with a number in the name
     r"Ed25519|EIP-\d+|ERC-\d+|RFC \d+|ISO-8601|2020-12|sha256|HMAC-SHA256|A2A|a2a\w*|x402|erc8004\S*|%2F|2\^53|port 443|0x\b|v1a?\b|"
@@ -33,13 +33,13 @@ NAMES = re.compile(  # with a number in the name
 )
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 BYTES = {  # counted in bytes, which JSON Schema cannot express
-    "metadata": MOST_METADATA, "input": MOST_DOCUMENT, "output": MOST_DOCUMENT, "preview": MOST_PREVIEW, "data": MOST_DATA,
-    "payload": MOST_PAYLOAD, "value": MOST_VALUE,
+    "metadata": MAX_METADATA, "input": MAX_DOCUMENT, "output": MAX_DOCUMENT, "preview": MAX_PREVIEW, "data": MAX_DATA,
+    "payload": MAX_PAYLOAD, "value": MAX_VALUE,
 }  # fmt: skip
 DEFAULTS = {  # the schema's default is null, because the default varies
     ("turnaround_seconds", "3600"), ("accept_timeout_seconds", "3600"), ("accept_timeout_seconds", "600"), ("max_open_jobs", "10"),
 }  # fmt: skip
-AGES = {("signed_at", f"{MOST_AGE_SECONDS}")}  # of a signature
+AGES = {("signed_at", f"{MAX_AGE_SECONDS}")}  # of a signature
 ADVISED = {("price", "10000"): DUST_MINOR}
 LIMITS = Limits()
 
@@ -119,27 +119,27 @@ SAID = {  # phrases in descriptions of operations, made from the enforced values
     "recover_agent": {f"At most {per_hour(Rate.RECOVER)} an hour"},
     "get_attestation": {"valid for 7 days"},
     "check_counterparty": {
-        "below 3 jobs", f"paid_rate below {LEAST_PAID}", f"dispute_rate above {MOST_DISPUTED}",
-        f"response_rate below {LEAST_ANSWERED}", f"more than {MOST_FAILED:.0%}".replace("%", " %"),
+        "below 3 jobs", f"paid_rate below {MIN_PAID}", f"dispute_rate above {MAX_DISPUTED}",
+        f"response_rate below {MIN_ANSWERED}", f"more than {MAX_FAILED:.0%}".replace("%", " %"),
     },
     "list_domains": {"trust tier 1", "tier 2"},
-    "add_domain": {f"at most {MOST_DOMAINS}"},
+    "add_domain": {f"at most {MAX_DOMAINS}"},
     "verify_domain": {f"At most {per_hour(Rate.DOMAINS)} checks an hour", "Answers 200"},
     "remove_domain": {"tier 2"},
     "set_evaluator": {"trust tier 1"},
     "get_service_registration": set(),
     "claim_test_funds": {"1 test USDC"},
     "verify_receipt": {"7 days"},
-    "start_thread": {f"After {MOST_UNANSWERED} messages"},
-    "post_message": {f"After {MOST_UNANSWERED} messages"},
+    "start_thread": {f"After {MAX_UNANSWERED} messages"},
+    "post_message": {f"After {MAX_UNANSWERED} messages"},
     "list_events": {f"{EVENTS_KEPT.days} days"},
     "stream_events": {"every 15 seconds", f"At most {LIMITS.streams_per_key} streams a key, {LIMITS.streams_per_agent} an agent"},
-    "create_webhook": {f"At most {LIMITS.webhooks} in each", "answer 2xx within 10 seconds", f"{MOST_FAILURES} deliveries", "a 410"},
+    "create_webhook": {f"At most {LIMITS.webhooks} in each", "answer 2xx within 10 seconds", f"{MAX_FAILURES} deliveries", "a 410"},
     "list_webhook_deliveries": {f"Kept {DELIVERIES_KEPT.days} days"},
-    "create_schedule": {f"At most {MOST_ACTIVE} are active"},
-    "set_bounty_alerts": {f"At most {MOST_A_DAY} a day", f"{MOST_OF_STRANGERS} of buyers that have never paid", f"and {MOST_OF_BUYER} a day from one buyer"},
-    "claim_x402_account": {f"{MOST_AGE_SECONDS} seconds"},
-    "put_memory": {f"At most {MOST_KEYS} keys"},
+    "create_schedule": {f"At most {MAX_ACTIVE} are active"},
+    "set_bounty_alerts": {f"At most {MAX_A_DAY} a day", f"{MAX_OF_STRANGERS} of buyers that have never paid", f"and {MAX_OF_BUYER} a day from one buyer"},
+    "claim_x402_account": {f"{MAX_AGE_SECONDS} seconds"},
+    "put_memory": {f"At most {MAX_KEYS} keys"},
     "buy_with_x402": {"answers 402", "version 1 or 2"},
 }  # fmt: skip
 

@@ -129,7 +129,7 @@ async def test_a_head_that_does_not_end_is_refused_before_it_fills_the_memory(
     begin, part = ENDLESS[what]
     async with served(sqlite_market) as url:
         place = url.removeprefix("http://").encode()
-        answer = await heard(url, (begin.replace(b"%s", place) + part * 700)[: server.http_limits.MOST_HEAD + 1])
+        answer = await heard(url, (begin.replace(b"%s", place) + part * 700)[: server.http_limits.MAX_HEAD + 1])
     head, _, body = answer.partition(b"\r\n\r\n")
     error = orjson.loads(body)["error"]
     assert head.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")

@@ -11,7 +11,7 @@ import mcp_types as t
 import pytest
 
 from tests.evaluation import COSTS, grade, tokens
-from tests.evaluation.report import MOST_ANSWER_TOKENS, MOST_LISTED, Report, made, printed
+from tests.evaluation.report import MAX_ANSWER_TOKENS, MAX_LISTED, Report, made, printed
 from tests.evaluation.typical import sizes
 from tools.engine.context import Surface
 from tools.engine.registry import CATALOGUE
@@ -36,7 +36,7 @@ async def test_the_tools_keep_their_grade(tmp_path: Path) -> None:
     report = made(await sizes(tmp_path))
     assert report.broken == []
     assert len(report.tools) == 1 + len([op for op in CATALOGUE.values() if Surface.MCP in op.surfaces])
-    assert 0 < len(report.listed) <= MOST_LISTED
+    assert 0 < len(report.listed) <= MAX_LISTED
     text = "\n".join(printed(report))
     assert all(f"\n{one.name}" in f"\n{text}" for one in report.tools)
     assert "BROKEN" not in text
@@ -102,10 +102,10 @@ def test_tokens_are_bytes_by_four_rounded_up() -> None:
 
 
 def test_every_bound_that_is_broken_is_named() -> None:
-    fine = made({"get_job": MOST_ANSWER_TOKENS})
+    fine = made({"get_job": MAX_ANSWER_TOKENS})
     assert fine.broken == []
     bad = replace(fine.tools[0], findings=["name", "no output schema"])
-    broken = Report([bad], fine.listed * 2, {"get_job": MOST_ANSWER_TOKENS + 1}).broken
+    broken = Report([bad], fine.listed * 2, {"get_job": MAX_ANSWER_TOKENS + 1}).broken
     assert [line.split()[0] for line in broken] == [
         f"{bad.name}:",
         "mean",

@@ -13,7 +13,7 @@ from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.registry import CATALOGUE
 
-MOST_CORE = 24
+MAX_CORE = 24
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def served(**having: Any) -> list[str]:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_at_first_a_connection_is_shown_the_core_tools_alone(market: Market, era: str) -> None:
-    assert len(CORE) <= MOST_CORE
+    assert len(CORE) <= MAX_CORE
     for place in ("", "/", "?toolsets=core", "?toolsets="):
         assert await names_at(market, place, era) == list(CORE)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import orjson
 
-MOST_KEPT = 20  # in all; of the names that the agent gave up, the newest are kept
+MAX_KEPT = 20  # in all; of the names that the agent gave up, the newest are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +32,5 @@ def known_after(before: Iterable[KnownAs], now: Sequence[KnownAs]) -> str:
     found |= {(one.text, one.place): one for one in before}
     current = {(one.text, one.place) for one in now}
     ordered = sorted(found, key=lambda key: (key in current, found[key].since))
-    kept = [found[key] for key in ordered[-max(MOST_KEPT, len(current)) :]]
+    kept = [found[key] for key in ordered[-max(MAX_KEPT, len(current)) :]]
     return orjson.dumps([[one.text, one.place, one.since.isoformat()] for one in kept]).decode()

@@ -20,7 +20,7 @@ from tools.kernel.signed_records import KeySet, PublicKey
 
 FETCHED = "a document, fetched by its path"
 KEPT_SECONDS = 300
-MOST_SKILLS = 50  # an agent's active listings are no more, unless the operator allows it
+MAX_SKILLS = 50  # an agent's active listings are no more, unless the operator allows it
 AFTER_ALL = "lst_~"  # sorts behind every id
 
 
@@ -55,7 +55,7 @@ def get_agent_card(ctx: TxContext, ref: NamedIn) -> AgentCard:
     orders a skill, and the task is the job. Names and descriptions are the agent's own words.
     """
     agent, env = _named(ctx, ref), ref.env or Env.LIVE
-    asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MOST_SKILLS}
+    asked = {"seller_id": agent.id, "env": env, "before": AFTER_ALL, "limit": MAX_SKILLS}
     active = ctx.tx.all(listings_of_seller(True), **asked, status=ListingStatus.ACTIVE)
     return agent_card(ctx.house, signer_in_force(ctx), agent, active, env)
 

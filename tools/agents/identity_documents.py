@@ -32,8 +32,8 @@ TYPE: Literal["https://eips.ethereum.org/EIPS/eip-8004#registration-v1"] = (
 DID_CONTEXT = ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"]
 DID_CORE = "https://www.w3.org/TR/did-core/"
 A2A_VERSION = "1.0"
-MOST_CHARACTERS = 500  # of a listing's description in a card
-MOST_EXAMPLE = 2000  # characters; a longer example is left out of the card
+MAX_CHARACTERS = 500  # of a listing's description in a card
+MAX_EXAMPLE = 2000  # characters; a longer example is left out of the card
 
 
 def registration_file(house: MarketConfig, agent: AgentRow) -> RegistrationFile:
@@ -212,11 +212,9 @@ def _identity(house: MarketConfig, agent: AgentRow) -> Card:
 
 def _skill(agent: AgentRow, row: ListingRow) -> Card:
     price = price_display(PricingModel(row.pricing_model), row.price, row.unit_name)
-    said = (
-        row.description if len(row.description) <= MOST_CHARACTERS else row.description[: MOST_CHARACTERS - 3] + "..."
-    )
+    said = row.description if len(row.description) <= MAX_CHARACTERS else row.description[: MAX_CHARACTERS - 3] + "..."
     order: dict[str, Json] = {"listing_id": row.id}
-    if row.example_input is not None and len(row.example_input) <= MOST_EXAMPLE:
+    if row.example_input is not None and len(row.example_input) <= MAX_EXAMPLE:
         order["input"] = orjson.loads(row.example_input)
     return {
         "id": row.id,

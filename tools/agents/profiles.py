@@ -16,7 +16,7 @@ HANDLE = re.compile(r"[a-z0-9][a-z0-9_-]*[a-z0-9]")
 URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\:\[\]]+)(:[0-9]{1,5})?([/?#]\S*)?")
 ENDPOINTS = ("a2a_card_url", "mcp_url", "api_url", "webhook_url", "homepage")
 PUBLIC = ("name", "handle", "description", "capabilities", "tags", "endpoints", "framework")
-MOST_METADATA = 16_384
+MAX_METADATA = 16_384
 
 Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=48, to_lower=True)]
 
@@ -47,8 +47,8 @@ def _endpoints(given: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def _metadata(given: dict[str, Json]) -> dict[str, Json]:
-    if len(orjson.dumps(given)) > MOST_METADATA:
-        raise ValueError(f"at most {MOST_METADATA} bytes as JSON")
+    if len(orjson.dumps(given)) > MAX_METADATA:
+        raise ValueError(f"at most {MAX_METADATA} bytes as JSON")
     return given
 
 

@@ -69,7 +69,9 @@ def recover_agent(ctx: TxContext, asked: RecoverAgent) -> AgentRecovered:
 def _after(revoked: bool) -> list[Step]:
     """Return next steps, such as a check of webhooks, because these outlive a leaked key."""
     leaked = (
-        step("list_webhooks", "A webhook made with a leaked key still gets your events: delete those that are not yours."),
+        step(
+            "list_webhooks", "A webhook made with a leaked key still gets your events: delete those that are not yours."
+        ),
         step(
             "get_me",
             "See that endpoints.webhook_url, profile and wallet are what you set: a leaked key may have changed them.",

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from tld import get_fld
 
-LARGEST_SHARE_PAID = 10  # wallets of one may pay up to a tenth of the other's volume
-LARGEST_SHARE_COMMON = 2  # common payers may make up to half of each volume
+PAID_SHARE_DIVISOR = 10  # wallets of one may pay up to a tenth of the other's volume
+COMMON_SHARE_DIVISOR = 2  # common payers may make up to half of each volume
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ def _share_a_referral(one: Traces, other: Traces) -> bool:
 def pays_much_of(payer: Traces, seller: Traces) -> bool:
     """Check whether the payer's wallets paid more than a tenth of the seller's volume."""
     paid = sum(seller.paid_by.get(wallet, 0) for wallet in payer.wallets)
-    return paid * LARGEST_SHARE_PAID > seller.volume_minor
+    return paid * PAID_SHARE_DIVISOR > seller.volume_minor
 
 
 def share_payers(one: Traces, other: Traces) -> bool:
     """Check whether wallets that paid both make up more than half of the volume of each."""
     common = one.paid_by.keys() & other.paid_by.keys()
     return all(
-        sum(agent.paid_by[wallet] for wallet in common) * LARGEST_SHARE_COMMON > agent.volume_minor
+        sum(agent.paid_by[wallet] for wallet in common) * COMMON_SHARE_DIVISOR > agent.volume_minor
         for agent in (one, other)
     )

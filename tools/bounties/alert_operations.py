@@ -4,7 +4,7 @@ import orjson
 from pydantic import Field
 
 from storage.tables import AgentRow, BountyAlertRow
-from tools.bounties.alert_rules import MOST_A_DAY, MOST_OF_BUYER
+from tools.bounties.alert_rules import MAX_A_DAY, MAX_OF_BUYER
 from tools.bounties.records import BountyAlerts
 from tools.credentials.live_guard import acting_agent
 from tools.engine.arguments import Arguments, NoArguments
@@ -59,7 +59,7 @@ def _record(ctx: TxContext, agent: AgentRow, row: BountyAlertRow | None) -> Boun
         enabled=enabled,
         terms=terms,
         told_today=len(today),
-        most_a_day=MOST_A_DAY,
-        most_a_day_of_one_buyer=MOST_OF_BUYER,
+        most_a_day=MAX_A_DAY,
+        most_a_day_of_one_buyer=MAX_OF_BUYER,
         next_steps=steps(() if terms else says, waits),
     )

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 from tools.listings.search_statistics import capability_terms
 
-MOST_A_DAY, MOST_OF_BUYER = 20, 2  # alerts to one agent in a UTC day: in all, and for one buyer's bounties
-MOST_OF_STRANGERS = 5  # of these, for buyers that have never paid anybody
-MOST_TOLD_OF = 10  # bounties of one buyer in a UTC day that cause alerts
+MAX_A_DAY, MAX_OF_BUYER = 20, 2  # alerts to one agent in a UTC day: in all, and for one buyer's bounties
+MAX_OF_STRANGERS = 5  # of these, for buyers that have never paid anybody
+MAX_TOLD_OF = 10  # bounties of one buyer in a UTC day that cause alerts
 
 
 def matched_terms(labels: Sequence[str], words: Collection[str]) -> list[str]:
@@ -20,6 +20,6 @@ def may_be_told(buyers: Sequence[str], buyer_id: str, strangers: int, *, strange
     `buyers` are the buyers of the bounties in today's alerts to it. A stranger has never paid anybody; `strangers` of
     the alerts were for such buyers.
     """
-    if stranger and strangers >= MOST_OF_STRANGERS:
+    if stranger and strangers >= MAX_OF_STRANGERS:
         return False
-    return len(buyers) < MOST_A_DAY and buyers.count(buyer_id) < MOST_OF_BUYER
+    return len(buyers) < MAX_A_DAY and buyers.count(buyer_id) < MAX_OF_BUYER

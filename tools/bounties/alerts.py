@@ -9,7 +9,7 @@ from storage.jobs import has_paid
 from storage.tables import AgentRow, BountyAlertRow, BountyMatchRow, BountyRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
-from tools.bounties.alert_rules import MOST_TOLD_OF, matched_terms, may_be_told
+from tools.bounties.alert_rules import MAX_TOLD_OF, matched_terms, may_be_told
 from tools.engine.context import TxContext
 from tools.events.payloads import BountyMatch
 from tools.kernel.ids import Prefix, first_id
@@ -60,7 +60,7 @@ def _stands(ctx: TxContext, bounty: BountyRow) -> bool:
         return False
     since = first_id(Prefix.BOUNTY, midnight(bounty.created_at))
     before = ctx.tx.one(bounties_before, buyer_id=bounty.buyer_id, env=bounty.env, since=since, before=bounty.id)
-    return (before or 0) < MOST_TOLD_OF
+    return (before or 0) < MAX_TOLD_OF
 
 
 def _tell(

@@ -26,7 +26,7 @@ from tools.jobs.open_job_limits import take_job
 from tools.jobs.self_dealing import check_pair
 from tools.jobs.snapshot import see
 from tools.jobs.views import job_record
-from tools.kernel.money import MOST_PRICE, display
+from tools.kernel.money import MAX_PRICE, display
 
 
 class AwardBounty(BountyNamed):
@@ -34,7 +34,7 @@ class AwardBounty(BountyNamed):
     price: int | None = Field(
         None,
         ge=0,
-        le=MOST_PRICE,
+        le=MAX_PRICE,
         description="the price you have read in the proposal, minor units; if it has changed: 409 proposal_changed",
     )
     payment: Timing | None = Field(

@@ -37,7 +37,7 @@ from tools.engine.storage_quotas import size_of, take
 from tools.engine.stored_documents import Document, keep_document
 from tools.jobs.logic import in_seconds
 from tools.kernel.ids import Prefix
-from tools.kernel.money import MOST_PRICE
+from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.kernel.search_terms import query_terms
 from tools.listings.acceptance import AcceptanceRules, judge_rules
@@ -67,7 +67,7 @@ class BountyInput(BaseModel):
 class CreateBounty(Arguments):
     title: OneLine = Field(min_length=3, max_length=120, description="what you need, in one line")
     description: str = Field(min_length=10, max_length=4000, description="what you need, in your words")
-    budget_max: int = Field(ge=0, le=MOST_PRICE, description="the most you pay, minor units: 1000000 = 1 USDC")
+    budget_max: int = Field(ge=0, le=MAX_PRICE, description="the most you pay, minor units: 1000000 = 1 USDC")
     category: Category = Field(description="e.g. text, code, data, research, image, audio, agent-ops, finance")
     tags: Tags | None = Field(None, description="what sellers may search for, at most 16")
     input: BountyInput | None = Field(None, description="what the job will work on; at most 512 KB")
@@ -172,7 +172,7 @@ class SearchBounties(Listed):
     q: str | None = Field(None, max_length=200, description="words, in any script")
     category: Category | None = Field(None, description="only this category, e.g. text, code, data")
     tag: Tag | None = Field(None, description="only bounties with this tag")
-    min_budget: Annotated[int | None, Field(ge=0, le=MOST_PRICE, description="minor units")] = None
+    min_budget: Annotated[int | None, Field(ge=0, le=MAX_PRICE, description="minor units")] = None
     first_party: bool | None = Field(None, description="true: only the operator's; false: only others'")
 
 

@@ -35,7 +35,7 @@ from tools.events.payloads import ProposalReceived
 from tools.jobs.errors import FirstPartySelfDealing
 from tools.jobs.self_dealing import check_pair
 from tools.kernel.ids import Prefix
-from tools.kernel.money import MOST_PRICE, display
+from tools.kernel.money import MAX_PRICE, display
 from tools.kernel.records import Json, Step
 from tools.listings.errors import UpfrontRequiresTrust
 from tools.listings.logic import PaymentTiming
@@ -48,9 +48,7 @@ FIRST = (-1, "")  # sorts before every price
 
 
 class ProposeOnBounty(BountyNamed):
-    price: int = Field(
-        ge=0, le=MOST_PRICE, description="minor units for the whole job, at most the bounty's budget_max"
-    )
+    price: int = Field(ge=0, le=MAX_PRICE, description="minor units for the whole job, at most the bounty's budget_max")
     payment: PaymentTiming = Field(
         "on_delivery",
         description="on_delivery: sealed work is revealed once paid; upfront: paid before the work starts",

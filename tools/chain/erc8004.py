@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from eth_utils.address import to_checksum_address
 
 OWNER_OF, TOKEN_URI = "0x6352211e", "0xc87b56dd"  # ownerOf(uint256), tokenURI(uint256) of ERC-721
-LARGEST = 2**256 - 1
-MOST_SHOWN = 2048  # characters of a token's URI
+MAX_TOKEN_ID = 2**256 - 1
+MAX_SHOWN = 2048  # characters of a token's URI
 
 _WORD = 64  # hex digits
 _NOBODY = "0" * 40
@@ -26,7 +26,7 @@ class Identity:
 
     token: str  # decimal
     owner: str  # EIP-55
-    uri: str  # at most MOST_SHOWN characters of it
+    uri: str  # at most MAX_SHOWN characters of it
 
 
 def ask(selector: str, token: str) -> str:
@@ -65,7 +65,7 @@ def _address(answer: str) -> str:
 def _text(answer: str) -> str:
     """Decode an ABI string: offset 32, its length in bytes, then the bytes.
 
-    At most MOST_SHOWN characters are decoded.
+    At most MAX_SHOWN characters are decoded.
     """
     digits = answer.removeprefix("0x")
     if len(digits) < 2 * _WORD or int(digits[:_WORD], 16) != 32:
@@ -73,5 +73,5 @@ def _text(answer: str) -> str:
     length = int(digits[_WORD : 2 * _WORD], 16)
     if length > len(digits) // 2 - _WORD:
         raise Unreadable("tokenURI answered a string longer than its answer")
-    shown = bytes.fromhex(digits[2 * _WORD : 2 * _WORD + 2 * min(length, 4 * MOST_SHOWN)])
-    return shown.decode("utf-8", "replace").replace("\0", "\ufffd")[:MOST_SHOWN]
+    shown = bytes.fromhex(digits[2 * _WORD : 2 * _WORD + 2 * min(length, 4 * MAX_SHOWN)])
+    return shown.decode("utf-8", "replace").replace("\0", "\ufffd")[:MAX_SHOWN]

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 
 SIGNATURE_LENGTH = 132  # 0x and 130 hex digits: r, s and v
 
-LEAST_WALLET = 0x10000  # precompiles lie below: 1 to 0x11 everywhere, 0x100 (P-256) on rollups
+MIN_WALLET = 0x10000  # precompiles lie below: 1 to 0x11 everywhere, 0x100 (P-256) on rollups
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{130}")
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0  # n // 2 of secp256k1 (EIP-2)
@@ -88,7 +88,7 @@ def signer_of(digest: bytes, signature_hex: str) -> str | None:
 
 def is_precompile(address: str) -> bool:
     """Check whether an address is a precompile of the chain, without a key or a contract."""
-    return int(address, 16) < LEAST_WALLET
+    return int(address, 16) < MIN_WALLET
 
 
 def eip1271_call(digest: bytes, signature_hex: str) -> str:

@@ -19,11 +19,11 @@ from tools.chain.wallet_proof import BadAddress, address_of
 from tools.chain.x402_payload import SCHEME, SECONDS, Authorization
 from tools.kernel.strict_json import BadJson, Json, parse
 
-MOST_HEADER = 16_384  # characters
-MOST_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
-LEAST_LEFT = 60  # seconds an authorization must still be valid, so that the work can be done first
-MOST_LEFT = 3600  # ... and may be valid at most, because its result stays open that long
-LEAST_TO_SETTLE = 10  # seconds it must still be valid when it is submitted
+MAX_HEADER = 16_384  # characters
+MAX_SIGNATURE = 4_096  # hex digits; a contract wallet's is longer than a key's 130
+MIN_LEFT = 60  # seconds an authorization must still be valid, so that the work can be done first
+MAX_LEFT = 3600  # ... and may be valid at most, because its result stays open that long
+MIN_TO_SETTLE = 10  # seconds it must still be valid when it is submitted
 MAX_UINT = 2**256 - 1
 V1_NETWORKS = {"base": "eip155:8453", "base-sepolia": "eip155:84532"}
 
@@ -56,7 +56,7 @@ IN_WORDS: dict[str, str] = {
     Fault.SCHEME: f"Only the scheme exact is taken. {ANEW}",
     Fault.RECIPIENT: f"It pays another wallet than payTo. {ANEW}",
     Fault.VALUE: f"It must be for exactly the amount asked, neither less nor more. {ANEW}",
-    Fault.EXPIRED: f"valid_before must lie {LEAST_LEFT} to {MOST_LEFT} seconds ahead; clients take {SECONDS}. {ANEW}",
+    Fault.EXPIRED: f"valid_before must lie {MIN_LEFT} to {MAX_LEFT} seconds ahead; clients take {SECONDS}. {ANEW}",
     Fault.EARLY: f"It is not valid yet: it must begin now or earlier, 0 is best. {ANEW}",
     Fault.SIGNATURE: f"The wallet `from` did not sign exactly this. {ANEW}",
     Fault.RESOURCE: f"Its resource.url names another site: whoever signed it did not sign it for this market. {ANEW}",
@@ -86,8 +86,8 @@ class Asked:
 
 def read_payment(header: str) -> Payment:
     """Parse the payment in a header; raises BadPayment."""
-    if len(header) > MOST_HEADER:
-        raise BadPayment(f"is longer than {MOST_HEADER} characters")
+    if len(header) > MAX_HEADER:
+        raise BadPayment(f"is longer than {MAX_HEADER} characters")
     try:
         found = parse(b64decode(header, validate=True))
     except (NotBase64, ValueError) as error:
@@ -104,7 +104,7 @@ def read_payment(header: str) -> Payment:
         scheme=_text(terms, "scheme"),
         network=V1_NETWORKS.get(network, network),
         authorization=_authorization(_object(payload, "authorization")),
-        signature=_matching(payload, "signature", _SIGNATURE, "0x and whole bytes of hex", MOST_SIGNATURE).lower(),
+        signature=_matching(payload, "signature", _SIGNATURE, "0x and whole bytes of hex", MAX_SIGNATURE).lower(),
         resource=_resource(found),
     )
 
@@ -120,7 +120,7 @@ def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None
         return Fault.VALUE
     if given.valid_after > now_seconds:
         return Fault.EARLY
-    if not now_seconds + LEAST_LEFT <= given.valid_before <= now_seconds + MOST_LEFT:
+    if not now_seconds + MIN_LEFT <= given.valid_before <= now_seconds + MAX_LEFT:
         return Fault.EXPIRED
     return None
 
@@ -223,7 +223,7 @@ def _object(found: Json, name: str) -> dict[str, Json]:
 
 def _text(found: Json, name: str) -> str:
     inner = _member(found, name)
-    if not isinstance(inner, str) or len(inner) > MOST_HEADER:
+    if not isinstance(inner, str) or len(inner) > MAX_HEADER:
         raise BadPayment(f"{name}: must be a string")
     return inner
 

@@ -42,8 +42,8 @@ from tools.kernel.records import spliced, stamp
 from tools.kernel.search_terms import fold
 from tools.listings.cached_listing import shown_listing
 from tools.listings.search_statistics import (
-    LEAST_CLIENTS,
-    MOST_TERM,
+    MAX_TERM,
+    MIN_CLIENTS,
     SEARCH_DAYS,
     capability_terms,
     first_day,
@@ -167,7 +167,7 @@ def _lead(bounty: Bounty, terms: Sequence[str]) -> BountyLead:
 
 def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
     env, now = outside.env, outside.now
-    asked = {"env": env, "since": first_day(now.date(), days), "least": LEAST_CLIENTS}
+    asked = {"env": env, "since": first_day(now.date(), days), "least": MIN_CLIENTS}
     looked_at = rows_for(OPEN_SHOWN, outside.house.limits.open_bounties)
     highest = of_many(tx.all(highest_bounties, env=env, now=now, limit=looked_at), _buyer, OPEN_SHOWN)
     return Demand(
@@ -189,8 +189,8 @@ def _wanted(tx: Tx, outside: ReadContext, days: int) -> Demand:
         limits={
             "terms_per_list": TERMS_SHOWN,
             "bounties": OPEN_SHOWN,
-            "term_characters": MOST_TERM,
-            "least_searchers": LEAST_CLIENTS,
+            "term_characters": MAX_TERM,
+            "least_searchers": MIN_CLIENTS,
             "cached_seconds": 60,
         },
         generated_at=stamp(now),
@@ -201,7 +201,7 @@ def _produced(tx: Tx, outside: ReadContext, days: int) -> SearchedFor:
     env: Env = outside.env
     since = first_day(outside.now.date(), days)
     began = outside.now - timedelta(days=days)
-    ((searches, terms, published, most),) = tx.all(search_totals, env=env, since=since, least=LEAST_CLIENTS)
+    ((searches, terms, published, most),) = tx.all(search_totals, env=env, since=since, least=MIN_CLIENTS)
     return SearchedFor(
         searches=int(searches),
         terms=terms,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tools.kernel.search_terms import index_terms, query_terms
 
-LEAST_PREFIX = 4  # characters; shorter beginnings match too much
+MIN_PREFIX = 4  # characters; shorter beginnings match too much
 MEANS = {  # synonyms of the words in operation names
     "create": ("add", "make", "new", "register", "publish", "open", "subscribe"),
     "delete": ("remove", "drop", "erase"),
@@ -63,10 +63,10 @@ def _worth(term: str, tool: Told) -> int:
     for weight, words in tool.places:
         if term in words:
             worth += 2 * weight
-        elif len(term) >= LEAST_PREFIX and _begins(term, words):
+        elif len(term) >= MIN_PREFIX and _begins(term, words):
             worth += weight
     return worth
 
 
 def _begins(term: str, words: frozenset[str]) -> bool:
-    return any(word.startswith(term) or (len(word) >= LEAST_PREFIX and term.startswith(word)) for word in words)
+    return any(word.startswith(term) or (len(word) >= MIN_PREFIX and term.startswith(word)) for word in words)

@@ -25,7 +25,7 @@ from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
 LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
 BATCH = 25
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 Reason = Literal["challenge_missing", "claimed_by_other_agent"]
 
 
@@ -131,7 +131,7 @@ def finish_check(ctx: TxContext, due: Due, proof: Proof | None) -> None:
         ctx.tx.change(row, check_at=ctx.now + SOON)
     elif proof.method is not None:
         hold(ctx, row, proof.method)
-    elif row.failures + 1 >= MOST_FAILURES:
+    elif row.failures + 1 >= MAX_FAILURES:
         missed = {"failures": row.failures + 1, "last_error": proof.errors, "last_checked_at": ctx.now}
         revoke(ctx, row, "challenge_missing", **missed)
     else:

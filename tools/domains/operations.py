@@ -20,7 +20,7 @@ from tools.engine.errors import NotFound, TooBusy
 from tools.engine.follow_up_steps import after_check, after_claim
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.kernel.domain_names import MOST_CHARACTERS, MOST_DOMAINS, BadDomain, domain_of
+from tools.kernel.domain_names import MAX_CHARACTERS, MAX_DOMAINS, BadDomain, domain_of
 from tools.kernel.records import stamp
 from tools.kernel.ssrf_guard import NotTried
 
@@ -38,12 +38,12 @@ def _host(text: str) -> str:
 
 Given = Annotated[
     str,
-    Field(min_length=3, max_length=MOST_CHARACTERS, json_schema_extra=GIVEN_SCHEMA),
+    Field(min_length=3, max_length=MAX_CHARACTERS, json_schema_extra=GIVEN_SCHEMA),
     AfterValidator(domain_of),
 ]
 Host = Annotated[
     str,
-    Field(min_length=3, max_length=MOST_CHARACTERS, json_schema_extra=HOST_SCHEMA),
+    Field(min_length=3, max_length=MAX_CHARACTERS, json_schema_extra=HOST_SCHEMA),
     AfterValidator(_host),
 ]
 
@@ -95,8 +95,8 @@ def add_domain(ctx: TxContext, asked: AddDomain) -> Domain:
     known = ctx.tx.get(DomainRow, agent.id, asked.domain)
     if known is not None:
         return _record(ctx, known)
-    if (ctx.tx.one(domains_claimed, agent_id=agent.id) or 0) >= MOST_DOMAINS:
-        raise TooManyDomains(f"you claim {MOST_DOMAINS} domains, more are not allowed", limit=MOST_DOMAINS)
+    if (ctx.tx.one(domains_claimed, agent_id=agent.id) or 0) >= MAX_DOMAINS:
+        raise TooManyDomains(f"you claim {MAX_DOMAINS} domains, more are not allowed", limit=MAX_DOMAINS)
     return _record(ctx, ctx.tx.add(DomainRow(agent_id=agent.id, domain=asked.domain, created_at=ctx.now)))
 
 

@@ -12,9 +12,9 @@ from tools.engine.errors import InvalidRequest
 from tools.kernel.amount_hints import PRICES, as_integer, in_minor_units
 
 BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-MOST_WAITED = 55  # seconds; MCP clients give up at 60
-MOST_ARGUMENTS, MOST_VIOLATIONS, MOST_NAME = 64, 20, 100
-MOST_FAULTS = 500  # with more errors none is listed, because pydantic first builds the whole list
+MAX_WAITED = 55  # seconds; MCP clients give up at 60
+MAX_ARGUMENTS, MAX_VIOLATIONS, MAX_NAME = 64, 20, 100
+MAX_FAULTS = 500  # with more errors none is listed, because pydantic first builds the whole list
 ELSEWHERE = {  # hints for arguments that other calls take, or that have their place beside the arguments
     "wait_seconds": "This call is answered at once: leave it out, and wait with get_job, which takes it.",
     "dry_run": "Only calls that write take it. Over HTTP it is the query ?dry_run=true, not a field of the body.",
@@ -94,7 +94,7 @@ class Waiting(Arguments):
     """Arguments of a read that may wait for something new."""
 
     wait_seconds: int = Field(
-        0, ge=0, le=MOST_WAITED, description="wait so long for something new before answering, 0-55; 0: answer at once"
+        0, ge=0, le=MAX_WAITED, description="wait so long for something new before answering, 0-55; 0: answer at once"
     )
 
 
@@ -111,11 +111,11 @@ class Listed(Arguments):
 def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
     """Return the validated arguments.
 
-    Raises InvalidRequest with up to MOST_VIOLATIONS violations.
+    Raises InvalidRequest with up to MAX_VIOLATIONS violations.
     """
     try:
-        if len(given) > MOST_ARGUMENTS:
-            raise InvalidRequest(f"{len(given)} arguments; no operation takes more than {MOST_ARGUMENTS}", param="body")
+        if len(given) > MAX_ARGUMENTS:
+            raise InvalidRequest(f"{len(given)} arguments; no operation takes more than {MAX_ARGUMENTS}", param="body")
         return model.model_validate(given)
     except ValidationError as error:
         raise InvalidRequest(**refusal(model, error)) from None
@@ -123,21 +123,21 @@ def read_arguments(model: type[Arguments], given: dict[str, Any]) -> Arguments:
 
 def refusal(model: type[Arguments], error: ValidationError) -> dict[str, Any]:
     count = error.error_count()
-    if count > MOST_FAULTS:
+    if count > MAX_FAULTS:
         message = f"{count} faults, too many to be listed; most are fields or names nobody knows"
         return {"message": message, "param": "body", "violations": [{"param": "body", "message": message}]}
-    faults = islice(error.errors(include_url=False), MOST_VIOLATIONS)
+    faults = islice(error.errors(include_url=False), MAX_VIOLATIONS)
     violations = [_violation(model, fault) for fault in faults]
     first = violations[0]
     return {"message": f"{first['param']}: {first['message']}", "param": first["param"], "violations": violations}
 
 
 def _violation(model: type[Arguments], fault: Any) -> dict[str, str]:
-    path = ".".join(str(part)[:MOST_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
+    path = ".".join(str(part)[:MAX_NAME] for part in fault["loc"] if not _is_branch(part)) or "body"
     if fault["type"] == "extra_forbidden":
         if path in ELSEWHERE:
             return {"param": path, "message": "unknown field", "hint": ELSEWHERE[path]}
-        near = difflib.get_close_matches(str(fault["loc"][-1])[:MOST_NAME], list(model.model_fields), n=1, cutoff=0.7)
+        near = difflib.get_close_matches(str(fault["loc"][-1])[:MAX_NAME], list(model.model_fields), n=1, cutoff=0.7)
         known = ", ".join(model.model_fields) or "none"
         inner = _holding(model, fault["loc"])
         hint = (

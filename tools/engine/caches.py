@@ -8,7 +8,7 @@ from storage.store import Store
 from storage.vocabulary import Env
 from tools.engine.ports import Clock
 
-MOST_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
+MAX_BYTES = 64 * 1024 * 1024  # for listings: about 15,000 ordinary ones or 100 of the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Caches:
         self.listings: Cache[Shown] = Cache(
             store,
             clock.monotonic,
-            MOST_BYTES,
+            MAX_BYTES,
             lambda shown: shown.size,
             owners="seller",
             owner_of=lambda shown: shown.seller_id,

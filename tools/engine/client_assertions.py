@@ -17,9 +17,9 @@ TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ALGORITHMS = ("EdDSA", "Ed25519")  # two names of one algorithm; most clients send the older, EdDSA
 AHEAD_SECONDS = 300
 SKEW_SECONDS = 60  # by which the clocks of two machines may differ
-LONGEST = 4096  # characters
-LONGEST_ID = 255
-LONGEST_HEADER = 512  # bytes; the limit of joserfc
+MAX_LENGTH = 4096  # characters
+MAX_ID_LENGTH = 255
+MAX_HEADER_LENGTH = 512  # bytes; the limit of joserfc
 DEPTH = 4
 
 
@@ -43,8 +43,8 @@ class Assertion:
 class _Ed25519Only(JWSRegistry):
     """A registry of Ed25519 only, whatever a header names or the library adds later."""
 
-    max_header_length = LONGEST_HEADER
-    max_payload_length = LONGEST
+    max_header_length = MAX_HEADER_LENGTH
+    max_payload_length = MAX_LENGTH
 
     def get_alg(self, name: str) -> Any:
         return super().get_alg("Ed25519" if name in ALGORITHMS else name)
@@ -59,8 +59,8 @@ def read_assertion(text: str) -> Assertion:
     Keys that the header names are ignored. Raises BadAssertion.
     """
     parts = text.split(".")
-    if len(text) > LONGEST or len(parts) != 3:
-        raise BadAssertion(f"client_assertion is a compact JWS of at most {LONGEST} characters")
+    if len(text) > MAX_LENGTH or len(parts) != 3:
+        raise BadAssertion(f"client_assertion is a compact JWS of at most {MAX_LENGTH} characters")
     header, claims = _object(parts[0], "header"), _object(parts[1], "claims")
     if header.get("alg") not in ALGORITHMS:
         raise BadAssertion("alg must be EdDSA")
@@ -147,8 +147,8 @@ def _audience(given: Any) -> str:
 
 def _text(claims: dict[str, Any], name: str) -> str:
     value = claims.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_ID:
-        raise BadAssertion(f"{name} must be a text of 1-{LONGEST_ID} characters")
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_LENGTH:
+        raise BadAssertion(f"{name} must be a text of 1-{MAX_ID_LENGTH} characters")
     return value
 
 

@@ -13,9 +13,9 @@ from tools.engine.stored_documents import Document, document
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.json_schema import SchemaRefused, Violation, admit, compiled, is_heavy
 
-MOST_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
-MOST_EXAMPLE = 65_536
-MOST_PREVIEW = 4_096
+MAX_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
+MAX_EXAMPLE = 65_536
+MAX_PREVIEW = 4_096
 LARGE = 32_768  # bytes from which the work runs in a thread instead of on the event loop
 
 T = TypeVar("T")
@@ -44,14 +44,14 @@ async def judge_example(outside: ReadContext, example: Json, param: str, schema:
     """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
     if example is None:
         return None
-    made = await measured(example, param, MOST_EXAMPLE)
+    made = await measured(example, param, MAX_EXAMPLE)
     found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
     if found:
         raise mismatch(InvalidRequest, named(param, found))
     return made.text.decode()
 
 
-async def measured(value: Json, param: str, most: int = MOST_DOCUMENT) -> Document:
+async def measured(value: Json, param: str, most: int = MAX_DOCUMENT) -> Document:
     """Return the canonical form of a document; raise PayloadTooLarge if it is over `most` bytes."""
     quick = len(orjson.dumps(value))
     if quick > 2 * most:  # the canonical form can only be shorter or longer by the spelling of numbers

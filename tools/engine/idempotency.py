@@ -28,8 +28,8 @@ from tools.kernel.errors import MarketError
 KEPT = timedelta(hours=24)
 ANONYMOUS = "anonymous"
 LARGE = 4_096  # bytes; a larger answer is stored once, however many rows refer to it
-LONGEST_KEY = 255
-SHORTEST_ANONYMOUS_KEY = 22  # 22 base64 characters hold 128 bits, so keys cannot be guessed
+MAX_KEY_LENGTH = 255
+MIN_ANONYMOUS_KEY_LENGTH = 22  # 22 base64 characters hold 128 bits, so keys cannot be guessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key
     if key is None or op.safe:
         return None
     bare = key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
-    shortest = 1 if caller.agent_id else SHORTEST_ANONYMOUS_KEY
-    if not (shortest <= len(bare) <= LONGEST_KEY and bare.isascii() and bare.isprintable()):
+    shortest = 1 if caller.agent_id else MIN_ANONYMOUS_KEY_LENGTH
+    if not (shortest <= len(bare) <= MAX_KEY_LENGTH and bare.isascii() and bare.isprintable()):
         raise InvalidIdempotencyKey(
-            f"an Idempotency-Key is {shortest}-{LONGEST_KEY} printable ASCII characters", param="Idempotency-Key"
+            f"an Idempotency-Key is {shortest}-{MAX_KEY_LENGTH} printable ASCII characters", param="Idempotency-Key"
         )
     named: dict[str, Any] = {"operation": op.name, "arguments": arguments.identity()}
     if op.shows_secrets:  # a key with fewer scopes must not replay a secret issued to a key with more

@@ -10,7 +10,7 @@ from storage.vocabulary import Env
 from tools.engine.context import Caller
 
 REST = timedelta(seconds=60)
-MOST_REMEMBERED = 100_000
+MAX_REMEMBERED = 100_000
 
 
 class LastSeenBuffer:
@@ -27,7 +27,7 @@ class LastSeenBuffer:
         self.seen[caller.key_id or "", caller.agent_id] = now
         if caller.env is Env.LIVE and caller.agent_id not in self.on_live:
             await _begin_live(store, caller.agent_id, now)
-            if len(self.on_live) >= MOST_REMEMBERED:
+            if len(self.on_live) >= MAX_REMEMBERED:
                 self.on_live.clear()
             self.on_live.add(caller.agent_id)
 

@@ -18,7 +18,7 @@ SCOPES_ARE = {
     **{scope: f"what an API key with the scope {scope} may do" for scope in SCOPES},
 }
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-LONGEST_SCOPE, MOST_RESOURCES = 512, 10
+MAX_SCOPE_LENGTH, MAX_RESOURCES = 512, 10
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -99,7 +99,7 @@ def audiences(urls: Iterable[str]) -> frozenset[str]:
 def check_resources(resources: Sequence[str], urls: Iterable[str]) -> None:
     """Raise OAuthRefusal if a requested resource is not of this market (RFC 8707)."""
     ours = {_plain(url + path) for url in urls for path in (*RESOURCES, "/v1")}
-    if len(resources) > MOST_RESOURCES or any(_plain(resource) not in ours for resource in resources):
+    if len(resources) > MAX_RESOURCES or any(_plain(resource) not in ours for resource in resources):
         raise OAuthRefusal("invalid_target", "resource must be an address of this market, such as its /mcp/oauth")
 
 
@@ -110,7 +110,7 @@ def granted(asked: str | None, own_env: str | None, own: Collection[str]) -> tup
     environment. If a client requests both, because it requests everything that the metadata lists, it gets the key's
     environment, or test.
     """
-    words = list(dict.fromkeys((asked or "").split(" "))) if asked and len(asked) <= LONGEST_SCOPE else []
+    words = list(dict.fromkeys((asked or "").split(" "))) if asked and len(asked) <= MAX_SCOPE_LENGTH else []
     unknown = [word for word in words if word not in (*ENV_SCOPES, *SCOPES)]
     if unknown or (asked and not words):
         raise OAuthRefusal("invalid_scope", f"scopes are {', '.join((*ENV_SCOPES, *SCOPES))}, parted by single spaces")

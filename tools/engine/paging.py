@@ -12,15 +12,15 @@ from tools.kernel.errors import Json
 from tools.kernel.records import encode
 
 T = TypeVar("T")
-MOST_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
+MAX_PAGE = 1_048_576  # bytes; a page ends before the record that would exceed it
 
 
 def filled(records: Iterable[T]) -> list[T]:
-    """Return the records that fit within MOST_PAGE bytes, at least one."""
+    """Return the records that fit within MAX_PAGE bytes, at least one."""
     page, size = list[T](), 0
     for record in records:
         size += len(encode(record))
-        if page and size > MOST_PAGE:
+        if page and size > MAX_PAGE:
             break
         page.append(record)
     return page

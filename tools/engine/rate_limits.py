@@ -16,7 +16,7 @@ from storage.tables import WindowRow
 from storage.transaction import Tx
 from tools.engine.errors import RateLimited
 
-MOST_BUCKETS = 50_000
+MAX_BUCKETS = 50_000
 KEYS_OF_AN_AGENT = 3  # all keys of an agent together may call this many times as often as one key
 
 
@@ -106,7 +106,7 @@ class Windows:
         began, calls = self.counts.get(name, (now_seconds, 0))
         if now_seconds - began >= allowance.seconds:
             began, calls = now_seconds, 0
-        if len(self.counts) >= MOST_BUCKETS and name not in self.counts:
+        if len(self.counts) >= MAX_BUCKETS and name not in self.counts:
             self._prune(now_seconds)
         self.counts[name] = (began, calls + 1)
         return judged(rate, allowance, calls + 1, ceil(began + allowance.seconds - now_seconds))
@@ -119,8 +119,8 @@ class Windows:
     def _prune(self, now_seconds: float) -> None:
         longest = max(allowance.seconds for allowance in ALLOWANCES.values() if not allowance.shared)
         self.counts = {name: seen for name, seen in self.counts.items() if now_seconds - seen[0] < longest}
-        if len(self.counts) >= MOST_BUCKETS:  # many at once, because scanning all of them takes milliseconds
-            for name in [*islice(self.counts, MOST_BUCKETS // 5)]:
+        if len(self.counts) >= MAX_BUCKETS:  # many at once, because scanning all of them takes milliseconds
+            for name in [*islice(self.counts, MAX_BUCKETS // 5)]:
                 del self.counts[name]
 
 

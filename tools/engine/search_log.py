@@ -9,8 +9,8 @@ from storage.discovery import count_search, terms_of_client
 from storage.tables import SearchedRow
 from storage.transaction import Tx
 
-MOST_TERMS_OF_CLIENT = 200  # a day; more searches are not a sign of demand
-MOST_NOTED = 10_000  # different searches between two writes; further ones are dropped
+MAX_TERMS_OF_CLIENT = 200  # a day; more searches are not a sign of demand
+MAX_NOTED = 10_000  # different searches between two writes; further ones are dropped
 
 
 class Search(NamedTuple):
@@ -29,8 +29,8 @@ class SearchLog:
         self.made, self.unmet = Counter[Search](), Counter[Search]()
 
     def note(self, search: Search, *, found: bool) -> None:
-        """Buffer a search; at most MOST_NOTED different ones."""
-        if search in self.made or len(self.made) < MOST_NOTED:
+        """Buffer a search; at most MAX_NOTED different ones."""
+        if search in self.made or len(self.made) < MAX_NOTED:
             self.made[search] += 1
             self.unmet[search] += not found
 
@@ -42,9 +42,9 @@ class SearchLog:
 
 
 def write_searches(tx: Tx, noted: Iterable[tuple[Search, int, int]]) -> None:
-    """Add buffered searches to the table, at most MOST_TERMS_OF_CLIENT per client and day."""
+    """Add buffered searches to the table, at most MAX_TERMS_OF_CLIENT per client and day."""
     for (env, day, client), group in groupby(noted, lambda one: one[0][:3]):
-        room = MOST_TERMS_OF_CLIENT - (tx.one(terms_of_client, env=env, day=day, client=client) or 0)
+        room = MAX_TERMS_OF_CLIENT - (tx.one(terms_of_client, env=env, day=day, client=client) or 0)
         for search, count, in_vain in group:
             key = {f"_{name}": value for name, value in search._asdict().items()}
             if tx.run(count_search, **key, more=count, more_zero=in_vain) or room <= 0:

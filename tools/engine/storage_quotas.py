@@ -15,7 +15,7 @@ from tools.engine.health import HealthSnapshot
 from tools.engine.registry import Operation
 
 NEEDED_FOR_OUTPUT = 2**20  # bytes that must be left at an order and at its acceptance
-MOST_ON_LOW_DISK = {False: 4_096, True: 65_536}  # bytes of a request
+MAX_ON_LOW_DISK = {False: 4_096, True: 65_536}  # bytes of a request
 
 
 def size_of(*texts: str | bytes | None) -> int:
@@ -53,7 +53,7 @@ def has_room_to_accept(ctx: TxContext, seller_id: str) -> bool:
 
 def refuse_on_low_disk(op: Operation, approach: CallRequest, pulse: HealthSnapshot) -> None:
     """Refuse large writes while the disk is nearly full; calls that end work may be larger."""
-    most = MOST_ON_LOW_DISK[op.ends_work]
+    most = MAX_ON_LOW_DISK[op.ends_work]
     if pulse.disk_low and not op.safe and approach.body_bytes > most:
         raise TooBusy(
             f"the disk of this market is nearly full: until there is room a call that writes may bring {most} bytes",

@@ -10,7 +10,7 @@ import orjson
 
 PREFIX = "oat_"
 LIFE_SECONDS = 3600
-LONGEST = 1024  # characters
+MAX_LENGTH = 1024  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def read_token(key: bytes, text: str) -> Token | None:
     Whether the token is still valid is not checked here. The tag is compared as text, so another encoding of the same
     bytes is refused.
     """
-    if not text.startswith(PREFIX) or len(text) > LONGEST or not text.isascii():
+    if not text.startswith(PREFIX) or len(text) > MAX_LENGTH or not text.isascii():
         return None
     signed, _, tag = text.rpartition(".")
     if not hmac.compare_digest(tag, _tag(key, signed)):

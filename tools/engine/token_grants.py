@@ -10,7 +10,7 @@ from storage.transaction import StorageError, Tx
 from storage.vocabulary import AgentStatus, Env
 from tools.engine.authentication import key_facts
 from tools.engine.client_assertions import (
-    LONGEST_ID,
+    MAX_ID_LENGTH,
     Assertion,
     BadAssertion,
     asserted_by,
@@ -157,7 +157,7 @@ def _checked(text: str, market: Market) -> Assertion:
 
 
 async def _agent_of(market: Market, client_id: str) -> str | None:
-    if len(client_id) > LONGEST_ID or not (client_id.isascii() and client_id.isprintable()):
+    if len(client_id) > MAX_ID_LENGTH or not (client_id.isascii() and client_id.isprintable()):
         return None
     row = await market.store.look(partial(agent_named, keyid=client_id))
     return None if row is None else row.id

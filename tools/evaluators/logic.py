@@ -15,9 +15,9 @@ from tools.engine.context import TxContext
 from tools.evaluators.records import Eligibility, Evaluator, EvaluatorRecord, EvaluatorSide
 from tools.kernel.money import DUST_MINOR
 
-LEAST_TIER = {Env.LIVE: 1, Env.TEST: 0}
+MIN_TIER = {Env.LIVE: 1, Env.TEST: 0}
 CLOSED = 4  # the index of this column in a row of record_of_seats
-LEAST_DECIDED = 5  # votes before the agreement rate is public, because the rate of a single vote would reveal the vote
+MIN_DECIDED = 5  # votes before the agreement rate is public, because the rate of a single vote would reveal the vote
 
 
 def who_may_sit(env: Env, house: MarketConfig, now: datetime) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def who_may_sit(env: Env, house: MarketConfig, now: datetime) -> dict[str, Any]:
 
     `paid_before` is only among them if the environment requires a minimum age.
     """
-    found: dict[str, Any] = {"evaluator": True, "least_tier": LEAST_TIER[env]}
+    found: dict[str, Any] = {"evaluator": True, "least_tier": MIN_TIER[env]}
     if env is Env.LIVE and house.evaluator_min_age:
         found |= {"paid_before": now - house.evaluator_min_age, "least_minor": DUST_MINOR}
     return found
@@ -56,7 +56,7 @@ def evaluator_side(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: boo
     sees its number of pending seats.
     """
     found = tx.all(record_of_seats, agent_id=agent.id, env=env, now=now)
-    record = _record([one for one in found if one[CLOSED]], LEAST_DECIDED)
+    record = _record([one for one in found if one[CLOSED]], MIN_DECIDED)
     offered = tx.get(EvaluatorRow, agent.id)
     return EvaluatorSide(
         verdicts=record.verdicts,
@@ -102,7 +102,7 @@ def _eligibility(ctx: TxContext, agent: AgentRow, env: Env) -> Eligibility:
         return Eligibility(eligible=False, reason="not_active")
     if not agent.evaluator:
         return Eligibility(eligible=False, reason="not_opted_in")
-    if agent.trust_tier < LEAST_TIER[env]:
+    if agent.trust_tier < MIN_TIER[env]:
         return Eligibility(eligible=False, reason="trust_tier")
     standing = who_may_sit(env, ctx.house, ctx.now)
     if ctx.tx.one(may_sit("paid_before" in standing), agent_id=agent.id, **standing) is None:

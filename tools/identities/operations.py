@@ -9,7 +9,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.agents.logic import own_record
 from tools.agents.records import OwnAgent
-from tools.chain.erc8004 import LARGEST, Identity, NoIdentity, registration_url
+from tools.chain.erc8004 import MAX_TOKEN_ID, Identity, NoIdentity, registration_url
 from tools.chain.errors import ChainUnavailable
 from tools.chain.transfer_verification import ChainDown
 from tools.credentials.live_guard import acting_agent, keep_live
@@ -29,7 +29,7 @@ def _as_text(given: object) -> object:
 
 
 def _token(text: str) -> str:
-    if int(text) > LARGEST:
+    if int(text) > MAX_TOKEN_ID:
         raise ValueError("a token's number is at most 2^256-1")
     return text
 

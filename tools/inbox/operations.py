@@ -13,7 +13,7 @@ from storage.messages import page_of_threads
 from storage.tables import JobRow, MailboxRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
-from tools.engine.arguments import MOST_WAITED, Waiting
+from tools.engine.arguments import MAX_WAITED, Waiting
 from tools.engine.context import TxContext
 from tools.engine.next_steps import step, steps
 from tools.engine.registry import CATALOGUE, operation
@@ -36,7 +36,7 @@ AFTER_ALL = "8"  # no id begins so high
 
 class GetInbox(Waiting):
     wait_seconds: int = Field(
-        0, ge=0, le=MOST_WAITED, description="with since: wait so long for something new before answering, 0-55"
+        0, ge=0, le=MAX_WAITED, description="with since: wait so long for something new before answering, 0-55"
     )
     since: EventId | None = Field(
         None, description="next_since of the last answer; wait_seconds then waits until something happened after it"

@@ -8,7 +8,7 @@ from tools.jobs.facts import DELIVERY_GRACE, JobFacts, overdue_untold
 from tools.jobs.lifecycle import Waiter, waiting_on
 
 LEAD_SHARE = 10  # a deadline is announced when a tenth of its window is left,
-LEAST_LEAD, MOST_LEAD = timedelta(seconds=60), timedelta(hours=1)  # but at least 60 seconds and at most an hour ahead
+MIN_LEAD, MAX_LEAD = timedelta(seconds=60), timedelta(hours=1)  # but at least 60 seconds and at most an hour ahead
 _PARTIES = {Waiter.BUYER: Actor.BUYER, Waiter.SELLER: Actor.SELLER}
 
 
@@ -55,7 +55,7 @@ def attention(facts: JobFacts, now: datetime, before: Attention = NOBODY) -> Att
 
 def announced_at(now: datetime, deadline: datetime) -> datetime | None:
     """Return when to announce a deadline set at `now`; None if its window is too short."""
-    lead = min(max((deadline - now) / LEAD_SHARE, LEAST_LEAD), MOST_LEAD)
+    lead = min(max((deadline - now) / LEAD_SHARE, MIN_LEAD), MAX_LEAD)
     at = deadline - lead
     return at if at > now else None
 

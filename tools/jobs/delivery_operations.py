@@ -12,7 +12,7 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import MOST_PREVIEW, StaleInput, measured, mismatch, named, violations
+from tools.engine.document_validation import MAX_PREVIEW, StaleInput, measured, mismatch, named, violations
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
@@ -97,7 +97,7 @@ async def judge_delivery(outside: ReadContext, work: DeliverJob) -> JudgedDelive
     if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
         return None if seen.row.output is None else await measured(work.output, "output")
     output = await measured(work.output, "output")
-    preview = None if work.preview is None else await measured(work.preview, "preview", MOST_PREVIEW)
+    preview = None if work.preview is None else await measured(work.preview, "preview", MAX_PREVIEW)
     unfit = [
         *named("output", await violations(outside, schema, work.output, output.size)),
         *named("preview", await _preview_faults(outside, seen, preview_schema, work.preview, preview)),

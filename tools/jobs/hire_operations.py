@@ -5,7 +5,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from storage.vocabulary import Actor
-from tools.engine.arguments import MOST_WAITED
+from tools.engine.arguments import MAX_WAITED
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.registry import operation, unlisted
@@ -26,7 +26,7 @@ USUALLY_WAITED = 20  # seconds; clients without a timeout of their own give up a
 
 class Hire(Order):
     wait_seconds: int = Field(
-        USUALLY_WAITED, ge=0, le=MOST_WAITED, description="how long to wait for your turn, 0-55; 0: not at all"
+        USUALLY_WAITED, ge=0, le=MAX_WAITED, description="how long to wait for your turn, 0-55; 0: not at all"
     )
 
 

@@ -19,7 +19,7 @@ from tools.jobs.snapshot import see
 from tools.kernel.money import DUST_MINOR
 from tools.kernel.plurals import counted
 
-MOST_LAPSED = 200  # jobs that one order moves on; a sweep moves the rest
+MAX_LAPSED = 200  # jobs that one order moves on; a sweep moves the rest
 NO_LISTING = ""
 LIFTED = (
     f"A payment of 0.01 USDC or more to this seller, or to each of {KNOWN_FROM} others, lifts this; a refund undoes it."
@@ -116,4 +116,4 @@ def _move_on(ctx: TxContext, listing_id: str) -> int:
 
 
 def _lapsed(ctx: TxContext, query: Query[JobRow], listing_id: str) -> list[JobRow]:
-    return ctx.tx.all(query, listing_id=listing_id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MOST_LAPSED)
+    return ctx.tx.all(query, listing_id=listing_id, buyer_id=ctx.agent, env=ctx.env, until=ctx.now, limit=MAX_LAPSED)

@@ -22,7 +22,7 @@ from tools.jobs.logic import JobRef
 from tools.jobs.snapshot import find_mine
 from tools.jobs.task_records import PushConfig, PushConfigDeleted, PushConfigPage
 from tools.kernel.records import Json
-from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS
+from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 SCOPES = ("buy", "sell", "admin:self")
@@ -34,7 +34,7 @@ class PushRef(JobRef):
 
 
 class SetPush(PushRef):
-    url: str = Field(max_length=MOST_URL_CHARACTERS)
+    url: str = Field(max_length=MAX_URL_CHARACTERS)
     form: PushForm = Field(strict=False)
     token: HeaderText | None = None
     scheme: Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")] | None = None

@@ -28,7 +28,7 @@ from tools.kernel.money import display_or_none
 from tools.kernel.records import stamp, stamp_or_none
 from tools.kernel.signed_records import KeySet, PublicKey, RetiredKeySet, RetiredPlatformKey
 
-MOST_SIGNED = 65_536  # bytes; a receipt is a few KB
+MAX_SIGNED = 65_536  # bytes; a receipt is a few KB
 
 
 @operation("GET /v1/jobs/{job_id}/receipt", errors=(NotFound,), toolset="jobs")
@@ -60,13 +60,13 @@ class VerifyReceipt(Arguments):
 async def measure_document(outside: ReadContext, given: VerifyReceipt) -> bytes:
     """Return the canonical form of the receipt or the attestation.
 
-    Exactly one of the two must be given, and it must not be larger than MOST_SIGNED.
+    Exactly one of the two must be given, and it must not be larger than MAX_SIGNED.
     """
     document = given.receipt if given.receipt is not None else given.attestation
     if document is None or (given.receipt is not None and given.attestation is not None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
     param = "receipt" if given.receipt is not None else "attestation"
-    return (await measured(document, param, MOST_SIGNED)).text
+    return (await measured(document, param, MAX_SIGNED)).text
 
 
 @operation(

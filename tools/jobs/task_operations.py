@@ -21,13 +21,13 @@ from tools.jobs.task_records import Task, TaskPage
 from tools.jobs.task_view import newest_of, task_of, task_record
 from tools.kernel.records import EPOCH
 
-MOST_MESSAGES = 100
+MAX_MESSAGES = 100
 MOVING = frozenset({JobStatus.OPEN, JobStatus.QUOTE_REQUESTED, JobStatus.IN_PROGRESS, JobStatus.DISPUTED})
 LATEST, LAST_JOB = datetime(9999, 1, 1, tzinfo=EPOCH.tzinfo), "job_~"
 
 
 class TaskRef(JobRef, Waiting):
-    messages: int = Field(MOST_MESSAGES, ge=0, le=MOST_MESSAGES, description="how many of the thread's newest messages")
+    messages: int = Field(MAX_MESSAGES, ge=0, le=MAX_MESSAGES, description="how many of the thread's newest messages")
 
 
 def task_rests(asked: TaskRef, task: Task) -> bool:

@@ -23,7 +23,7 @@ from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
 from tools.jobs.views import job_record
 from tools.kernel.errors import Json
-from tools.kernel.money import MOST_PRICE, display_or_none
+from tools.kernel.money import MAX_PRICE, display_or_none
 from tools.screening.errors import ContentRejected
 from tools.screening.logic import private_text
 
@@ -60,7 +60,7 @@ def decline_job(ctx: TxContext, said: Reasoned) -> Job:
 
 
 class QuoteJob(JobRef):
-    price: int = Field(ge=0, le=MOST_PRICE, description="minor units for the whole job: 1000000 = 1 USDC; 0 is free")
+    price: int = Field(ge=0, le=MAX_PRICE, description="minor units for the whole job: 1000000 = 1 USDC; 0 is free")
     message: str | None = Field(None, max_length=2000, description="what the price covers; posted to the job's thread")
 
 
@@ -98,7 +98,7 @@ class AcceptQuote(JobRef):
     price: int | None = Field(
         None,
         ge=0,
-        le=MOST_PRICE,
+        le=MAX_PRICE,
         description="the quoted_price you have read and agree to, minor units; if it has changed: 409 quote_changed",
     )
 

@@ -6,8 +6,8 @@ import idna
 
 from tools.kernel.ssrf_guard import BadTarget, address_in
 
-MOST_CHARACTERS = 253
-MOST_DOMAINS = 5
+MAX_CHARACTERS = 253
+MAX_DOMAINS = 5
 RESERVED = frozenset(
     {"localhost", "local", "internal", "arpa", "test", "example", "invalid", "onion", "home", "lan", "corp"}
 )
@@ -27,7 +27,7 @@ def domain_of(text: str) -> str:
 
     It is in lower-case ASCII (IDNA 2008 with UTS 46), without a final dot.
     """
-    given = _GIVEN.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
+    given = _GIVEN.fullmatch(text) if len(text) <= MAX_CHARACTERS else None
     if given is None:
         raise BadDomain("a domain name, such as agent.example.com; no port, user, query or fragment")
     try:
@@ -64,7 +64,7 @@ def in_file(body: bytes, wanted: str) -> bool:
 
 def _judge(domain: str) -> None:
     labels = domain.split(".")
-    if len(labels) < 2 or len(domain) > MOST_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
+    if len(labels) < 2 or len(domain) > MAX_CHARACTERS or not all(map(_LABEL.fullmatch, labels)):
         raise BadDomain("a domain of at least two labels is needed, such as agent.example.com")
     if _is_address(domain):
         raise BadDomain("a domain name is needed, not an address")

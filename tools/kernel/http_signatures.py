@@ -12,10 +12,10 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 WINDOW_SECONDS = 300  # by which `created` may differ from our clock
-LONGEST_FIELD = 4096
-MOST_COMPONENTS = 32
-LONGEST_NONCE = 255
-LONGEST_SHOWN = 8_000
+MAX_FIELD_LENGTH = 4096
+MAX_COMPONENTS = 32
+MAX_NONCE_LENGTH = 255
+MAX_SHOWN_LENGTH = 8_000
 T = TypeVar("T")
 INPUT, SIGNATURE, DIGEST = b"signature-input", b"signature", b"content-digest"
 READ = frozenset({INPUT, SIGNATURE, DIGEST})  # a request with one of these headers is kept as received
@@ -100,8 +100,8 @@ def read_claim(request: HttpRequest) -> Claim:
     covered, given = _covered(made[0]), made[1]
     _check_parameters(given)
     nonce, expires = _text(given, "nonce"), _whole(given, "expires")
-    if nonce is not None and not 0 < len(nonce) <= LONGEST_NONCE:
-        raise BadSignature("malformed", f"nonce has 1-{LONGEST_NONCE} characters")
+    if nonce is not None and not 0 < len(nonce) <= MAX_NONCE_LENGTH:
+        raise BadSignature("malformed", f"nonce has 1-{MAX_NONCE_LENGTH} characters")
     return Claim(
         covered=covered,
         parameters=http_sf.ser([made]),
@@ -144,10 +144,10 @@ def bases(claim: Claim, request: HttpRequest, urls: Iterable[str]) -> list[bytes
 
 
 def shown_base(claim: Claim, request: HttpRequest, url: str) -> str:
-    """Return the base to show to the caller: without credentials, at most LONGEST_SHOWN long."""
+    """Return the base to show to the caller: without credentials, at most MAX_SHOWN_LENGTH long."""
     mark = b"?" + request.query if request.query else b""
     text = _base(claim, request, url, mark, hide=True).decode("latin-1")
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else text[:MAX_SHOWN_LENGTH] + "…"
 
 
 def signed_by(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -194,8 +194,8 @@ def digest_fault(request: HttpRequest, needed: bool = False) -> str | None:
 
 
 def _dictionary(given: bytes, name: str) -> dict[str, http_sf.ItemType | http_sf.InnerListType]:
-    if len(given) > LONGEST_FIELD:
-        raise BadSignature("malformed", f"{name} is longer than {LONGEST_FIELD} bytes")
+    if len(given) > MAX_FIELD_LENGTH:
+        raise BadSignature("malformed", f"{name} is longer than {MAX_FIELD_LENGTH} bytes")
     twice = list[str]()
     try:
         found = http_sf.parse(given, tltype="dictionary", on_duplicate_key=lambda key, _: twice.append(key))
@@ -219,15 +219,15 @@ def _only_member(request: HttpRequest, name: bytes) -> tuple[str, http_sf.ItemTy
 
 def _covered(items: list[http_sf.ItemType]) -> tuple[str, ...]:
     names = list[str]()
-    for item in items[: MOST_COMPONENTS + 1]:
+    for item in items[: MAX_COMPONENTS + 1]:
         name, more = item if isinstance(item, tuple) else (item, {})
         if more or not isinstance(name, str):
             raise BadSignature("malformed", "a covered component is a quoted name without parameters")
         if name not in DERIVED and not FIELD_NAME.fullmatch(name):
             raise BadSignature("malformed", f"{name[:64]} is no component of a request that can be covered here")
         names.append(name)
-    if len(names) > MOST_COMPONENTS or len(set(names)) != len(names):
-        raise BadSignature("malformed", f"at most {MOST_COMPONENTS} components are covered, each once")
+    if len(names) > MAX_COMPONENTS or len(set(names)) != len(names):
+        raise BadSignature("malformed", f"at most {MAX_COMPONENTS} components are covered, each once")
     return tuple(names)
 
 

@@ -37,4 +37,4 @@ def half_up(amount_minor: int) -> int:
     return (amount_minor + 1) // 2
 
 
-MOST_PRICE = 10**12  # minor units, also of price times units
+MAX_PRICE = 10**12  # minor units, also of price times units

@@ -12,16 +12,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 
-MOST_QUERY_CHARACTERS = 200
-MOST_QUERY_TERMS = 10
-MOST_INDEX_TERMS = 1_000
-MOST_CHARACTERS = 40  # of one term; a longer run is cut
+MAX_QUERY_CHARACTERS = 200
+MAX_QUERY_TERMS = 10
+MAX_INDEX_TERMS = 1_000
+MAX_CHARACTERS = 40  # of one term; a longer run is cut
 # Agents write sentences, so English function words count only if there are no other words.
 FUNCTION_WORDS = frozenset(
     ("a", "an", "and", "are", "at", "be", "for", "from", "i", "in", "is", "me", "my", "of", "on", "or", "our", "that",
      "the", "this", "to", "we", "with", "you", "your")
 )  # fmt: skip
-MOST_FOLDED = 8_000  # characters of one text before case folding, because one may become eighteen
+MAX_FOLDED = 8_000  # characters of one text before case folding, because one may become eighteen
 
 OPTIONAL_MARKS = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
@@ -49,32 +49,32 @@ class _Shown(dict[int, str]):
 
 
 def query_terms(q: str) -> tuple[str, ...]:
-    """Return the terms of a query, each once, in order: at most MOST_QUERY_TERMS.
+    """Return the terms of a query, each once, in order: at most MAX_QUERY_TERMS.
 
     Only its first 200 characters count. English function words count only if there is nothing else. The result is empty
     if `q` has no letter or digit. Never raises.
     """
-    asked = [term for run in _runs(q[:MOST_QUERY_CHARACTERS]) for term in _asked(run)]
+    asked = [term for run in _runs(q[:MAX_QUERY_CHARACTERS]) for term in _asked(run)]
     telling = [term for term in asked if term not in FUNCTION_WORDS]
-    return _first(telling or asked, MOST_QUERY_TERMS)
+    return _first(telling or asked, MAX_QUERY_TERMS)
 
 
 def index_terms(title: str, description: str, tags: Sequence[str], category: str) -> tuple[str, ...]:
     """Return the terms by which a listing is found, each once, the title's first.
 
-    There are at most MOST_INDEX_TERMS. A single character of an unspaced script is found in title, tags and category,
+    There are at most MAX_INDEX_TERMS. A single character of an unspaced script is found in title, tags and category,
     but in the description only its pairs are.
     """
     head = (term for text in (title, category, *tags) for run in _runs(text) for term in (*_asked(run), *_within(run)))
     body = (term for run in _runs(description) for term in (*_asked(run), *_signless(run)))
-    return _first(chain(head, body), MOST_INDEX_TERMS)
+    return _first(chain(head, body), MAX_INDEX_TERMS)
 
 
 def fold(text: str) -> str:
     """Unify what readers take as the same: width, case, ligatures, optional marks."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text)[:MOST_FOLDED].casefold())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text)[:MAX_FOLDED].casefold())
     return unicodedata.normalize("NFKC", OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", folded)))
 
 
@@ -94,7 +94,7 @@ def _runs(text: str) -> Iterator[str]:
 
 def _asked(run: str) -> Iterable[str]:
     if not IS_UNSPACED.match(run):
-        return (run[:MOST_CHARACTERS],)
+        return (run[:MAX_CHARACTERS],)
     letters = _letters(run)
     return map("".join, pairwise(letters)) if len(letters) > 1 else letters
 
@@ -105,7 +105,7 @@ def _within(run: str) -> Iterable[str]:
 
 
 def _signless(run: str) -> Iterable[str]:
-    return (run.rstrip("+#")[:MOST_CHARACTERS],) if run[-1] in "+#" else ()
+    return (run.rstrip("+#")[:MAX_CHARACTERS],) if run[-1] in "+#" else ()
 
 
 def _letters(run: str) -> list[str]:
@@ -113,7 +113,7 @@ def _letters(run: str) -> list[str]:
     letters: list[str] = []
     for character in run:
         if letters and unicodedata.category(character)[0] == "M":
-            letters[-1] = (letters[-1] + character)[:MOST_CHARACTERS]
+            letters[-1] = (letters[-1] + character)[:MAX_CHARACTERS]
         else:
             letters.append(character)
     return letters

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-MOST_URL_CHARACTERS = 2048
+MAX_URL_CHARACTERS = 2048
 HTTPS_PORT = 443
 
 _HOST = r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+"
@@ -72,8 +72,8 @@ def parse_target(url: str) -> Target:
     The only accepted form is http or https with an ASCII host, without user and fragment.
     """
     found = _URL.fullmatch(url)
-    if found is None or len(url) > MOST_URL_CHARACTERS:
-        raise BadTarget(f"an https URL of at most {MOST_URL_CHARACTERS} ASCII characters, without user and fragment")
+    if found is None or len(url) > MAX_URL_CHARACTERS:
+        raise BadTarget(f"an https URL of at most {MAX_URL_CHARACTERS} ASCII characters, without user and fragment")
     scheme, host, port = found[1], found[2].lower().removesuffix("."), int(found[3] or 0)
     host = host.removeprefix("[").removesuffix("]")
     if address_in(host) is None and not all(_LABEL.fullmatch(label) for label in host.split(".")):

@@ -15,14 +15,14 @@ _ALIKE = str.maketrans(
 _PICTURES = (0x1F150, 0x1F170, 0x1F1E6)  # first of A to Z in dark circles, in dark squares, as flag letters
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 _VOICED = frozenset("\u3099\u309a")  # voicing marks: they make another letter of a kana
-_MOST_KEPT = 65_536
+_MAX_KEPT = 65_536
 
 
 class _Folds(dict[int, str]):
     """A cache of what each character folds to, by code point."""
 
     def __missing__(self, code: int) -> str:
-        if len(self) >= _MOST_KEPT:
+        if len(self) >= _MAX_KEPT:
             self.clear()
         folded = self[code] = _fold(chr(code))
         return folded

@@ -12,7 +12,7 @@ from tools.engine.errors import InvalidRequest, PayloadTooLarge
 from tools.kernel.json_schema import reading_of
 from tools.kernel.records import Json
 from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
-from tools.listings.acceptance_rules import MOST_BYTES, MOST_RULES, Rule, failures, is_costly, rules_in
+from tools.listings.acceptance_rules import MAX_BYTES, MAX_RULES, Rule, failures, is_costly, rules_in
 
 HEX64 = "0123456789abcdef"
 
@@ -53,7 +53,7 @@ class AcceptanceRule(BaseModel):
 AcceptanceRules = Annotated[
     list[AcceptanceRule],
     Field(
-        max_length=MOST_RULES,
+        max_length=MAX_RULES,
         description="what every delivery must hold; checked before the buyer can pay, all required",
     ),
 ]
@@ -67,8 +67,8 @@ def judge_rules(rules: list[AcceptanceRule] | None, param: str = "acceptance") -
     if not rules:
         return None
     text = orjson.dumps([dict(rule) for rule in rules])
-    if len(text) > MOST_BYTES:
-        raise PayloadTooLarge(f"{param} is {len(text)} bytes; at most {MOST_BYTES} are taken", param=param)
+    if len(text) > MAX_BYTES:
+        raise PayloadTooLarge(f"{param} is {len(text)} bytes; at most {MAX_BYTES} are taken", param=param)
     names = [rule.name for rule in rules]
     if len(set(names)) != len(names):
         raise InvalidRequest(f"{param}: every rule has a name of its own", param=param)

@@ -11,8 +11,8 @@ from tools.kernel.json_schema import MAX_LIGHT_READING, compiled, is_heavy, read
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
-MOST_RULES, MOST_BYTES = 16, 16_384
-MOST_HASHED = 32_768  # bytes; hashing takes about 10 ms if every number needs the slow canonical form
+MAX_RULES, MAX_BYTES = 16, 16_384
+MAX_HASHED = 32_768  # bytes; hashing takes about 10 ms if every number needs the slow canonical form
 _MISSING = object()
 
 
@@ -90,7 +90,7 @@ def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
     """
     hashed = {rule.path for rule in rules if rule.kind == "sha256"}
     schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
-    if len(hashed) * output_bytes > MOST_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:
+    if len(hashed) * output_bytes > MAX_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:
         return True
     return any(is_heavy(one, output_bytes * len(schemas)) for one in schemas)
 

@@ -15,10 +15,10 @@ from tools.engine.caches import Shown
 from tools.engine.context import ReadContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.next_steps import step, steps
-from tools.engine.paging import MOST_PAGE, cursor_to, place_of, seen_since
+from tools.engine.paging import MAX_PAGE, cursor_to, place_of, seen_since
 from tools.engine.registry import operation
 from tools.engine.search_log import Search
-from tools.kernel.money import MOST_PRICE
+from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json, Ready, spliced
 from tools.kernel.search_terms import query_terms
 from tools.listings.cached_listing import shown_listing
@@ -61,7 +61,7 @@ class SearchListings(Listed):
     category: Category | None = Field(None, description="only this category, e.g. text, code, data")
     tag: Tag | None = Field(None, description="only listings with this tag")
     seller: str | None = Field(None, max_length=64, description="agent id or handle")
-    max_price: int | None = Field(None, ge=0, le=MOST_PRICE, description="minor units; quote listings always pass")
+    max_price: int | None = Field(None, ge=0, le=MAX_PRICE, description="minor units; quote listings always pass")
     pricing_model: PricingModelWord | None = Field(None, description="only listings priced so")
     payment: PaymentTiming | None = Field(None, description="only listings paid then")
     graduated: bool | None = Field(None, description="true: only sellers proven by paid jobs")
@@ -135,7 +135,7 @@ async def _filled(outside: ReadContext, hits: Sequence[Hit]) -> tuple[list[Shown
         if shown is None or shown.archived:
             continue
         size += len(shown.brief)
-        if page and size > MOST_PAGE:
+        if page and size > MAX_PAGE:
             return page, looked_at
         page.append(shown)
     return page, len(hits)

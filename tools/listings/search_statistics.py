@@ -13,10 +13,10 @@ from typing import TypeVar
 from tools.kernel.search_terms import fold, query_terms
 from tools.screening.rules import REFUSED, warnings
 
-MOST_TERM = 80  # characters
-LEAST_CLIENTS, MOST_CAPABILITIES = 2, 12
+MAX_TERM = 80  # characters
+MIN_CLIENTS, MAX_CAPABILITIES = 2, 12
 SEARCH_DAYS = 30  # for which searches are stored
-MOST_OF_ONE = 3  # entries of one agent in a public list
+MAX_OF_ONE = 3  # entries of one agent in a public list
 _PERSONAL = re.compile(
     r"\S*@\S*|\w+://\S+|www\.\S+|\S+\.(?:com|net|org|io|ai|dev|eth)\b\S*"  # email addresses, URLs, host names
     r"|\b0x[0-9a-f]+|\bdid:\S+|\b[a-z]{2,4}_\w{8,}|\bas_(?:live|test)_\w*"  # wallets, identities, ids, keys
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def of_many(found: Iterable[T], owner: Callable[[T], str], limit: int) -> list[T]:
-    """Return the first `limit` items with at most MOST_OF_ONE per owner.
+    """Return the first `limit` items with at most MAX_OF_ONE per owner.
 
     So no agent fills a list alone.
     """
@@ -39,14 +39,14 @@ def rows_for(limit: int, most_of_owner: int) -> int:
 
     An owner has at most `most_of_owner` rows.
     """
-    return -(-limit // MOST_OF_ONE) * most_of_owner
+    return -(-limit // MAX_OF_ONE) * most_of_owner
 
 
 def _few_of_each(found: Iterable[T], owner: Callable[[T], str]) -> Iterator[T]:
     taken = Counter[str]()
     for one in found:
         taken[owner(one)] += 1
-        if taken[owner(one)] <= MOST_OF_ONE:
+        if taken[owner(one)] <= MAX_OF_ONE:
             yield one
 
 
@@ -57,7 +57,7 @@ def term_of(q: str) -> str | None:
     Returns None if nothing is left, or if screening would refuse the rest.
     """
     told = _PERSONAL.sub(" ", fold(unicodedata.normalize("NFKC", q)))
-    kept = " ".join("".join(one if one.isprintable() else " " for one in told).split())[:MOST_TERM].strip()
+    kept = " ".join("".join(one if one.isprintable() else " " for one in told).split())[:MAX_TERM].strip()
     if not any(map(str.isalnum, kept)) or REFUSED & {*warnings(kept)}:
         return None
     return kept
@@ -74,7 +74,7 @@ def capability_terms(labels: Iterable[str]) -> tuple[str, ...]:
     Only the words before a colon count, if they have at least two characters.
     """
     words = (word for label in labels for word in query_terms(label.split(":")[0]) if len(word) >= 2)
-    return tuple(islice(dict.fromkeys(words), MOST_CAPABILITIES))
+    return tuple(islice(dict.fromkeys(words), MAX_CAPABILITIES))
 
 
 def first_day(today: date, days: int) -> str:

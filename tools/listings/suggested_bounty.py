@@ -10,14 +10,14 @@ from tools.screening.logic import public_words
 
 USUAL_BUDGET = 1_000_000  # 1 USDC, if the search named no price
 ANYTHING, ANY_CATEGORY = "a service", "other"
-MOST_TITLE = 120
+MAX_TITLE = 120
 
 
 def ready_bounty(q: str | None, category: str | None, tag: str | None, max_price: int | None) -> ReadyBounty | None:
     """Return a create_bounty body for these words and filters; None if screening refuses it."""
     for words in (_one_line(q or tag or category or ANYTHING), ANYTHING):
         body: dict[str, Json] = {
-            "title": f"Wanted: {words}"[:MOST_TITLE].strip(),
+            "title": f"Wanted: {words}"[:MAX_TITLE].strip(),
             "description": f"Wanted: {words}. Say in your proposal what you deliver, in which form, and by when.",
             "budget_max": USUAL_BUDGET if max_price is None else max_price,
             "category": category or ANY_CATEGORY,

@@ -14,7 +14,7 @@ from tools.engine.document_validation import judge_example, judge_schema
 from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.stored_documents import Document, text_of
 from tools.kernel.errors import ErrorCollector
-from tools.kernel.money import MOST_PRICE
+from tools.kernel.money import MAX_PRICE
 from tools.kernel.records import Json
 from tools.listings.acceptance import AcceptanceRules, judge_rules, unkept
 from tools.listings.logic import Category, PaymentTiming, PricingModelWord, Tag
@@ -53,7 +53,7 @@ class Offer(Arguments):
     nulls: ClassVar[frozenset[str]] = frozenset({*JUDGED, "acceptance", "unit_name", "unit_basis", "unit_basis_note"})
 
     tags: Tags | None = Field(None, description="what buyers may search for, at most 16")
-    price: int | None = Field(None, ge=0, le=MOST_PRICE, description=PRICE_NOTE)
+    price: int | None = Field(None, ge=0, le=MAX_PRICE, description=PRICE_NOTE)
     unit_name: OneLine | None = Field(None, min_length=1, max_length=32, description="per_unit: what one unit is")
     unit_basis: UnitBasis | None = Field(None, description="operator's per_unit listings: how units are counted")
     unit_basis_note: OneLine | None = Field(None, max_length=300, description="the same in words")
@@ -184,8 +184,8 @@ def ordered_units(listing: ListingRow, given: int | None, order_input: dict[str,
         units = counted or units
         if basis.max is not None and units > basis.max:
             raise InvalidRequest(f"units: at most {basis.max} in one order, this comes to {units}", param="units")
-    if (listing.price or 0) * units > MOST_PRICE:
-        raise InvalidRequest(f"price times units is above {MOST_PRICE} minor units", param="units")
+    if (listing.price or 0) * units > MAX_PRICE:
+        raise InvalidRequest(f"price times units is above {MAX_PRICE} minor units", param="units")
     return units
 
 

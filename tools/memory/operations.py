@@ -19,7 +19,7 @@ from tools.kernel.records import EPOCH, Json, spliced, stamp, stamp_or_none
 from tools.memory.errors import MemoryLimit, VersionConflict
 from tools.memory.records import Memory, MemoryDeleted, MemoryKey, MemoryPage
 
-MOST_VALUE, MOST_KEYS = 65_536, 1_000
+MAX_VALUE, MAX_KEYS = 65_536, 1_000
 NONE = 0  # the version of what is not there
 WRITTEN = ("size", "expires_at", "created_at", "updated_at", "value")
 FIRST, END = "-", "{"  # the least character of a key; the one behind the greatest
@@ -50,7 +50,7 @@ class PutMemory(MemoryRef):
 
 
 async def value_text(outside: ReadContext, put: PutMemory) -> str:
-    return json_text(put.value, "value", MOST_VALUE)
+    return json_text(put.value, "value", MAX_VALUE)
 
 
 @operation(
@@ -176,8 +176,8 @@ def _row(ctx: TxContext, put: PutMemory, text: str, before: MemoryRow | None) ->
 def _check_room(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # an agent's keys are counted one write at a time
     kept = ctx.tx.one(keys_kept, agent_id=ctx.agent, env=ctx.env, now=ctx.now) or 0
-    if kept >= MOST_KEYS:
-        raise MemoryLimit(f"you keep {kept} keys, at most {MOST_KEYS} are allowed", limit=MOST_KEYS)
+    if kept >= MAX_KEYS:
+        raise MemoryLimit(f"you keep {kept} keys, at most {MAX_KEYS} are allowed", limit=MAX_KEYS)
 
 
 def _record(row: MemoryRow) -> Memory:

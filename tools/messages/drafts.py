@@ -12,7 +12,7 @@ from tools.kernel.errors import Json
 from tools.messages.logic import Words
 from tools.screening.logic import LONG, private_json, private_text
 
-MOST_DATA = 32_768
+MAX_DATA = 32_768
 
 
 def _visible(text: str) -> str:
@@ -34,7 +34,7 @@ class Said(Arguments):
 
 async def screen(outside: ReadContext, said: Said) -> Words:
     """Screen a message before the transaction begins; refuse only a leaked credential."""
-    data = None if said.data is None else json_text(said.data, "data", MOST_DATA)
+    data = None if said.data is None else json_text(said.data, "data", MAX_DATA)
     if len(said.body) + len(data or "") < LONG:
         return Words(said.body, data, _warnings(said))
     return Words(said.body, data, await asyncio.to_thread(_warnings, said))

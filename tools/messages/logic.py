@@ -17,7 +17,7 @@ from tools.engine.storage_quotas import size_of
 from tools.events.payloads import MessageReceived
 from tools.kernel.ids import Prefix
 from tools.messages.errors import AwaitingReply
-from tools.messages.rules import MOST_UNANSWERED, Run
+from tools.messages.rules import MAX_UNANSWERED, Run
 from tools.screening.rules import warnings
 
 PREVIEW_CHARACTERS = 200
@@ -81,7 +81,7 @@ def write(ctx: TxContext, thread: ThreadRow, words: Words, *, refusable: bool = 
         raise AwaitingReply(
             f"{run.length} messages in a row stand without an answer; one a day is taken until there is one",
             unanswered=run.length,
-            limit=MOST_UNANSWERED,
+            limit=MAX_UNANSWERED,
             retry_after_seconds=ceil((opens_at - ctx.now).total_seconds()),
         )
     return _post(ctx, thread, words, run.after(ctx.agent, ctx.now), refusable=refusable)

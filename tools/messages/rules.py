@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-MOST_UNANSWERED = 10
+MAX_UNANSWERED = 10
 PAUSE = timedelta(days=1)  # between two messages beyond that
 
 
@@ -28,6 +28,6 @@ class Run:
 
     def opens_at(self, sender: str) -> datetime | None:
         """Return when `sender` may write again; None: at any time."""
-        if self.by != sender or self.length < MOST_UNANSWERED or self.last_at is None:
+        if self.by != sender or self.length < MAX_UNANSWERED or self.last_at is None:
             return None
         return self.last_at + PAUSE

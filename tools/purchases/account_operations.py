@@ -29,8 +29,8 @@ from tools.purchases.errors import AlreadyClaimed, BuyerNotActive
 from tools.wallets.errors import AddressSanctioned, WalletSignatureInvalid
 from tools.wallets.logic import WalletSignature, contract_agrees
 
-MOST_AGE_SECONDS = 300
-MOST_AHEAD_SECONDS = 60  # how far the wallet's clock may be ahead
+MAX_AGE_SECONDS = 300
+MAX_AHEAD_SECONDS = 60  # how far the wallet's clock may be ahead
 SIGN_THIS = "Sign details.text exactly as it stands with personal_sign (EIP-191) by that wallet, and send the same agent_id, address, public_key and signed_at."
 
 
@@ -152,10 +152,10 @@ def _account(tx: Tx, claim: ClaimX402Account) -> X402AccountRow | None:
 
 
 def _check_age(claim: ClaimX402Account, now_seconds: float) -> None:
-    if now_seconds - MOST_AGE_SECONDS <= claim.signed_at <= now_seconds + MOST_AHEAD_SECONDS:
+    if now_seconds - MAX_AGE_SECONDS <= claim.signed_at <= now_seconds + MAX_AHEAD_SECONDS:
         return
     raise InvalidRequest(
-        f"signed_at lies more than {MOST_AGE_SECONDS} seconds back, or ahead of the market's clock",
+        f"signed_at lies more than {MAX_AGE_SECONDS} seconds back, or ahead of the market's clock",
         param="signed_at",
         hint="Sign again with the present Unix seconds.",
         now=int(now_seconds),

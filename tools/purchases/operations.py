@@ -55,7 +55,7 @@ SIGN_ANEW = (
     "Call without it to read the terms in PAYMENT-REQUIRED, sign them with an x402 client, and send what it makes."
 )
 ASK_THE_OPERATOR = "Write to the operator with report_support, and name the transaction."
-MOST_SERVICES = 100
+MAX_SERVICES = 100
 MCP_RESOURCE = "mcp://tool/buy_with_x402"
 TRIES = 3
 WHAT = (
@@ -71,7 +71,7 @@ LIMIT = (
 @operation("GET /v1/x402", auth="none", toolset="market", only_rest=ONLY_HTTP)
 def list_x402_services(ctx: TxContext, _: PublicRead) -> X402Index:
     """List the operator's services that one x402 payment buys, with the url, price and input."""
-    rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MOST_SERVICES) if is_open(ctx) else []
+    rows = ctx.tx.all(sold_at_once, env=ctx.env, limit=MAX_SERVICES) if is_open(ctx) else []
     services = [one for row in rows if (one := service_record(ctx, row)) is not None]
     return X402Index(
         env=ctx.env.value,

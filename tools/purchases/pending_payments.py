@@ -14,7 +14,7 @@ from tools.engine.context import ReadContext
 from tools.purchases.errors import X402AuthorizationInUse
 from tools.purchases.logic import LEASE, UNPAID_KEPT, acting_for, find_purchase
 
-MOST_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
+MAX_REFUSED = 5  # payments of one wallet whose work was done but that no facilitator accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def enter(place: ReadContext, tx: Tx, entry: Entry) -> tuple[PurchaseRow, bool]:
         if known.status is not PurchaseStatus.CHECKING or (known.held_until is not None and known.held_until > now):
             return known, False
         return tx.change(known, **said), True
-    if len(tx.all(refused_of, env=place.env, payer=given.payer.lower(), limit=MOST_REFUSED)) == MOST_REFUSED:
+    if len(tx.all(refused_of, env=place.env, payer=given.payer.lower(), limit=MAX_REFUSED)) == MAX_REFUSED:
         raise X402AuthorizationInUse(
-            f"{MOST_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
+            f"{MAX_REFUSED} payments of this wallet were not taken yet; no more work is done for it until they are, or have ended",
             hint="Send one of those payments again with its own input, or wait until it has ended.",
             retry_after_seconds=60,
         )

@@ -12,8 +12,8 @@ from tools.chain.x402_payload import JSON_TYPE, SCHEME, SECONDS, VERSION, Token,
 from tools.chain.x402_payments import V1_NETWORKS
 from tools.kernel.strict_json import Json
 
-MOST_HEADER = 7_900  # characters of the header, because clients and proxies accept 8 KB
-MOST_NAME, MOST_TAGS, MOST_DESCRIPTION = 32, 5, 300
+MAX_HEADER = 7_900  # characters of the header, because clients and proxies accept 8 KB
+MAX_NAME, MAX_TAGS, MAX_DESCRIPTION = 32, 5, 300
 _V1_NAMES = {caip: name for name, caip in V1_NETWORKS.items()}
 
 
@@ -23,10 +23,10 @@ def quote(
     """Return PaymentRequired of version 2: `amount` minor units for one call of `url`."""
     resource = {
         "url": url,
-        "description": title[:MOST_DESCRIPTION],
+        "description": title[:MAX_DESCRIPTION],
         "mimeType": JSON_TYPE,
         "serviceName": _plain(brand),
-        "tags": [_plain(tag) for tag in tags[:MOST_TAGS]],
+        "tags": [_plain(tag) for tag in tags[:MAX_TAGS]],
     }
     accepted = requirements(token, pay_to, amount)
     return {"x402Version": VERSION, "error": why, "resource": resource, "accepts": [accepted]}
@@ -36,7 +36,7 @@ def with_bazaar(said: dict[str, Any], example_input: Json, example_output: Json)
     """Add an example of the call and of its answer, as far as both fit into a header."""
     for given, answered in ((example_input, example_output), (example_input, None), ({}, None)):
         told = said | {"extensions": {"bazaar": _bazaar(given, answered)}}
-        if len(header(told)) <= MOST_HEADER:
+        if len(header(told)) <= MAX_HEADER:
             return told
     return said
 
@@ -112,4 +112,4 @@ def _bazaar(example_input: Json, example_output: Json) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     """Return at most 32 printable ASCII characters, as the specification wants names and tags."""
-    return "".join(one for one in text if " " <= one <= "~")[:MOST_NAME]
+    return "".join(one for one in text if " " <= one <= "~")[:MAX_NAME]

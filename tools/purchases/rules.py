@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from storage.vocabulary import FINAL, JobStatus, PurchaseStatus
-from tools.chain.x402_payments import LEAST_TO_SETTLE
+from tools.chain.x402_payments import MIN_TO_SETTLE
 from tools.jobs.facts import JobFacts
 
 PATIENCE = timedelta(seconds=90)  # from the order to the delivery
@@ -13,7 +13,7 @@ GONE = timedelta(seconds=60)  # without a call with the same payment, while the 
 BEAT = timedelta(seconds=15)  # between two records that a call is still connected
 AFTERMATH = timedelta(seconds=60)  # after valid_before, because a node may lag behind its chain
 QUIET = timedelta(hours=1)  # after valid_before, if the chain's newest block is older than that
-LEAST_PAUSE, MOST_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
+MIN_PAUSE, MAX_PAUSE = timedelta(seconds=10), timedelta(seconds=60)  # between two checks for a payment
 PAUSES = 8  # a pause is an eighth of the purchase's age
 
 
@@ -107,14 +107,14 @@ def look_for_it_at(created_at: datetime, valid_before: int, now: datetime) -> da
     It is also checked right after the authorization has ended. Each check asks the facilitator and the chain, and a
     wallet without money can keep a purchase open for an hour at no cost to itself.
     """
-    pause = min(max((now - created_at) / PAUSES, LEAST_PAUSE), MOST_PAUSE)
+    pause = min(max((now - created_at) / PAUSES, MIN_PAUSE), MAX_PAUSE)
     over = _moment(valid_before) + AFTERMATH
     return min(now + pause, over) if now < over else now + pause
 
 
 def last_moment(valid_before: int) -> datetime:
     """Return the last moment at which a payment may be submitted."""
-    return _moment(valid_before - LEAST_TO_SETTLE)
+    return _moment(valid_before - MIN_TO_SETTLE)
 
 
 def ends_at(valid_before: int) -> datetime:

@@ -46,7 +46,7 @@ from tools.purchases.rules import End, Next, end_of, has_ended, is_over, is_to_b
 TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
 CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
 CONFIRM_SECONDS = 80.0  # the part of it spent on the block
-MOST_WAITING = 8  # concurrent calls with the same payment
+MAX_WAITING = 8  # concurrent calls with the same payment
 BLOCKS_AT_ONCE = 60
 SHOWN_SECONDS = 30.0  # within which the chain must show a submitted transaction; after that its hash is dropped
 
@@ -61,7 +61,7 @@ async def drive(place: ReadContext, purchase_id: str) -> PurchaseRow:
     seen = await _look(place, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
     with place.notifier.stream_of(
-        seen.row.agent_id, purchase_id, MOST_WAITING, place.house.limits.streams_per_agent
+        seen.row.agent_id, purchase_id, MAX_WAITING, place.house.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
             ear.listen()

@@ -7,7 +7,7 @@ from tools.kernel.plurals import counted
 from tools.reputation.rules import Tally, share
 
 ENOUGH_JOBS = 3
-LEAST_PAID, MOST_DISPUTED, LEAST_ANSWERED, MOST_FAILED = 0.8, 0.2, 0.5, 0.3
+MIN_PAID, MAX_DISPUTED, MIN_ANSWERED, MAX_FAILED = 0.8, 0.2, 0.5, 0.3
 
 Verdict = Literal["unknown", "ok", "caution"]
 
@@ -48,12 +48,12 @@ def check(seller: Tally, buyer: Tally, *, active: bool, live: bool) -> Check:
         (not active, "the agent is suspended"),
         (seller.refunds_due > 0, f"it owes refunds for {counted(seller.refunds_due, 'job')}"),
         (
-            _below(paid_rate, LEAST_PAID),
+            _below(paid_rate, MIN_PAID),
             f"it never paid {counted(buyer.jobs_unpaid, 'job')}, and paid {buyer.jobs_paid}",
         ),
-        (_above(dispute_rate, MOST_DISPUTED), f"of its {counted(jobs, 'job')}, {disputed} disputed up to a verdict"),
-        (_below(answered, LEAST_ANSWERED), f"it let {counted(seller.orders_ignored, 'order')} expire unanswered"),
-        (_above(failed, MOST_FAILED), f"of {counted(seller.jobs, 'job')} it sold, {seller.jobs_failed} failed"),
+        (_above(dispute_rate, MAX_DISPUTED), f"of its {counted(jobs, 'job')}, {disputed} disputed up to a verdict"),
+        (_below(answered, MIN_ANSWERED), f"it let {counted(seller.orders_ignored, 'order')} expire unanswered"),
+        (_above(failed, MAX_FAILED), f"of {counted(seller.jobs, 'job')} it sold, {seller.jobs_failed} failed"),
     )
     reasons = tuple(words for stands, words in concerns if stands)
     if jobs < ENOUGH_JOBS:

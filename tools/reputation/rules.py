@@ -15,7 +15,7 @@ from tools.kernel.strict_json import MAX_INTEGER
 PRIOR_RATING, PRIOR_VOTES = 3.5, 5  # a rating starts as five votes of 3.5
 MICRO = 1_000_000  # weights are stored as whole millionths
 MINOR_PER_USDC = 1_000_000
-MOST_CATEGORIES = 10
+MAX_CATEGORIES = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tools.reputation.logic import figures_in, tally_in
 from tools.reputation.records import CardInCategory, CategoryFigures, ReputationCard, Side, Standing
 from tools.reputation.rules import (
     EMPTY,
-    MOST_CATEGORIES,
+    MAX_CATEGORIES,
     Tally,
     on_time_rate,
     rating_avg,
@@ -122,7 +122,7 @@ def _side(tally: Tally, categories: list[CategoryFigures]) -> Side:
 
 
 def _categories(tx: Tx, agent_id: str, env: Env, role: Actor) -> list[CategoryFigures]:
-    rows = tx.all(largest_categories, agent_id=agent_id, env=env, role=role.value, limit=MOST_CATEGORIES)
+    rows = tx.all(largest_categories, agent_id=agent_id, env=env, role=role.value, limit=MAX_CATEGORIES)
     return [_category(row, tally_in(row.figures)) for row in rows if row.jobs]
 
 

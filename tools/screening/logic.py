@@ -10,7 +10,7 @@ from tools.screening.rules import REFUSED, Code, redirects, warnings, warnings_i
 
 LEAK = "leaked_credential"
 LONG = 4_000  # characters or bytes from which screening runs in a thread instead of on the event loop
-MOST_PRIVATE = 50_000  # characters that are screened of work between two parties, which may be large
+MAX_PRIVATE = 50_000  # characters that are screened of work between two parties, which may be large
 
 
 def public_words(fields: Mapping[str, Json], data: frozenset[str] = frozenset()) -> list[str]:
@@ -47,7 +47,7 @@ async def public_words_beside(fields: Mapping[str, Json], size: int, data: froze
 
 def private_json(value: Json, param: str) -> list[str]:
     """Return the warnings of work between two parties; only a leaked credential is refused."""
-    found = warnings_in(value, MOST_PRIVATE)
+    found = warnings_in(value, MAX_PRIVATE)
     if LEAK in found:
         raise ContentRejected(f"{param}: this shows a secret", param=param, code="content_rejected", warnings=[LEAK])
     return found

@@ -11,8 +11,8 @@ from server.desk.model import Unusable
 from server.desk.service import Declined, JsonObject, Kit, Order, Service, Work, exact, given, on_delivery, text
 from tools.kernel.records import Json
 
-PER, MOST_ITEMS, MOST_CHARS, MOST_TOTAL = 10, 100, 4000, 120_000
-MOST_REASON = 500
+PER, MAX_ITEMS, MAX_CHARS, MAX_TOTAL = 10, 100, 4000, 120_000
+MAX_REASON = 500
 TASK = (
     "Classify each item by the labels given. Give every item, in order and counted from 0, the labels that fit it: exactly one unless "
     "multi_label is true, then as many as fit, the best first, also none. Say how sure you are from 0 to 1, and why in one sentence."
@@ -35,16 +35,16 @@ OFFER: JsonObject = {
     "unit_basis": {
         "rules": [
             {"field": "items", "measure": "items", "per": PER},
-            {"field": "text", "measure": "characters", "per": MOST_CHARS},
+            {"field": "text", "measure": "characters", "per": MAX_CHARS},
         ],
-        "max": MOST_ITEMS // PER,
+        "max": MAX_ITEMS // PER,
     },
     "unit_basis_note": "ceil(items / 10); one text is one item",
     "input_schema": given(
         {
             "labels": {"type": "array", "minItems": 2, "maxItems": 50, "items": LABEL},
-            "text": text(MOST_CHARS),
-            "items": {"type": "array", "minItems": 1, "maxItems": MOST_ITEMS, "items": text(MOST_CHARS)},
+            "text": text(MAX_CHARS),
+            "items": {"type": "array", "minItems": 1, "maxItems": MAX_ITEMS, "items": text(MAX_CHARS)},
             "multi_label": {"type": "boolean", "default": False},
             "instructions": text(1000),
         },
@@ -93,8 +93,8 @@ async def look(kit: Kit, order: Order) -> Work:
     needed = -(-len(items) // PER)
     if order.units != needed:
         raise Declined(f"This order needs units: {needed}, one for each {PER} items begun of {len(items)}.")
-    if sum(map(len, items)) > MOST_TOTAL:
-        raise Declined(f"The items have more than {MOST_TOTAL} characters together.")
+    if sum(map(len, items)) > MAX_TOTAL:
+        raise Declined(f"The items have more than {MAX_TOTAL} characters together.")
     if len(set(names)) < len(names):
         raise Declined("Two labels have the same name.")
     return partial(_work, kit, order.input, items, names)
@@ -147,7 +147,7 @@ def _result(said: Mapping[str, Any], names: list[str], multi: bool) -> JsonObjec
     if not 0 <= said["confidence"] <= 1:
         raise Unusable("the model gave a confidence that is none")
     best = labels[0] if labels else None
-    reason = said["reason"][:MOST_REASON]
+    reason = said["reason"][:MAX_REASON]
     return {"index": said["index"], "label": best, "labels": labels, "confidence": said["confidence"], "reason": reason}
 
 

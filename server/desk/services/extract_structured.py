@@ -28,7 +28,7 @@ from tools.kernel.canonical_json import canonical
 from tools.kernel.json_schema import SchemaRefused, admit
 from tools.kernel.records import Json
 
-PER, MOST_CHARS, MOST_SCHEMA_BYTES = 10_000, 50_000, 20_000
+PER, MAX_CHARS, MAX_SCHEMA_BYTES = 10_000, 50_000, 20_000
 TASK = (
     "Extract from the text what the schema of your answer describes, and nothing that the text does not say. What the text does not say "
     "is left out where the schema lets it be left out, and null where it lets it be null."
@@ -43,9 +43,9 @@ OFFER: JsonObject = {
     ),
     "category": "data",
     "tags": ["extract-structured", "extraction", "llm"],
-    **by_characters(30_000, PER, MOST_CHARS),
+    **by_characters(30_000, PER, MAX_CHARS),
     "input_schema": given(
-        {"text": text(MOST_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
+        {"text": text(MAX_CHARS, pattern=r"\S"), "schema": {"type": "object"}, "instructions": text(1000)},
         ["text", "schema"],
     ),
     "output_schema": exact(
@@ -68,8 +68,8 @@ OFFER: JsonObject = {
 async def look(kit: Kit, order: Order) -> Work:
     need_units(order, len(order.input["text"]), PER)
     schema = order.input["schema"]
-    if len(orjson.dumps(schema)) > MOST_SCHEMA_BYTES:
-        raise Declined(f"The schema has more than {MOST_SCHEMA_BYTES} bytes.")
+    if len(orjson.dumps(schema)) > MAX_SCHEMA_BYTES:
+        raise Declined(f"The schema has more than {MAX_SCHEMA_BYTES} bytes.")
     try:
         admit(schema)
     except SchemaRefused as refused:

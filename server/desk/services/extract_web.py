@@ -8,9 +8,9 @@ from tools.kernel.records import Json, stamp
 from tools.screening.codes import Code
 from tools.screening.rules import warnings_in
 
-DEFAULT_CHARS, MOST_CHARS = 20_000, 200_000
-MOST_TEXT_BYTES = 400_000  # of a delivery's 512 KB
-MOST_URL = 2048
+DEFAULT_CHARS, MAX_CHARS = 20_000, 200_000
+MAX_TEXT_BYTES = 400_000  # of a delivery's 512 KB
+MAX_URL = 2048
 NULLABLE = {"type": ["string", "null"]}
 COUNT = {"type": "integer", "minimum": 0}
 
@@ -28,8 +28,8 @@ OFFER: JsonObject = {
     "price": 10_000,
     "input_schema": given(
         {
-            "url": {"type": "string", "minLength": 8, "maxLength": MOST_URL, "pattern": "^https?://"},
-            "max_chars": {"type": "integer", "minimum": 100, "maximum": MOST_CHARS, "default": DEFAULT_CHARS},
+            "url": {"type": "string", "minLength": 8, "maxLength": MAX_URL, "pattern": "^https?://"},
+            "max_chars": {"type": "integer", "minimum": 100, "maximum": MAX_CHARS, "default": DEFAULT_CHARS},
         },
         ["url"],
     ),
@@ -114,7 +114,7 @@ def told(article: Article, most: int, at: str) -> Json:
 
 def clipped(text: str, most: int) -> str:
     """The beginning: so many characters, and no more than a delivery may hold."""
-    return text[:most].encode()[:MOST_TEXT_BYTES].decode(errors="ignore")
+    return text[:most].encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
 SERVICE = Service("extract-web", OFFER, look)

@@ -26,9 +26,9 @@ from server.desk.service import (
 )
 from tools.kernel.records import Json
 
-PER, MOST_CHARS, MOST_URL = 10_000, 100_000, 2048
+PER, MAX_CHARS, MAX_URL = 10_000, 100_000, 2048
 DEFAULT_WORDS, TOLERANCE = 150, 0.1
-LEAST_POINTS, MOST_POINTS = 3, 7
+MIN_POINTS, MAX_POINTS = 3, 7
 TASK = (
     "Summarise the text in at most max_words words, in the style given: paragraph is running text, bullets is lines that each begin with "
     "'- '. Add three to seven key points, each a short sentence. Say only what the text says; where focus is given, choose by it. Write in "
@@ -50,12 +50,12 @@ OFFER: JsonObject = {
     ),
     "category": "text",
     "tags": ["summarize", "summary", "llm"],
-    **by_characters(40_000, PER, MOST_CHARS),
+    **by_characters(40_000, PER, MAX_CHARS),
     "unit_basis_note": "ceil(characters of text / 10000); for a url order the units its text comes to",
     "input_schema": given(
         {
-            "text": text(MOST_CHARS, pattern=r"\S"),
-            "url": text(MOST_URL, 8, pattern="^https?://"),
+            "text": text(MAX_CHARS, pattern=r"\S"),
+            "url": text(MAX_URL, 8, pattern="^https?://"),
             "max_words": {"type": "integer", "minimum": 20, "maximum": 600, "default": DEFAULT_WORDS},
             "style": {"enum": ["paragraph", "bullets"], "default": "paragraph"},
             "focus": text(300),
@@ -67,7 +67,7 @@ OFFER: JsonObject = {
     "output_schema": exact(
         {
             "summary": {"type": "string", "minLength": 1},
-            "key_points": {**POINTS, "minItems": LEAST_POINTS, "maxItems": MOST_POINTS},
+            "key_points": {**POINTS, "minItems": MIN_POINTS, "maxItems": MAX_POINTS},
             "language": {"type": "string"},
             "words": {"type": "integer"},
             "source": exact(
@@ -117,7 +117,7 @@ async def _source(kit: Kit, asked: Mapping[str, Any]) -> Source:
         article = await kit.reader.read(asked["url"])
     except Unreadable as why:
         raise Declined(str(why)) from None
-    read = article.text[:MOST_CHARS]
+    read = article.text[:MAX_CHARS]
     place = {"url": asked["url"], "final_url": article.page.final_url, "title": article.title}
     return Source(read, _said("url", len(read), **place, clipped=len(read) < len(article.text)))
 
@@ -152,7 +152,7 @@ def check(summary: str, points: list[str], most: int, style: str) -> None:
         raise Unusable("the summary is empty")
     if words_in(summary) > most * (1 + TOLERANCE):
         raise Unusable("the summary is longer than was asked for")
-    if not LEAST_POINTS <= len(points) <= MOST_POINTS or not all(points):
+    if not MIN_POINTS <= len(points) <= MAX_POINTS or not all(points):
         raise Unusable("there are not three to seven key points")
     bullets = [line.startswith("- ") for line in summary.splitlines() if line.strip()]
     if not all(bullets) if style == "bullets" else any(bullets):

@@ -21,8 +21,8 @@ from server.desk.service import (
 )
 from tools.kernel.records import Json
 
-PER, MOST_CHARS, MOST_TERMS, MOST_NOTES = 1000, 50_000, 50, 3
-LEAST_SHARE, MOST_TIMES, SLACK = 0.1, 8, 200  # how long a translation may be beside its text
+PER, MAX_CHARS, MAX_TERMS, MAX_NOTES = 1000, 50_000, 50, 3
+MIN_SHARE, MAX_TIMES, SLACK = 0.1, 8, 200  # how long a translation may be beside its text
 TASK = (
     "Translate the whole text into target_language. Keep its meaning, its order and, where format says so, its markup; leave nothing out "
     "and add nothing. Where a glossary is given, each of its terms is translated exactly as it says. Name the language of the text, and "
@@ -41,17 +41,17 @@ OFFER: JsonObject = {
     ),
     "category": "text",
     "tags": ["translate", "translation", "llm"],
-    **by_characters(20_000, PER, MOST_CHARS),
+    **by_characters(20_000, PER, MAX_CHARS),
     "input_schema": given(
         {
-            "text": text(MOST_CHARS, pattern=r"\S"),
+            "text": text(MAX_CHARS, pattern=r"\S"),
             "target_language": text(60, 2),
             "source_language": text(60, 2),
             "tone": {"enum": ["formal", "informal", "neutral"]},
             "format": {"enum": ["markdown", "html", "plain"]},
             "glossary": {
                 "type": "object",
-                "maxProperties": MOST_TERMS,
+                "maxProperties": MAX_TERMS,
                 "propertyNames": {"minLength": 1, "maxLength": 100},
                 "additionalProperties": text(200),
             },
@@ -63,7 +63,7 @@ OFFER: JsonObject = {
             "translation": {"type": "string", "minLength": 1},
             "source_language": {"type": "string"},
             "target_language": {"type": "string"},
-            "notes": {**NOTE, "maxItems": MOST_NOTES},
+            "notes": {**NOTE, "maxItems": MAX_NOTES},
             "chars_in": {"type": "integer"},
             "chars_out": {"type": "integer"},
             "model": {"type": "string"},
@@ -100,7 +100,7 @@ async def _work(kit: Kit, asked: Mapping[str, Any]) -> Json:
             "translation": translation,
             "source_language": said["source_language"][:60],
             "target_language": target,
-            "notes": [note[:500] for note in said["notes"][:MOST_NOTES]],
+            "notes": [note[:500] for note in said["notes"][:MAX_NOTES]],
             "chars_in": len(about),
             "chars_out": len(translation),
             "model": kit.model_name,
@@ -113,7 +113,7 @@ def check(about: str, translation: str, glossary: Mapping[str, str]) -> None:
     """Unusable for a translation that is none: empty, a piece of one, far too much, or without a term of the glossary."""
     if not translation:
         raise Unusable("the translation is empty")
-    if not LEAST_SHARE * len(about.strip()) <= len(translation) <= MOST_TIMES * len(about) + SLACK:
+    if not MIN_SHARE * len(about.strip()) <= len(translation) <= MAX_TIMES * len(about) + SLACK:
         raise Unusable("the translation has not the length of one")
     read, made = about.casefold(), translation.casefold()
     for term, wanted in glossary.items():

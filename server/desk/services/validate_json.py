@@ -12,7 +12,7 @@ from tools.kernel.records import Json
 
 DRAFT = "2020-12"
 NOT_VALID = f"The schema is not valid in draft {DRAFT}: "
-MOST_DOCUMENTS, MOST_ERROR = 100, 300
+MAX_DOCUMENTS, MAX_ERROR = 100, 300
 _KEYWORD = re.compile(r'does not satisfy "([^"]+)"')
 
 ERROR = exact({"path": {"type": "string"}, "keyword": {"type": ["string", "null"]}, "message": {"type": "string"}})
@@ -40,7 +40,7 @@ OFFER: JsonObject = {
         {
             "schema": {"type": "object", "description": f"JSON Schema, draft {DRAFT}"},
             "data": {"description": "one document, any JSON"},
-            "documents": {"type": "array", "minItems": 1, "maxItems": MOST_DOCUMENTS, "description": "several"},
+            "documents": {"type": "array", "minItems": 1, "maxItems": MAX_DOCUMENTS, "description": "several"},
         },
         ["schema"],
         oneOf=[{"required": ["data"]}, {"required": ["documents"]}],
@@ -113,7 +113,7 @@ async def _checked(kit: Kit, schema: str, index: int, document: Json) -> JsonObj
 
 
 def _error(found: Violation) -> JsonObject:
-    return {"path": _inside(found.path), "keyword": keyword_of(found.message), "message": found.message[:MOST_ERROR]}
+    return {"path": _inside(found.path), "keyword": keyword_of(found.message), "message": found.message[:MAX_ERROR]}
 
 
 def keyword_of(message: str) -> str | None:

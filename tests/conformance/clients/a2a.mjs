@@ -7,8 +7,8 @@ import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestT
 import { TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 
 const [, , url, walletUrl, binding, version] = process.argv;
-const MOST_MESSAGES = 5;
-const MOST_SECONDS = 60;
+const MAX_MESSAGES = 5;
+const MAX_SECONDS = 60;
 const OLD = version === '0.3';
 const X402 = 'x402.payment';
 
@@ -78,9 +78,9 @@ assert.ok(!hired.artifacts?.length, 'nothing is revealed before it is paid');
 const paid = await sent({ paid: true }, { taskId: hired.id, metadata: await pays(hired.status) });
 assert.deepEqual(paid.artifacts[0].parts[0].data, { words: 3, longest: 'agents' });
 assert.equal(paid.status.message.metadata[`${X402}.status`], 'payment-completed');
-assert.ok(messages <= MOST_MESSAGES, `${messages} messages`);
+assert.ok(messages <= MAX_MESSAGES, `${messages} messages`);
 const counted = messages;
-assert.ok(Date.now() - began < MOST_SECONDS * 1000, 'it took a minute');
+assert.ok(Date.now() - began < MAX_SECONDS * 1000, 'it took a minute');
 
 // --- tasks ------------------------------------------------------------------------------------------------------------
 

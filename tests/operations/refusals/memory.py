@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.operations.refusals import produces
 from tests.trading import Trade
-from tools.memory.operations import MOST_KEYS
+from tools.memory.operations import MAX_KEYS
 
 
 @produces("put_memory", "payload_too_large")
@@ -25,10 +25,10 @@ async def _(trade: Trade) -> Any:
 @produces("put_memory", "memory_limit")
 async def _(trade: Trade) -> Any:
     ada = await trade.market.register()
-    for number in range(MOST_KEYS):
+    for number in range(MAX_KEYS):
         await trade.market.call("put_memory", by=ada, key=f"k{number}", value=None)
     error = await trade.market.refusal("put_memory", by=ada, key="one-more", value=None)
-    assert (error["type"], error["details"]) == ("conflict", {"limit": MOST_KEYS})
+    assert (error["type"], error["details"]) == ("conflict", {"limit": MAX_KEYS})
     await trade.market.call("put_memory", by=ada, key="k0", value="a key that is there may be written")
     await trade.market.call("put_memory", by=ada, on="live", key="one-more", value="its live memory is another")
     return error

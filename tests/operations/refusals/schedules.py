@@ -5,7 +5,7 @@ from typing import Any
 from tests.market import Agent
 from tests.operations.refusals import Scenario, produces
 from tests.trading import Trade
-from tools.events.schedules.operations import MOST_ACTIVE
+from tools.events.schedules.operations import MAX_ACTIVE
 
 
 async def full(trade: Trade) -> tuple[Agent, str]:
@@ -13,7 +13,7 @@ async def full(trade: Trade) -> tuple[Agent, str]:
     ada = await trade.market.register()
     paused = await trade.market.call("create_schedule", by=ada, in_seconds=60)
     await trade.market.call("update_schedule", by=ada, schedule_id=paused["id"], status="paused")
-    for _ in range(MOST_ACTIVE):
+    for _ in range(MAX_ACTIVE):
         await trade.market.call("create_schedule", by=ada, in_seconds=60)
     return ada, paused["id"]
 

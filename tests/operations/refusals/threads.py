@@ -5,7 +5,7 @@ from typing import Any
 from storage.tables import AgentRow
 from tests.operations.refusals import Scenario, change_row, produces
 from tests.trading import Trade
-from tools.messages.rules import MOST_UNANSWERED
+from tools.messages.rules import MAX_UNANSWERED
 
 LEAK = "as_test_" + "a1" * 20
 
@@ -81,7 +81,7 @@ def _says(operation: str, **said: Any) -> Scenario:
         ada, bo = await trade.market.register("Ada"), await trade.market.register("Bo")
         started = await trade.market.call("start_thread", by=ada, to=bo.id, body="Hello.")
         place = {"to": bo.id} if operation == "start_thread" else {"thread_id": started["thread"]["id"]}
-        for _ in range(MOST_UNANSWERED - 1 if said == {"body": "again"} else 0):
+        for _ in range(MAX_UNANSWERED - 1 if said == {"body": "again"} else 0):
             await trade.market.call(operation, by=ada, **place, **said)
         return await trade.market.refusal(operation, by=ada, **place, **said)
 

@@ -25,7 +25,7 @@ from tools.kernel.ids import Prefix
 from tools.kernel.plurals import counted
 from tools.kernel.records import Json, spliced, stamp, stamp_or_none
 
-MOST_PAYLOAD, MOST_ACTIVE = 16_384, 100
+MAX_PAYLOAD, MAX_ACTIVE = 16_384, 100
 YEAR_SECONDS = 31_536_000
 AFTER_ALL = "sch_8"  # sorts after every id
 LATE = timedelta(seconds=60)  # a run_at at most this far in the past counts as now
@@ -73,7 +73,7 @@ async def plan(outside: ReadContext, asked: CreateSchedule) -> Planned:
         raise InvalidRequest(f"{param}: {message}", param=param, violations=listed)
     in_seconds = timedelta(seconds=asked.in_seconds or 0)
     first_at = outside.now + in_seconds if asked.run_at is None else datetime.fromisoformat(asked.run_at)
-    return Planned(first_at, json_text(asked.payload, "payload", MOST_PAYLOAD))
+    return Planned(first_at, json_text(asked.payload, "payload", MAX_PAYLOAD))
 
 
 @operation(
@@ -221,8 +221,8 @@ def _mine(ctx: TxContext, schedule_id: str, *, lock: bool = False) -> ScheduleRo
 def _check_room(ctx: TxContext) -> None:
     ctx.tx.get(AgentRow, ctx.agent, lock=True)  # the lock keeps concurrent calls within the limit
     active = ctx.tx.one(active_schedules, agent_id=ctx.agent, env=ctx.env) or 0
-    if active >= MOST_ACTIVE:
-        raise ScheduleLimit(f"you have {active} active schedules, at most {MOST_ACTIVE} are allowed", limit=MOST_ACTIVE)
+    if active >= MAX_ACTIVE:
+        raise ScheduleLimit(f"you have {active} active schedules, at most {MAX_ACTIVE} are allowed", limit=MAX_ACTIVE)
 
 
 def _record(row: ScheduleRow) -> Schedule:

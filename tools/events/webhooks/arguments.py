@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, JsonValue
 
 from tools.events.types import expand
-from tools.kernel.ssrf_guard import MOST_URL_CHARACTERS, BadTarget, parse_target
+from tools.kernel.ssrf_guard import MAX_URL_CHARACTERS, BadTarget, parse_target
 
 TYPES_NOTE = 'exact types, families like job.*, or *; default ["*"]'
 
@@ -26,7 +26,7 @@ def _event_types(given: list[str]) -> list[str]:
 URL_SCHEMA: dict[str, JsonValue] = {"pattern": "^https?://", "format": "uri"}
 
 
-Url = Annotated[str, Field(max_length=MOST_URL_CHARACTERS, json_schema_extra=URL_SCHEMA), AfterValidator(_url)]
+Url = Annotated[str, Field(max_length=MAX_URL_CHARACTERS, json_schema_extra=URL_SCHEMA), AfterValidator(_url)]
 
 
 EventTypes = Annotated[

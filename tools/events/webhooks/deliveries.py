@@ -24,8 +24,8 @@ from tools.events.records import written
 from tools.events.webhooks.logic import DISABLED, OPERATOR, followed, next_turn, open_secret, profile_url, secrets_of
 from tools.events.webhooks.records import WebhookDisabledData
 from tools.events.webhooks.rules import (
-    MOST_ATTEMPTS,
-    MOST_FAILURES,
+    MAX_ATTEMPTS,
+    MAX_FAILURES,
     Attempted,
     next_wait_seconds,
     plain_signature,
@@ -40,8 +40,8 @@ from tools.kernel.ssrf_guard import BadTarget, NotTried, Unreached, judge_target
 
 LEASE = timedelta(seconds=30)  # an attempt takes at most 11
 LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now
-BATCH, MOST_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks examined for them
-MOST_OF_ONE_AGENT = 4  # attempts in flight: an agent with slow receivers must leave room for the others
+BATCH, MAX_LOOKED = 8, 32  # attempts claimed in one unit of work, and webhooks examined for them
+MAX_OF_ONE_AGENT = 4  # attempts in flight: an agent with slow receivers must leave room for the others
 MEGABYTE = 2**20
 POSTS, BYTES = RateLimit(60, 60, shared=True), RateLimit(5 * MEGABYTE, 60, shared=True)  # from one agent to one host
 ALL_POSTS, ALL_BYTES = RateLimit(600, 60, shared=True), RateLimit(50 * MEGABYTE, 60, shared=True)  # from all agents
@@ -96,7 +96,7 @@ def claim(ctx: TxContext, most: int = BATCH) -> Claimed:
     If a webhook cannot be served, its changes are undone, the error is logged, and it is due again in an hour.
     """
     postings = list[Posting]()
-    for _ in range(MOST_LOOKED):
+    for _ in range(MAX_LOOKED):
         if len(postings) == most:
             break
         row = _next_webhook(ctx)
@@ -177,7 +177,7 @@ def finish(ctx: TxContext, posting: Posting, attempted: Attempted | None, wait: 
 
 def _next_webhook(ctx: TxContext) -> WebhookRow | None:
     """Return the next due webhook, first of agents that have no attempt in flight."""
-    for in_flight in (0, MOST_OF_ONE_AGENT - 1):
+    for in_flight in (0, MAX_OF_ONE_AGENT - 1):
         row = ctx.tx.one(due_webhook, now=ctx.now, in_flight=in_flight)
         if row is not None:
             return row
@@ -194,8 +194,8 @@ def _begin(ctx: TxContext, row: WebhookRow) -> Iterator[Posting]:
         _rest(ctx, current, current.failures)
         return
     event = ctx.tx.get(EventRow, delivery.event_number)
-    if event is None or delivery.attempt >= MOST_ATTEMPTS:  # every attempt was interrupted, or the event is deleted
-        _settle(ctx, current, ctx.tx.change(delivery, attempt=MOST_ATTEMPTS), Attempted(None, "interrupted"))
+    if event is None or delivery.attempt >= MAX_ATTEMPTS:  # every attempt was interrupted, or the event is deleted
+        _settle(ctx, current, ctx.tx.change(delivery, attempt=MAX_ATTEMPTS), Attempted(None, "interrupted"))
         return
     host, until = _host_of(current.url), ctx.now + LEASE
     task = pushed(current)
@@ -275,7 +275,7 @@ def _settle(ctx: TxContext, row: WebhookRow, delivery: DeliveryRow, attempted: A
         last_attempt_at=ctx.now,
     )
     failures = 0 if attempted.taken else row.failures + given_up
-    reason = "gone" if attempted.gone else "failures" if failures >= MOST_FAILURES else None
+    reason = "gone" if attempted.gone else "failures" if failures >= MAX_FAILURES else None
     if row.status is WebhookStatus.DISABLED:
         ctx.tx.change(row, sending=None, due_at=None, failures=failures)
     elif reason is None:

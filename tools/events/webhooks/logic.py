@@ -37,7 +37,7 @@ from tools.kernel.records import Json, stamp, stamp_or_none
 
 BATCH = 64
 OPERATOR = "operator"  # owns the webhook of EMPORION_OPERATOR_WEBHOOK; no agent has this id
-MOST_WAITING = 1000  # deliveries of one webhook
+MAX_WAITING = 1000  # deliveries of one webhook
 BOTH_SIGN = timedelta(days=1)  # after a change the old secret signs too
 TEST, DISABLED = "webhook.test", "webhook.disabled"
 PROFILE_TYPES = ("job.*", "message.*")  # jobs and payments, messages
@@ -341,14 +341,14 @@ def _queue(ctx: TxContext, seen: WebhookRow, events: list[Said], at: datetime) -
 
 
 def _leave_behind(ctx: TxContext, row: WebhookRow) -> None:
-    """Give up the oldest pending deliveries beyond MOST_WAITING.
+    """Give up the oldest pending deliveries beyond MAX_WAITING.
 
     This does not count as a failure of the receiver, and the other deliveries are sent.
     """
     waiting = ctx.tx.one(waiting_deliveries, webhook_id=row.id) or 0
-    if waiting <= MOST_WAITING:
+    if waiting <= MAX_WAITING:
         return
-    for one in ctx.tx.all(oldest_deliveries, webhook_id=row.id, limit=waiting - MOST_WAITING):
+    for one in ctx.tx.all(oldest_deliveries, webhook_id=row.id, limit=waiting - MAX_WAITING):
         if one.id != row.sending:
             ctx.tx.change(one, status=DeliveryStatus.FAILED, due_at=None, last_error="too_many_waiting")
 

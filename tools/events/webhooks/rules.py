@@ -11,9 +11,9 @@ from math import ceil
 
 SECRET_ENTROPY_BYTES = 24
 WAITS_IN_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)  # after each attempt but the last
-MOST_ATTEMPTS = len(WAITS_IN_SECONDS) + 1
-MOST_FAILURES = 20  # deliveries given up in a row
-LONGEST_WAIT_IN_SECONDS = 86_400
+MAX_ATTEMPTS = len(WAITS_IN_SECONDS) + 1
+MAX_FAILURES = 20  # deliveries given up in a row
+MAX_WAIT_IN_SECONDS = 86_400
 JITTER = 0.2  # of a wait, either way
 GONE = 410
 
@@ -91,10 +91,10 @@ def next_wait_seconds(attempt: int, attempted: Attempted, chance: int) -> float 
 
     `chance` is 0 to 65535, for the jitter. A Retry-After that is longer is obeyed, up to a day.
     """
-    if attempted.gone or attempt >= MOST_ATTEMPTS:
+    if attempted.gone or attempt >= MAX_ATTEMPTS:
         return None
     spread = 1 - JITTER + 2 * JITTER * chance / _NUMBERS
-    asked = min(attempted.retry_after_seconds, LONGEST_WAIT_IN_SECONDS)
+    asked = min(attempted.retry_after_seconds, MAX_WAIT_IN_SECONDS)
     return max(WAITS_IN_SECONDS[attempt - 1] * spread, float(asked))
 
 
@@ -103,7 +103,7 @@ def retry_after_seconds(header: str | None, now: datetime) -> int:
     if header is None or len(header) > 64:
         return 0
     if header.isascii() and header.isdigit():
-        return min(int(header), LONGEST_WAIT_IN_SECONDS)
+        return min(int(header), MAX_WAIT_IN_SECONDS)
     try:
         until = parsedate_to_datetime(header)
         return max(0, ceil((until - now).total_seconds()))

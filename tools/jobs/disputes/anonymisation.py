@@ -18,7 +18,7 @@ from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
 from tools.screening.redaction import Known, Redactor
 
-MOST_HANDLES = 100  # an agent never gives up this many
+MAX_HANDLES = 100  # an agent never gives up this many
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _party(tx: Tx, seen: JobSnapshot, agent_id: str) -> Party:
     agent = tx.get(AgentRow, agent_id)
     assert agent is not None
     keys = {agent.public_key, *tx.all(keys_ever_held, agent_id=agent_id)}
-    handles = tx.all(handles_by_name, agent_id=agent_id, after="", limit=MOST_HANDLES)
+    handles = tx.all(handles_by_name, agent_id=agent_id, after="", limit=MAX_HANDLES)
     return Party(
         marks=tuple(sorted(marks_of_id(agent_id).union(*map(marks_of_key, keys)))),
         wallets=tuple(sorted({*wallets_of(tx, agent_id), *_wallets_here(seen, agent_id)})),

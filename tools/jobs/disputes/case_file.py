@@ -12,7 +12,7 @@ from storage.tables import AgentRow, JobRow, MessageRow, ThreadRow
 from storage.transaction import Tx
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.anonymisation import Redactors, of_delivery, veils_of
-from tools.jobs.disputes.evidence_rules import MOST_MESSAGES, Statement, kept
+from tools.jobs.disputes.evidence_rules import MAX_MESSAGES, Statement, kept
 from tools.jobs.disputes.records import CaseFile
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
@@ -73,7 +73,7 @@ def _shown(tx: Tx, seen: JobSnapshot, party: str, ends: int) -> tuple[set[str], 
     """Return the ids of the party's messages that are shown, and how many are left out."""
     given = {"thread_id": seen.row.thread_id, "sender_id": party, "ends": ends}
     oldest, newest = (
-        [Statement(*one) for one in tx.all(statements(order), **given, limit=MOST_MESSAGES + 1)]
+        [Statement(*one) for one in tx.all(statements(order), **given, limit=MAX_MESSAGES + 1)]
         for order in (False, True)
     )
     ids = kept(oldest, newest, _pinned(tx, seen, given))

@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import accumulate, takewhile
 
 WAITS_FOR = 10  # on live no vote counts in the first tenth of the time to vote
-MOST_MESSAGES = 100  # of each party
-MOST_BYTES = 128 * 1024
+MAX_MESSAGES = 100  # of each party
+MAX_BYTES = 128 * 1024
 OLDEST = 4  # a quarter of both bounds is for the oldest messages
 
 
@@ -33,14 +33,14 @@ def votes_count_from(seated_at: datetime, verdict_by: datetime, done: Sequence[d
 def kept(oldest: Sequence[Statement], newest: Sequence[Statement], pinned: Statement | None) -> set[str]:
     """Return the ids of a party's messages that its case file shows.
 
-    `oldest` begins with the first message, `newest` with the last one. Each has MOST_MESSAGES of them, or all if there
+    `oldest` begins with the first message, `newest` with the last one. Each has MAX_MESSAGES of them, or all if there
     are fewer. The pinned one is always kept: with it the party opened the dispute or first answered it.
     """
     found = {pinned.id: pinned.size} if pinned else {}
     for statements, share in ((oldest, OLDEST), (newest, 1)):
         rest = [one for one in statements if one.id not in found]
-        most = min(MOST_MESSAGES // share, MOST_MESSAGES - len(found))
-        room = min(MOST_BYTES // share, MOST_BYTES - sum(found.values()))
+        most = min(MAX_MESSAGES // share, MAX_MESSAGES - len(found))
+        room = min(MAX_BYTES // share, MAX_BYTES - sum(found.values()))
         found |= {one.id: one.size for one in _fitting(rest, most, room)}
     return set(found)
 
