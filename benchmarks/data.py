@@ -77,7 +77,7 @@ def seed(path: Path, pepper: bytes, listings: int) -> Seeded:
         _write_events(tx, traders, number)
     for schema in (INPUT, OUTPUT):
         made = document(schema, "schema")
-        tx.add_once(DocumentRow(hash=made.hash, text=made.text.decode()))
+        tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))
     database.finish(tx)
     batches = iter(listed)
     while batch := list(islice(batches, CHUNK)):

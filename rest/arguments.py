@@ -33,12 +33,12 @@ def arguments_of(op: Operation, path: dict[str, str], query: bytes, body: bytes)
 def _sent(op: Operation, query: bytes, body: bytes) -> dict[str, Json]:
     if op.method in ("GET", "HEAD"):
         return _from_query(op, query)
-    if op.whole_body is None:
+    if op.body_argument is None:
         return _from_body(body)
     beside = _from_query(op, query)
-    if op.whole_body in beside:
-        raise InvalidRequest(f"{op.whole_body}: is the body, not a query parameter", param=op.whole_body)
-    return {**beside, op.whole_body: _from_body(body)}
+    if op.body_argument in beside:
+        raise InvalidRequest(f"{op.body_argument}: is the body, not a query parameter", param=op.body_argument)
+    return {**beside, op.body_argument: _from_body(body)}
 
 
 def is_dry_run(op: Operation, query: bytes) -> bool:
@@ -46,7 +46,7 @@ def is_dry_run(op: Operation, query: bytes) -> bool:
 
     Any other query is refused if the arguments are sent in the body.
     """
-    if not query or op.method in ("GET", "HEAD") or op.whole_body is not None:
+    if not query or op.method in ("GET", "HEAD") or op.body_argument is not None:
         return False
     name, _, value = query.decode("latin-1").partition("=")
     if op.safe or name != DRY_RUN:

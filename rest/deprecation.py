@@ -25,7 +25,7 @@ def notice_of(op: Operation) -> Headers:
     return [*headers, (b"link", _links(said).encode())]
 
 
-def noticed(send: Send, op: Operation) -> Send:
+def with_deprecation_headers(send: Send, op: Operation) -> Send:
     """Wrap `send` so that every answer has the operation's deprecation headers."""
     headers = notice_of(op)
 

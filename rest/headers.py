@@ -73,17 +73,17 @@ def matches(given: bytes, tag: bytes) -> bool:
     return b"*" in tags or tag in tags
 
 
-def of_answer(answer: Answer, kept_seconds: int = 0) -> Headers:
+def of_answer(answer: Answer, cache_seconds: int = 0) -> Headers:
     """Return the headers for caching, rate limits, replays and retries.
 
-    A successful answer that is the same for all callers may be cached for `kept_seconds`.
+    A successful answer that is the same for all callers may be cached for `cache_seconds`.
     """
     headers: Headers = [(b"vary", b"Authorization, X-API-Key"), (b"cache-control", b"no-store")]
-    if kept_seconds and answer.status == 200:
-        headers = [(b"cache-control", b"public, max-age=%d" % kept_seconds)]
+    if cache_seconds and answer.status == 200:
+        headers = [(b"cache-control", b"public, max-age=%d" % cache_seconds)]
     if answer.replayed:
         headers.append((b"idempotent-replayed", b"true"))
-    if answer.rehearsed:
+    if answer.dry_run:
         headers.append((b"dry-run", b"true"))
     if answer.refusal is not None and answer.refusal.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % answer.refusal.retry_after_seconds))

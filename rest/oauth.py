@@ -20,7 +20,7 @@ from tools.engine.context import Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import Unauthenticated
 from tools.engine.oauth import OAuthRefusal
-from tools.engine.token_grants import Login, TokenResponse, grant
+from tools.engine.token_grants import TokenRequest, TokenResponse, grant
 from tools.kernel.errors import MarketError
 from tools.kernel.strict_json import BadJson, parse
 
@@ -91,7 +91,7 @@ class OAuth:
         return [(b"www-authenticate", b'Basic realm="%s"' % self.market.house.brand.encode())] * (refusal.status == 401)
 
 
-def login_of(headers: Headers, body: bytes) -> Login:
+def login_of(headers: Headers, body: bytes) -> TokenRequest:
     """Return the parsed token request.
 
     Raises OAuthRefusal if it is malformed. Unknown parameters are ignored (RFC 6749, 3.2).
@@ -113,7 +113,7 @@ def login_of(headers: Headers, body: bytes) -> Login:
         raise OAuthRefusal("invalid_request", f"client_assertion_type is {TYPE}")
     if basic is not None and named not in (None, basic[0]):
         raise OAuthRefusal("invalid_request", "client_id is another than in Authorization")
-    return Login(
+    return TokenRequest(
         client_id=named if basic is None else basic[0],
         secret=secret if basic is None else basic[1],
         assertion=assertion,

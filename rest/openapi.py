@@ -170,7 +170,7 @@ class Input:
         return [
             self._parameter(name, schema, "path" if name in in_path else "query")
             for name, schema in self.properties.items()
-            if reads or name in in_path or (self.op.whole_body and name != self.op.whole_body)
+            if reads or name in in_path or (self.op.body_argument and name != self.op.body_argument)
         ]
 
     def body(self) -> Schema | None:
@@ -181,8 +181,8 @@ class Input:
         named = {name: schema for name, schema in self.properties.items() if name not in self.op.path_names}
         if self.op.method == "GET" or not named:
             return None
-        if self.op.whole_body is not None:
-            return {"required": False, "content": {JSON: {"schema": self.properties[self.op.whole_body]}}}
+        if self.op.body_argument is not None:
+            return {"required": False, "content": {JSON: {"schema": self.properties[self.op.body_argument]}}}
         required = [name for name in self.required if name in named]
         schema: Schema = {
             "type": "object" if required else ["object", "null"],  # null is read as {}

@@ -10,10 +10,10 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from rest.arguments import arguments_of, is_dry_run
-from rest.deprecation import noticed
+from rest.deprecation import with_deprecation_headers
 from rest.headers import Headers, etag, matches, of_answer, version_tag
 from rest.stream import DOCUMENT, EVENTS, head_of_stream, send_stream
-from rest.x402_http import framed, listening
+from rest.x402_http import framed, watch_disconnect
 from tools.engine.context import CallRequest, Surface
 from tools.engine.dispatch import Market
 from tools.engine.errors import InvalidRequest, MethodNotAllowed, RouteNotFound
@@ -29,13 +29,13 @@ Send = Callable[[Message], Awaitable[None]]
 ApproachOf = Callable[[Scope, Surface], CallRequest]
 
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature")
-ALSO = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
+ALIASES = {b".well-known/x402": b"v1/x402"}  # paths that x402 clients look for, and ours
 VERSION = re.compile(r'"?(\d{1,16})"?')
 Parts = tuple[str, ...]
 Methods = dict[str, Operation]
 
 
-class Table:
+class Router:
     """The routes by shape.
 
     A literal path takes one lookup, a path with parameters one per arrangement of them.
@@ -81,7 +81,7 @@ class Rest:
 
     def __init__(self, market: Market, approach_of: ApproachOf) -> None:
         self.market, self.approach_of = market, approach_of
-        self.table = Table([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
+        self.table = Router([op for op in CATALOGUE.values() if Surface.REST in op.surfaces])
         self.versioned = {op.path for op in CATALOGUE.values() if "if_version" in op.input.model_fields}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ class Rest:
         try:
             op, path = self._route(scope)
             if op.deprecated is not None:
-                send = noticed(send, op)
+                send = with_deprecation_headers(send, op)
             body = await read_body(receive)
             approach, given = approach.with_body(body), partial(given_in, op, path, scope, body)
             if scope["query_string"] and is_dry_run(op, scope["query_string"]):
@@ -105,13 +105,13 @@ class Rest:
             return
         key = None if op.safe else idempotency_key(scope)
         if op.paid_rate is not None:
-            async with listening(receive) as gone:
+            async with watch_disconnect(receive) as gone:
                 answer = await self.market.call(op, given, replace(approach, gone=gone), key)
             await self._send(scope, send, *framed(answer))
             return
         answer = await self.market.call(op, given, approach, key)
         tag_of = version_tag if op.path in self.versioned else etag
-        await self._send(scope, send, answer, [], tag_of, op.kept_seconds)
+        await self._send(scope, send, answer, [], tag_of, op.cache_seconds)
 
     async def _stream(
         self,
@@ -135,7 +135,7 @@ class Rest:
     def _route(self, scope: Scope) -> tuple[Operation, dict[str, str]]:
         raw = scope.get("raw_path") or scope["path"].encode()
         path = raw.split(b"?")[0].lstrip(b"/")
-        path = ALSO.get(path, path)
+        path = ALIASES.get(path, path)
         parts = _parts(path.rstrip(b"/"))
         found = self.table.find(parts)
         if found is None:
@@ -158,9 +158,9 @@ class Rest:
         answer: Answer,
         more: Headers,
         tag_of: Callable[[bytes], bytes] = etag,
-        kept_seconds: int = 0,
+        cache_seconds: int = 0,
     ) -> None:
-        headers = [*of_answer(answer, kept_seconds), *more, *self._challenge(scope, answer)]
+        headers = [*of_answer(answer, cache_seconds), *more, *self._challenge(scope, answer)]
         body = answer.body
         if answer.error is not None and not answer.refused:  # terms of payment: sent beside the error
             body = b'{"error":' + orjson.dumps(answer.error) + b"," + body[1:]
@@ -212,7 +212,7 @@ def given_in(op: Operation, path: dict[str, str], scope: Scope, body: bytes) -> 
 
     The market calls this after authentication and rate limiting, because parsing a body is expensive.
     """
-    given = conditional(op, scope, arguments_of(op, path, scope["query_string"], body))
+    given = with_if_match(op, scope, arguments_of(op, path, scope["query_string"], body))
     return resumed(scope, given) if op.streams and op.document is None else given
 
 
@@ -222,7 +222,7 @@ def resumed(scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
     return {**given, "since": last} if last else given
 
 
-def conditional(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
+def with_if_match(op: Operation, scope: Scope, given: dict[str, Json]) -> dict[str, Json]:
     """Add the version in If-Match to the arguments, if the operation takes a version."""
     header = dict(scope["headers"]).get(b"if-match")
     if header is None or "if_version" not in op.input.model_fields:

@@ -14,7 +14,9 @@ from tools.purchases.quotes import header, settled_headers
 
 
 @asynccontextmanager
-async def listening(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> AsyncIterator[Callable[[], bool]]:
+async def watch_disconnect(
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+) -> AsyncIterator[Callable[[], bool]]:
     """Yield a function that checks whether the client has disconnected.
 
     The request must have been read completely before.

@@ -20,10 +20,10 @@ from storage.migrate import newest
 from storage.rows import Row
 from storage.snapshot_store import Moment, open_moment
 from storage.table_dump import KEPT_BACK, LEFT_OUT, next_page, shown, taken
-from storage.tables import AgentRow, HouseRow, JobDeliveryRow, JobRow, JobTextRow
+from storage.tables import AgentRow, JobDeliveryRow, JobRow, JobTextRow, SettingsRow
 from storage.vocabulary import AgentStatus, Env
 from tools.account.export_operations import document
-from tools.account.export_writer import Reader, gathered
+from tools.account.export_writer import Reader, gather_pages
 from tools.agents.logic import any_agent
 from tools.engine.context import Caller, CallRequest, ReadContext, Surface
 from tools.engine.dispatch import Market
@@ -58,7 +58,7 @@ class Manifest:
 async def export_market(settings: Settings, folder: Path, now: datetime) -> Manifest:
     """Write each table as JSON Lines into an empty folder, then the manifest."""
     async with _read(settings) as moment:
-        name = await moment.look(lambda tx: tx.get(HouseRow, "service_name"))
+        name = await moment.look(lambda tx: tx.get(SettingsRow, "service_name"))
         make_empty(folder)
         sealed, rows = await _sealed(moment), {}
         for kind in taken():
@@ -113,7 +113,7 @@ def agent_document(market: Market, agent_id: str, env: Env) -> AsyncGenerator[by
         market.store, market.caches, market.pulse, market.notifier, market.shared_results, market.desk, market.searches,
         market.world, market.house, caller, env, market.world.clock.now(), market.operations,
     )  # fmt: skip
-    return gathered(document(OperatorsReader(outside)))
+    return gather_pages(document(OperatorsReader(outside)))
 
 
 async def find(moment: Moment, who: str) -> AgentRow:

@@ -16,7 +16,7 @@ BODY_RATE = 32_768
 TOO_LARGE = "the request line and headers, or the trailer, are larger than 64 KiB"
 
 
-class BoundedHttp(HttpToolsProtocol):
+class HttpLimits(HttpToolsProtocol):
     """uvicorn's HTTP parser with limits on the size and duration of heads, trailers and bodies."""
 
     docs_url = ""
@@ -86,9 +86,9 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.close()
 
 
-def bounded_http(docs_url: str) -> type[BoundedHttp]:
+def bounded_http(docs_url: str) -> type[HttpLimits]:
     """Return a protocol class whose errors link to `docs_url`."""
-    return type("BoundedHttp", (BoundedHttp,), {"docs_url": docs_url})
+    return type("BoundedHttp", (HttpLimits,), {"docs_url": docs_url})
 
 
 def refusal(docs_url: str) -> bytes:

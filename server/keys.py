@@ -19,7 +19,7 @@ from server.settings import BadSettings, Settings
 from storage.open import open_store
 from storage.platform_keys import remember, retired_keys
 from storage.store import Store
-from storage.tables import HouseRow, RetiredKeyRow
+from storage.tables import RetiredKeyRow, SettingsRow
 from storage.transaction import StorageError, Tx
 from tools.engine.dispatch import Market
 from tools.kernel.keys import did_of, jwk_of
@@ -106,7 +106,7 @@ def _next_seed(settings: Settings) -> bytes:
 
 
 def turn(tx: Tx, old: Secrets, new: Secrets, now: datetime) -> None:
-    row = tx.get(HouseRow, "secrets", lock=True)
+    row = tx.get(SettingsRow, "secrets", lock=True)
     if row is None or row.value != old.fingerprint:
         raise BadSettings("another rotation came first: nothing was changed")
     if new.public_key == old.public_key:

@@ -119,14 +119,14 @@ class MeasuredMarket(Market):
         self.metrics.refused(surface, refused)
         return opened
 
-    async def knock(self, approach: CallRequest) -> Answer | None:
-        return self._counted(approach, await super().knock(approach))
+    async def count_protocol_request(self, approach: CallRequest) -> Answer | None:
+        return self._counted(approach, await super().count_protocol_request(approach))
 
     async def unread(self, approach: CallRequest, body_bytes: int) -> Answer | None:
         return self._counted(approach, await super().unread(approach, body_bytes))
 
-    async def gate(self, approach: CallRequest) -> Answer | None:
-        return self._counted(approach, await super().gate(approach))
+    async def require_credential(self, approach: CallRequest) -> Answer | None:
+        return self._counted(approach, await super().require_credential(approach))
 
     def _counted(self, approach: CallRequest, refused: Answer | None) -> Answer | None:
         self.metrics.refused(approach.surface.value, refused)

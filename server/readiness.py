@@ -10,7 +10,7 @@ import orjson
 
 from server.probes import Found
 from storage.requests import forget_mark
-from storage.tables import HouseRow
+from storage.tables import SettingsRow
 from storage.transaction import Tx
 from storage.vocabulary import Env
 from tools.engine.dispatch import Market
@@ -117,7 +117,7 @@ def is_low(folder: Path, min_free_mb: int) -> bool:
 
 def write_and_forget(tx: Tx, name: str) -> None:
     """Write a row and delete it in one transaction: pages are written, and no row is left."""
-    tx.add(HouseRow(name=name, value=""))
+    tx.add(SettingsRow(name=name, value=""))
     tx.run(forget_mark, name=name)
 
 

@@ -15,7 +15,7 @@ from tools.domains import logic as domains
 from tools.engine.context import TxContext
 from tools.engine.dispatch import Market
 from tools.identities import logic as identities
-from tools.kernel.ssrf_guard import NotTried
+from tools.kernel.ssrf_guard import NotAttempted
 
 T = TypeVar("T")
 Due = TypeVar("Due")
@@ -60,7 +60,7 @@ class DailyRechecks:
         market = self.market
         try:
             proof = await domains.look_for_proof(market.world, market.house, due.agent_id, due.domain)
-        except NotTried:
+        except NotAttempted:
             proof = None
         await self._write(lambda ctx: domains.finish_check(ctx, due, proof))
 

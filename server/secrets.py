@@ -13,7 +13,7 @@ from server.sandbox.journal import JOURNAL_NAME
 from server.settings import BadSettings, Settings
 from storage.platform_keys import remember
 from storage.store import Store
-from storage.tables import HouseRow
+from storage.tables import SettingsRow
 from storage.transaction import Tx
 
 HEX = re.compile(rb"[0-9a-fA-F]{64}")
@@ -75,7 +75,7 @@ async def known_secrets(store: Store, secrets: Secrets, brand: str) -> Secrets:
 
     Raises BadSettings if the secrets or the brand, which is part of what is signed, are not the stored ones.
     """
-    rows = await store.look(lambda tx: [tx.get(HouseRow, name) for name in ("secrets", "service_name")])
+    rows = await store.look(lambda tx: [tx.get(SettingsRow, name) for name in ("secrets", "service_name")])
     fingerprint, name = (None if row is None else row.value for row in rows)
     found = _among(secrets, fingerprint)
     _compare_brand(name, brand)
@@ -125,7 +125,7 @@ async def check_chain(store: Store, genesis: str) -> None:
 
 def _remembered(tx: Tx, name: str, value: str) -> str:
     """Return the stored value; at the first call store `value`."""
-    row = tx.get(HouseRow, name) or tx.add(HouseRow(name=name, value=value))
+    row = tx.get(SettingsRow, name) or tx.add(SettingsRow(name=name, value=value))
     return row.value
 
 

@@ -50,7 +50,7 @@ class Sender:
                 await asyncio.sleep(GATHER_SECONDS)
         finally:
             self.market.store.listeners.remove(self._wake)
-            await self._land()
+            await self._drain()
 
     async def step(self) -> int:
         """Turn new events into deliveries and make every attempt that is due; return their number."""
@@ -108,7 +108,7 @@ class Sender:
             while more:
                 claimed = await self.claim()
                 for one in claimed.postings:
-                    flight = asyncio.create_task(self._fly(one), name=one.delivery_id)
+                    flight = asyncio.create_task(self._attempt(one), name=one.delivery_id)
                     self.flying.add(flight)
                     flight.add_done_callback(self._landed)
                 more = claimed.more
@@ -117,7 +117,7 @@ class Sender:
         except Exception:
             log.exception("sender")
 
-    async def _fly(self, posting: Posting) -> None:
+    async def _attempt(self, posting: Posting) -> None:
         """Deliver and log a failure; if its result cannot be stored, the attempt is repeated."""
         try:
             await self.deliver(posting)
@@ -133,7 +133,7 @@ class Sender:
     def _wake(self, _: frozenset[str]) -> None:
         self.woken.set()
 
-    async def _land(self) -> None:
+    async def _drain(self) -> None:
         if self.flying:
             _, late = await asyncio.wait(self.flying, timeout=GRACE_SECONDS)
             for flight in late:

@@ -39,7 +39,7 @@ from tools.jobs.reminders import tell_due_notices
 from tools.kernel.records import EPOCH
 from tools.listings.logic import index_stale
 from tools.operator.retention import forget_old
-from tools.purchases.workflow import look_after
+from tools.purchases.workflow import follow_up
 
 log = structlog.get_logger("emporion.workers")
 Batches = Callable[[TxContext, Due], tuple[int, Due | None]]
@@ -75,19 +75,19 @@ class Workers:
             Step(self.write_touches, 10.0),
             Step(self.write_searches, 10.0),
             Step(self.settle, SWEEP_SECONDS, apart=True),
-            Step(self.wind_down, SWEEP_SECONDS),
+            Step(self.close_deleted_accounts, SWEEP_SECONDS),
             Step(self.index_agents, SWEEP_SECONDS),
             Step(self.index_listings, SWEEP_SECONDS),
             Step(self.tell_of_bounties, SWEEP_SECONDS),
-            Step(self.mark_jobs, SWEEP_SECONDS),
-            Step(self.keep_house, HOUSEKEEPING_SECONDS),
+            Step(self.recount_jobs, SWEEP_SECONDS),
+            Step(self.purge_old, HOUSEKEEPING_SECONDS),
         ]
 
     async def run(self) -> None:
         """Run until cancelled. A step that fails is logged and tried again at its next time."""
         async with asyncio.TaskGroup() as loops:
             loops.create_task(self._again_and_again(self.turn), name="rounds")
-            loops.create_task(self._again_and_again(self.turn_apart), name="rounds-apart")
+            loops.create_task(self._again_and_again(self.run_due_external), name="rounds-apart")
 
     async def turn(self) -> None:
         """Run the due steps that call no external services."""
@@ -95,7 +95,7 @@ class Workers:
         self.market.pulse.rounds += 1
         self.market.pulse.round_ended = self.market.world.clock.monotonic()
 
-    async def turn_apart(self) -> None:
+    async def run_due_external(self) -> None:
         """Run the due steps that call external services."""
         await self._round(apart=True)
 
@@ -161,7 +161,7 @@ class Workers:
             moved += await self._judge_one(job_id)
         return moved
 
-    async def wind_down(self) -> None:
+    async def close_deleted_accounts(self) -> None:
         """Close the open jobs, listings and bounties of deleted agents; it continues after a crash."""
         market = self.market
         now = market.world.clock.now()
@@ -196,7 +196,7 @@ class Workers:
             if not await self.market.store.write(work, "tell_of_bounties"):
                 break
 
-    async def mark_jobs(self) -> None:
+    async def recount_jobs(self) -> None:
         """Count pending jobs in statistics, in bounded batches."""
         waiting = await self.market.store.look(lambda tx: tx.one(ANY_UNMARKED) is not None)
         for _ in range(INDEX_BATCHES if waiting else 0):
@@ -218,7 +218,7 @@ class Workers:
         now = market.world.clock.now()
         due = await market.store.look(lambda tx: tx.all(due_purchases, now=now, limit=PURCHASES))
         place = market.outside(NoArguments(), NOBODY)
-        looks = (look_after(replace(place, env=Env(row.env)), row.id) for row in due)
+        looks = (follow_up(replace(place, env=Env(row.env)), row.id) for row in due)
         for fault in filter(None, await asyncio.gather(*looks, return_exceptions=True)):
             raise fault  # only after all other purchases were handled
         return len(due)
@@ -233,7 +233,7 @@ class Workers:
         if noted:
             await self.market.store.write(lambda tx: write_searches(tx, noted), "searches")
 
-    async def keep_house(self) -> None:
+    async def purge_old(self) -> None:
         while await self.market.store.write(lambda tx: forget_old(context_of(self.market, tx)), "housekeeping"):
             pass
 

@@ -10,15 +10,15 @@ from sqlalchemy import bindparam, delete, select
 from storage.listing_search_tokens import Conjunction, filter_token
 from storage.presence import SEEN_SINCE, was_seen
 from storage.query import Query
-from storage.recency_index import FoundNewest, NewestIndex
+from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.agents import AgentRow
 from storage.tables.search_indexes import AgentSearchRow, UnindexedRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 
 FTS = "search_agents"  # SQLite's table
-AGENTS = NewestIndex(AgentSearchRow, "agent_id", FTS)
-AGENTS_SEEN = NewestIndex(AgentSearchRow, "agent_id", FTS, [was_seen(AgentSearchRow.agent_id)])
+AGENTS = RecencyIndex(AgentSearchRow, "agent_id", FTS)
+AGENTS_SEEN = RecencyIndex(AgentSearchRow, "agent_id", FTS, [was_seen(AgentSearchRow.agent_id)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

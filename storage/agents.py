@@ -2,13 +2,13 @@
 
 from sqlalchemy import bindparam, func, or_, select, update
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import AgentRow, HandleRow, KeyRow
 
 key_by_hash = Query(select(KeyRow).where(KeyRow.hash == bindparam("hash")))
 agent_by_handle = Query(select(AgentRow).where(AgentRow.handle == bindparam("handle")))
-agents_among = Query(select(AgentRow).where(among(AgentRow.id, "ids")))
+agents_among = Query(select(AgentRow).where(in_json_list(AgentRow.id, "ids")))
 handles_held: Query[int] = Query(
     select(func.count()).select_from(HandleRow.__table__).where(HandleRow.agent_id == bindparam("agent_id"))
 )

@@ -6,23 +6,23 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, func, literal, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import (
     AgentRow,
     BountyRow,
     JobEventRow,
+    JobResultRow,
     JobRow,
     JobTextRow,
+    ListingPayerRow,
     ListingRow,
-    MailboxRow,
     MemoryRow,
     MessageRow,
     OpenRefundRow,
-    PayerRow,
     ProposalRow,
-    ResultRow,
     ThreadRow,
+    UnreadRow,
 )
 
 
@@ -40,19 +40,19 @@ AGENTS, BOUNTIES, JOBS, LISTINGS, THREADS = (
     _page(kind.id) for kind in (AgentRow, BountyRow, JobRow, ListingRow, ThreadRow)
 )
 
-jobs_among = Query(select(JobRow).where(among(JobRow.id, "ids")))
+jobs_among = Query(select(JobRow).where(in_json_list(JobRow.id, "ids")))
 revisions_asked: Query[Any] = Query(
     select(JobEventRow.job_id, func.count())
-    .where(among(JobEventRow.job_id, "ids"), JobEventRow.type == literal("revision_requested"))
+    .where(in_json_list(JobEventRow.job_id, "ids"), JobEventRow.type == literal("revision_requested"))
     .group_by(JobEventRow.job_id)
 )
-refunds_open: Query[str] = Query(select(OpenRefundRow.job_id).where(among(OpenRefundRow.job_id, "ids")))
-texts_of_jobs = Query(select(JobTextRow).where(among(JobTextRow.job_id, "ids")))
+refunds_open: Query[str] = Query(select(OpenRefundRow.job_id).where(in_json_list(OpenRefundRow.job_id, "ids")))
+texts_of_jobs = Query(select(JobTextRow).where(in_json_list(JobTextRow.job_id, "ids")))
 
-results_of_listings = Query(select(ResultRow).where(among(ResultRow.listing_id, "ids")))
-payers_of_listings = Query(select(PayerRow).where(among(PayerRow.listing_id, "ids")))
+results_of_listings = Query(select(JobResultRow).where(in_json_list(JobResultRow.listing_id, "ids")))
+payers_of_listings = Query(select(ListingPayerRow).where(in_json_list(ListingPayerRow.listing_id, "ids")))
 
-threads_among = Query(select(ThreadRow).where(among(ThreadRow.id, "ids")))
+threads_among = Query(select(ThreadRow).where(in_json_list(ThreadRow.id, "ids")))
 messages_in: Query[Any] = Query(
     select(
         MessageRow.thread_id,
@@ -63,25 +63,31 @@ messages_in: Query[Any] = Query(
         MessageRow.sender_id,
         MessageRow.created_at,
     )
-    .where(among(MessageRow.thread_id, "ids"))
+    .where(in_json_list(MessageRow.thread_id, "ids"))
     .order_by(MessageRow.thread_id, MessageRow.number)
 )
 
-mailboxes_of = Query(select(MailboxRow).where(among(MailboxRow.agent_id, "ids")))
+mailboxes_of = Query(select(UnreadRow).where(in_json_list(UnreadRow.agent_id, "ids")))
 unread_as_a: Query[Any] = Query(
-    select(ThreadRow.a, ThreadRow.env, ThreadRow.unread_a).where(among(ThreadRow.a, "ids"), ThreadRow.unread_a != 0)
+    select(ThreadRow.a, ThreadRow.env, ThreadRow.unread_a).where(
+        in_json_list(ThreadRow.a, "ids"), ThreadRow.unread_a != 0
+    )
 )
 unread_as_b: Query[Any] = Query(
-    select(ThreadRow.b, ThreadRow.env, ThreadRow.unread_b).where(among(ThreadRow.b, "ids"), ThreadRow.unread_b != 0)
+    select(ThreadRow.b, ThreadRow.env, ThreadRow.unread_b).where(
+        in_json_list(ThreadRow.b, "ids"), ThreadRow.unread_b != 0
+    )
 )
 memories_of: Query[Any] = Query(
     select(MemoryRow.agent_id, MemoryRow.env, MemoryRow.key, MemoryRow.size, MemoryRow.value).where(
-        among(MemoryRow.agent_id, "ids")
+        in_json_list(MemoryRow.agent_id, "ids")
     )
 )
-bounties_counting: Query[Any] = Query(select(BountyRow.id, BountyRow.proposal_count).where(among(BountyRow.id, "ids")))
+bounties_counting: Query[Any] = Query(
+    select(BountyRow.id, BountyRow.proposal_count).where(in_json_list(BountyRow.id, "ids"))
+)
 proposals_standing: Query[Any] = Query(
     select(ProposalRow.bounty_id, func.count())
-    .where(among(ProposalRow.bounty_id, "ids"), ProposalRow.status != literal("withdrawn"))
+    .where(in_json_list(ProposalRow.bounty_id, "ids"), ProposalRow.status != literal("withdrawn"))
     .group_by(ProposalRow.bounty_id)
 )

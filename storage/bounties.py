@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, func, literal, or_, select, update
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import BountyRow, DocumentRow, ListingRow, ProposalRow
 
@@ -16,8 +16,8 @@ OPEN_NOW = (  # by the clock, because the sweep of expired bounties may not have
     BountyRow.status == literal("open"),
     BountyRow.expires_at > bindparam("now"),
 )
-bounties_among = Query(select(BountyRow).where(among(BountyRow.id, "ids")))
-documents_among = Query(select(DocumentRow).where(among(DocumentRow.hash, "ids")))
+bounties_among = Query(select(BountyRow).where(in_json_list(BountyRow.id, "ids")))
+documents_among = Query(select(DocumentRow).where(in_json_list(DocumentRow.hash, "ids")))
 bounties_of_buyer = Query(
     select(BountyRow)
     .where(
@@ -125,7 +125,7 @@ def _undecided(row: Any, owner: Any, env: str, status: str) -> Select[Any]:
 # Active listings of sellers: their output schemas and examples.
 
 _on_sale = (
-    among(ListingRow.seller_id, "ids"),
+    in_json_list(ListingRow.seller_id, "ids"),
     ListingRow.env == bindparam("env"),
     ListingRow.status == literal("active"),
 )

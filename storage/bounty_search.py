@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import orjson
 
 from storage.listing_search_tokens import ENVIRONMENTS, MAX_PRICE, Conjunction, filter_token, price_tokens, up_to
-from storage.recency_index import FoundNewest, NewestIndex
+from storage.recency_index import FoundNewest, RecencyIndex
 from storage.tables.bounties import BountyRow
 from storage.tables.search_indexes import BountySearchRow
 from storage.transaction import Tx
 from storage.vocabulary import BountyStatus
 
 FTS = "search_bounties"  # SQLite's table
-BOUNTIES = NewestIndex(BountySearchRow, "bounty_id", FTS)
+BOUNTIES = RecencyIndex(BountySearchRow, "bounty_id", FTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, exists, func, literal, not_, or_, select
 
 from storage.byte_length import octets
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import (
     AgentRow,
@@ -21,15 +21,15 @@ from storage.tables import (
 )
 
 dispute_of_job = Query(select(DisputeRow).where(DisputeRow.job_id == bindparam("job_id")))
-disputes_of_jobs = Query(select(DisputeRow).where(among(DisputeRow.job_id, "job_ids")))
+disputes_of_jobs = Query(select(DisputeRow).where(in_json_list(DisputeRow.job_id, "job_ids")))
 seats_of_dispute = Query(
     select(SeatRow).where(SeatRow.dispute_id == bindparam("dispute_id")).order_by(SeatRow.round, SeatRow.agent_id)
 )
 seats_of_disputes = Query(
-    select(SeatRow).where(among(SeatRow.dispute_id, "ids")).order_by(SeatRow.round, SeatRow.agent_id)
+    select(SeatRow).where(in_json_list(SeatRow.dispute_id, "ids")).order_by(SeatRow.round, SeatRow.agent_id)
 )
 draws_of_dispute = Query(select(DrawRow).where(DrawRow.dispute_id == bindparam("dispute_id")).order_by(DrawRow.round))
-draws_of_disputes = Query(select(DrawRow).where(among(DrawRow.dispute_id, "ids")).order_by(DrawRow.round))
+draws_of_disputes = Query(select(DrawRow).where(in_json_list(DrawRow.dispute_id, "ids")).order_by(DrawRow.round))
 dispute_ids: Query[str] = Query(
     select(DisputeRow.id).where(DisputeRow.id > bindparam("after")).order_by(DisputeRow.id).limit(bindparam("limit"))
 )
@@ -65,7 +65,9 @@ statements_counted: Query[int] = Query(
         MessageRow.number <= bindparam("ends"),
     )
 )
-evidence: Query[MessageRow] = Query(select(MessageRow).where(among(MessageRow.id, "ids")).order_by(MessageRow.number))
+evidence: Query[MessageRow] = Query(
+    select(MessageRow).where(in_json_list(MessageRow.id, "ids")).order_by(MessageRow.number)
+)
 
 
 def _may_sit(paid_before: bool) -> tuple[Any, ...]:
@@ -116,12 +118,12 @@ def eligible_evaluators(paid_before: bool) -> Query[str]:
         .where(
             *_may_sit(paid_before),
             AgentRow.first_party <= bindparam("first_party"),
-            not_(among(AgentRow.id, "not_these")),
-            or_(AgentRow.referred_by.is_(None), not_(among(AgentRow.referred_by, "parties"))),
+            not_(in_json_list(AgentRow.id, "not_these")),
+            or_(AgentRow.referred_by.is_(None), not_(in_json_list(AgentRow.referred_by, "parties"))),
             not_(
                 exists(
                     select(HeldWalletRow.address).where(
-                        HeldWalletRow.agent_id == AgentRow.id, among(HeldWalletRow.address, "wallets")
+                        HeldWalletRow.agent_id == AgentRow.id, in_json_list(HeldWalletRow.address, "wallets")
                     )
                 )
             ),

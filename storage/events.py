@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, bindparam, func, select, type_coerce
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query, deleting
 from storage.quotas import EVENT_BYTES
 from storage.tables import EventRow
@@ -22,7 +22,7 @@ events_of_kinds: Query[Any] = Query(
         *_MINE,
         EventRow.id > bindparam("after"),
         EventRow.id <= bindparam("until"),
-        among(EventRow.kind, "kinds"),
+        in_json_list(EventRow.kind, "kinds"),
     )
     .order_by(EventRow.id)
     .limit(bindparam("limit"))

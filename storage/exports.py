@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, literal, or_, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import ProposalRow, ReportRow, ReviewRow, ThreadRow
 from storage.vocabulary import ProposalStatus
@@ -40,7 +40,7 @@ proposals_by_seller: Query[ProposalRow] = Query(
 )
 reviews_written: Query[ReviewRow] = Query(
     select(ReviewRow)
-    .where(among(ReviewRow.job_id, "job_ids"), ReviewRow.reviewer_id == bindparam("agent_id"))
+    .where(in_json_list(ReviewRow.job_id, "job_ids"), ReviewRow.reviewer_id == bindparam("agent_id"))
     .order_by(ReviewRow.id.desc())
 )
 reports_of: Query[ReportRow] = Query(

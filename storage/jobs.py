@@ -6,24 +6,24 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, exists, func, literal, or_, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import AgentRow, JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow, SettlementRow
 
 reviews_of_job = Query(select(ReviewRow).where(ReviewRow.job_id == bindparam("job_id")))
-reviews_of_jobs = Query(select(ReviewRow).where(among(ReviewRow.job_id, "job_ids")))
+reviews_of_jobs = Query(select(ReviewRow).where(in_json_list(ReviewRow.job_id, "job_ids")))
 settlements_of_job = Query(
     select(SettlementRow).where(SettlementRow.job_id == bindparam("job_id")).order_by(SettlementRow.id)
 )
 settlements_of_jobs = Query(
-    select(SettlementRow).where(among(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
+    select(SettlementRow).where(in_json_list(SettlementRow.job_id, "job_ids")).order_by(SettlementRow.id)
 )
 settlement_by_hash = Query(
     select(SettlementRow).where(
         SettlementRow.network == bindparam("network"), SettlementRow.tx_hash == bindparam("tx_hash")
     )
 )
-handles_of: Query[Any] = Query(select(AgentRow.id, AgentRow.handle).where(among(AgentRow.id, "ids")))
+handles_of: Query[Any] = Query(select(AgentRow.id, AgentRow.handle).where(in_json_list(AgentRow.id, "ids")))
 audit_of = Query(select(JobEventRow).where(JobEventRow.job_id == bindparam("job_id")).order_by(JobEventRow.id))
 audit_after = Query(
     select(JobEventRow)
@@ -33,7 +33,7 @@ audit_after = Query(
 )
 deliveries_of_jobs = Query(
     select(JobDeliveryRow)
-    .where(among(JobDeliveryRow.job_id, "job_ids"))
+    .where(in_json_list(JobDeliveryRow.job_id, "job_ids"))
     .order_by(JobDeliveryRow.job_id, JobDeliveryRow.revision)
 )
 waiting_for = Query(
@@ -193,7 +193,7 @@ def _ordered(filtered: bool, of_context: bool, of_seller: bool) -> list[ColumnEl
         JobRow.env == bindparam("env"),
         JobRow.updated_at >= bindparam("since"),
     ]
-    conditions += [among(JobRow.status, "statuses")] if filtered else []
+    conditions += [in_json_list(JobRow.status, "statuses")] if filtered else []
     conditions += [JobRow.seller_id == bindparam("seller_id")] if of_seller else []
     named = func.coalesce(JobRow.context_id, JobRow.thread_id) == bindparam("context_id")
     return [*conditions, named] if of_context else conditions

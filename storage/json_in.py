@@ -7,8 +7,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
 
 
-class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
-    """The operator `among(JobRow.id, "ids")`.
+class in_json_list(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
+    """The operator `in_json_list(JobRow.id, "ids")`.
 
     The caller passes ids=orjson.dumps([...]).decode().
     """
@@ -20,7 +20,7 @@ class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
         self.column = coercions.expect(roles.ExpressionElementRole, column)
         self.values: BindParameter[str] = bindparam(parameter, type_=Text)
 
-    def self_group(self, against: Any = None) -> "among":
+    def self_group(self, against: Any = None) -> "in_json_list":
         """Return the element unchanged.
 
         SQLite has no booleans: otherwise SQLAlchemy writes `(… IN …) = 1`, which does not use the index.
@@ -28,13 +28,13 @@ class among(ColumnElement[bool]):  # noqa: N801 - reads as the operator it is
         return self
 
 
-@compiles(among, "sqlite")
-def _sqlite(element: among, compiler: Any, **kw: Any) -> str:
+@compiles(in_json_list, "sqlite")
+def _sqlite(element: in_json_list, compiler: Any, **kw: Any) -> str:
     column, values = compiler.process(element.column, **kw), compiler.process(element.values, **kw)
     return f"{column} IN (SELECT value FROM json_each({values}))"  # noqa: S608 - both were compiled, none is input
 
 
-@compiles(among, "postgresql")
-def _postgresql(element: among, compiler: Any, **kw: Any) -> str:
+@compiles(in_json_list, "postgresql")
+def _postgresql(element: in_json_list, compiler: Any, **kw: Any) -> str:
     column, values = compiler.process(element.column, **kw), compiler.process(element.values, **kw)
     return f"{column} IN (SELECT jsonb_array_elements_text(({values})::jsonb))"

@@ -5,12 +5,12 @@ from typing import Any
 from sqlalchemy import bindparam, literal, or_, select
 
 from storage.query import Query
-from storage.tables import JobRow, ListingRow, ResultRow, ReviewRow, SettlementRow
+from storage.tables import JobResultRow, JobRow, ListingRow, ReviewRow, SettlementRow
 
 turnaround_at = Query(
-    select(ResultRow.seconds)
-    .where(ResultRow.listing_id == bindparam("listing_id"), ResultRow.seconds.is_not(None))
-    .order_by(ResultRow.seconds)
+    select(JobResultRow.seconds)
+    .where(JobResultRow.listing_id == bindparam("listing_id"), JobResultRow.seconds.is_not(None))
+    .order_by(JobResultRow.seconds)
     .offset(bindparam("place"))
     .limit(1)
 )

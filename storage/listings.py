@@ -4,9 +4,9 @@ from functools import cache
 
 from sqlalchemy import bindparam, delete, func, literal, or_, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
-from storage.tables import JobRow, ListingRow, PromiseRow
+from storage.tables import JobRow, ListingRow, ListingTermsRow
 
 kept_listings_of = Query(
     select(func.count())
@@ -28,21 +28,23 @@ active_listings_of = Query(
 )
 
 unfinished_job_of: Query[str] = Query(
-    select(JobRow.id).where(JobRow.listing_id == bindparam("listing_id"), among(JobRow.status, "statuses")).limit(1)
+    select(JobRow.id)
+    .where(JobRow.listing_id == bindparam("listing_id"), in_json_list(JobRow.status, "statuses"))
+    .limit(1)
 )
 promise_at = Query(
-    select(PromiseRow)
+    select(ListingTermsRow)
     .where(
-        PromiseRow.listing_id == bindparam("listing_id"),
-        PromiseRow.until > bindparam("at", type_=PromiseRow.until.type),
+        ListingTermsRow.listing_id == bindparam("listing_id"),
+        ListingTermsRow.until > bindparam("at", type_=ListingTermsRow.until.type),
     )
-    .order_by(PromiseRow.listing_version)
+    .order_by(ListingTermsRow.listing_version)
     .limit(1)
 )
 forget_promises: Query[str] = Query(
-    delete(PromiseRow.__table__)
-    .where(PromiseRow.listing_id == bindparam("listing_id"))
-    .returning(PromiseRow.__table__.c.promised)
+    delete(ListingTermsRow.__table__)
+    .where(ListingTermsRow.listing_id == bindparam("listing_id"))
+    .returning(ListingTermsRow.__table__.c.promised)
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select, union_all
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.rows import as_row
 from storage.tables import JobEventRow, MessageRow, ThreadRow
@@ -17,7 +17,7 @@ _NONE: ColumnElement[int] = literal_column(
 )  # a constant, as in the partial index: with a parameter the database would not use the index
 
 thread_of_pair = Query(select(ThreadRow).where(ThreadRow.pair == bindparam("pair")))
-messages_among = Query(select(MessageRow).where(among(MessageRow.id, "ids")))
+messages_among = Query(select(MessageRow).where(in_json_list(MessageRow.id, "ids")))
 message_numbered = Query(
     select(MessageRow).where(MessageRow.thread_id == bindparam("thread_id"), MessageRow.number == bindparam("number"))
 )

@@ -3,9 +3,9 @@
 from sqlalchemy import bindparam, select, update
 
 from storage.query import Query
-from storage.tables import HouseRow, RetiredKeyRow
+from storage.tables import RetiredKeyRow, SettingsRow
 
 retired_keys: Query[RetiredKeyRow] = Query(select(RetiredKeyRow).order_by(RetiredKeyRow.kid))
 remember: Query[None] = Query(
-    update(HouseRow.__table__).where(HouseRow.name == bindparam("mark")).values(value=bindparam("instead"))
+    update(SettingsRow.__table__).where(SettingsRow.name == bindparam("mark")).values(value=bindparam("instead"))
 )

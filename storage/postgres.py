@@ -12,7 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from storage.database import Database
 from storage.store import EVERYBODY, SCAN_SECONDS, Store
-from storage.transaction import Conflict, Cursor, Held, TooSlow, Tx, Unavailable
+from storage.transaction import Conflict, Cursor, LockTimeout, TooSlow, Tx, Unavailable
 
 PATIENT = "set_config('lock_timeout', '5s', true)"  # because a COMMIT that notifies waits for the others
 EVENT_ORDER = (
@@ -95,7 +95,7 @@ class Postgres(Database):
         if isinstance(error, MOVED):
             return Conflict(str(error))
         if isinstance(error, HELD):
-            return Held(str(error))
+            return LockTimeout(str(error))
         if isinstance(error, errors.QueryCanceled):
             return TooSlow(str(error))
         if isinstance(error, FAILED):

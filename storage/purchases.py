@@ -10,10 +10,10 @@ from storage.tables import (
     EventRow,
     HandleRow,
     ListingRow,
-    MailboxRow,
     PurchaseRow,
     ReputationRow,
     SettlementRow,
+    UnreadRow,
     WalletRow,
     X402AccountRow,
 )
@@ -46,7 +46,7 @@ forget_buyer: tuple[Query[None], ...] = tuple(
     for kind, column in (
         (X402AccountRow, X402AccountRow.agent_id),
         (HandleRow, HandleRow.agent_id),
-        (MailboxRow, MailboxRow.agent_id),
+        (UnreadRow, UnreadRow.agent_id),
         (ReputationRow, ReputationRow.agent_id),
         (CategoryRow, CategoryRow.agent_id),
         (CounterpartyRow, CounterpartyRow.agent_id),

@@ -144,7 +144,7 @@ def _compile(statement: Any, dialect: Dialect) -> Plan:
     compiled: SQLCompiler = statement.compile(dialect=dialect)
     if "POSTCOMPILE" in compiled.string:
         raise TypeError(
-            f"in_() is another statement for every length; write or_(), or `among` a JSON array: {statement}"
+            f"in_() is another statement for every length; write or_(), or `in_json_list()` on a JSON array: {statement}"
         )
     names = tuple(compiled.positiontup or ())
     types = {name: bind.type.dialect_impl(dialect) for bind, name in compiled.bind_names.items()}

@@ -6,19 +6,19 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, case, cast, delete,
 from sqlalchemy.orm import Mapped
 
 from storage.byte_length import octets
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import (
-    BodyRow,
     BountyRow,
     EventRow,
     JobRow,
     JobTextRow,
     ListingRow,
+    ListingTermsRow,
     MemoryRow,
     MessageRow,
-    PromiseRow,
     ProposalRow,
+    ResponseBodyRow,
     RoomRow,
     ScheduleRow,
     ThreadRow,
@@ -33,7 +33,7 @@ _SAID = octets(MessageRow.body) + func.coalesce(octets(MessageRow.data), 0)
 _PLANNED = octets(ScheduleRow.payload) + func.coalesce(octets(ScheduleRow.name), 0)
 _FIRED = EventRow.kind == literal("schedule.fired")
 EVENT_BYTES = case((_FIRED, octets(EventRow.data)), else_=0)
-BODY_BYTES = octets(BodyRow.body)
+BODY_BYTES = octets(ResponseBodyRow.body)
 
 
 def _sum(bytes_: Any) -> ColumnElement[int]:
@@ -42,7 +42,7 @@ def _sum(bytes_: Any) -> ColumnElement[int]:
 
 def _in_all(owner: "Mapped[str] | Mapped[str | None]", env: "Mapped[str] | Mapped[str | None]", bytes_: Any) -> Any:
     """Select the sum of bytes per agent and environment."""
-    return select(owner, env, _sum(bytes_)).where(among(owner, "ids")).group_by(owner, env)
+    return select(owner, env, _sum(bytes_)).where(in_json_list(owner, "ids")).group_by(owner, env)
 
 
 texts_of_job: Query[Any] = Query(select(JobTextRow.part, _TEXT).where(JobTextRow.job_id == bindparam("job_id")))
@@ -62,7 +62,7 @@ forgettable_jobs = Query(
     .limit(bindparam("limit"))
     .with_for_update(skip_locked=True)
 )
-rooms_of = Query(select(RoomRow).where(among(RoomRow.agent_id, "ids")))
+rooms_of = Query(select(RoomRow).where(in_json_list(RoomRow.agent_id, "ids")))
 
 _job_texts = JobTextRow.job_id == JobRow.id
 COUNTED: tuple[Query[Any], ...] = (
@@ -73,16 +73,16 @@ COUNTED: tuple[Query[Any], ...] = (
         .join(MessageRow.__table__, MessageRow.thread_id == ThreadRow.id)
         .outerjoin(JobRow.__table__, JobRow.id == ThreadRow.job_id)
         .where(
-            or_(among(ThreadRow.a, "ids"), among(ThreadRow.b, "ids")),
-            among(MessageRow.sender_id, "ids"),
+            or_(in_json_list(ThreadRow.a, "ids"), in_json_list(ThreadRow.b, "ids")),
+            in_json_list(MessageRow.sender_id, "ids"),
             or_(JobRow.id.is_(None), JobRow.counted),
         )
         .group_by(MessageRow.sender_id, ThreadRow.env)
     ),
     Query(_in_all(ListingRow.seller_id, ListingRow.env, ListingRow.stored_bytes)),
     Query(
-        _in_all(ListingRow.seller_id, ListingRow.env, octets(PromiseRow.promised)).where(
-            PromiseRow.listing_id == ListingRow.id
+        _in_all(ListingRow.seller_id, ListingRow.env, octets(ListingTermsRow.promised)).where(
+            ListingTermsRow.listing_id == ListingRow.id
         )
     ),
     Query(_in_all(BountyRow.buyer_id, BountyRow.env, BountyRow.stored_bytes)),
@@ -90,7 +90,7 @@ COUNTED: tuple[Query[Any], ...] = (
     Query(_in_all(MemoryRow.agent_id, MemoryRow.env, MemoryRow.size)),
     Query(_in_all(ScheduleRow.agent_id, ScheduleRow.env, _PLANNED)),
     Query(_in_all(EventRow.agent_id, EventRow.env, octets(EventRow.data)).where(_FIRED)),
-    Query(_in_all(BodyRow.owner, BodyRow.env, BODY_BYTES)),
+    Query(_in_all(ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES)),
 )
 """The queries of everything that counts, by agent and environment.
 

@@ -37,7 +37,7 @@ class FoundNewest:
     any_terms: bool
 
 
-class NewestIndex:
+class RecencyIndex:
     """An index in a table with the columns seq, newest, tokens and `of`, the found row's id.
 
     `fts` is SQLite's full-text table.

@@ -4,17 +4,17 @@ from functools import cache
 
 from sqlalchemy import bindparam, delete, literal, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import (
     AgentRow,
     CategoryRow,
+    ContributionRow,
     CounterpartyRow,
     JobRow,
-    MarkRow,
+    PendingContributionRow,
     ReputationRow,
     ReviewRow,
-    UnmarkedRow,
 )
 
 _SIDE = (
@@ -25,7 +25,7 @@ _SIDE = (
 largest_categories = Query(
     select(CategoryRow).where(*_SIDE).order_by(CategoryRow.jobs.desc(), CategoryRow.category).limit(bindparam("limit"))
 )
-categories_among = Query(select(CategoryRow).where(*_SIDE, among(CategoryRow.category, "categories")))
+categories_among = Query(select(CategoryRow).where(*_SIDE, in_json_list(CategoryRow.category, "categories")))
 
 
 @cache
@@ -43,16 +43,21 @@ def leaders(role: str) -> Query[ReputationRow]:
 
 
 unmarked = Query(
-    select(UnmarkedRow).order_by(UnmarkedRow.job_id).limit(bindparam("limit")).with_for_update(skip_locked=True)
+    select(PendingContributionRow)
+    .order_by(PendingContributionRow.job_id)
+    .limit(bindparam("limit"))
+    .with_for_update(skip_locked=True)
 )
-ANY_UNMARKED: Query[str] = Query(select(UnmarkedRow.job_id).limit(1))
-marked_again = Query(delete(UnmarkedRow.__table__).where(UnmarkedRow.job_id == bindparam("job_id")))
+ANY_UNMARKED: Query[str] = Query(select(PendingContributionRow.job_id).limit(1))
+marked_again = Query(
+    delete(PendingContributionRow.__table__).where(PendingContributionRow.job_id == bindparam("job_id"))
+)
 
-marks_of_jobs = Query(select(MarkRow).where(among(MarkRow.job_id, "ids")))
-jobs_of_buyers = Query(select(JobRow).where(among(JobRow.buyer_id, "ids")))
-jobs_of_sellers = Query(select(JobRow).where(among(JobRow.seller_id, "ids")))
-reviews_of = Query(select(ReviewRow).where(among(ReviewRow.job_id, "ids")))
-reputations_of = Query(select(ReputationRow).where(among(ReputationRow.agent_id, "ids")))
-categories_of = Query(select(CategoryRow).where(among(CategoryRow.agent_id, "ids")))
-counterparties_of = Query(select(CounterpartyRow).where(among(CounterpartyRow.agent_id, "ids")))
-agents_of = Query(select(AgentRow).where(among(AgentRow.id, "ids")))
+marks_of_jobs = Query(select(ContributionRow).where(in_json_list(ContributionRow.job_id, "ids")))
+jobs_of_buyers = Query(select(JobRow).where(in_json_list(JobRow.buyer_id, "ids")))
+jobs_of_sellers = Query(select(JobRow).where(in_json_list(JobRow.seller_id, "ids")))
+reviews_of = Query(select(ReviewRow).where(in_json_list(ReviewRow.job_id, "ids")))
+reputations_of = Query(select(ReputationRow).where(in_json_list(ReputationRow.agent_id, "ids")))
+categories_of = Query(select(CategoryRow).where(in_json_list(CategoryRow.agent_id, "ids")))
+counterparties_of = Query(select(CounterpartyRow).where(in_json_list(CounterpartyRow.agent_id, "ids")))
+agents_of = Query(select(AgentRow).where(in_json_list(AgentRow.id, "ids")))

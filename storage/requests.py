@@ -4,17 +4,19 @@ from sqlalchemy import bindparam, delete
 
 from storage.query import Query, deleting
 from storage.quotas import BODY_BYTES
-from storage.tables import AnswerRow, BodyRow, HouseRow, SignatureUseRow, WindowRow
+from storage.tables import RateWindowRow, ResponseBodyRow, SettingsRow, SignatureUseRow, StoredResponseRow
 
 forget_answer = Query(
-    delete(AnswerRow.__table__).where(
-        AnswerRow.owner == bindparam("owner"),
-        AnswerRow.env == bindparam("env"),
-        AnswerRow.key_hash == bindparam("key_hash"),
+    delete(StoredResponseRow.__table__).where(
+        StoredResponseRow.owner == bindparam("owner"),
+        StoredResponseRow.env == bindparam("env"),
+        StoredResponseRow.key_hash == bindparam("key_hash"),
     )
 )
-forget_mark = Query(delete(HouseRow.__table__).where(HouseRow.name == bindparam("name")))
-forget_answers = deleting(AnswerRow, AnswerRow.created_at)
-forget_bodies = deleting(BodyRow, BodyRow.used_at, BodyRow.owner, BodyRow.env, BODY_BYTES)
-forget_windows = deleting(WindowRow, WindowRow.began_at)
+forget_mark = Query(delete(SettingsRow.__table__).where(SettingsRow.name == bindparam("name")))
+forget_answers = deleting(StoredResponseRow, StoredResponseRow.created_at)
+forget_bodies = deleting(
+    ResponseBodyRow, ResponseBodyRow.used_at, ResponseBodyRow.owner, ResponseBodyRow.env, BODY_BYTES
+)
+forget_windows = deleting(RateWindowRow, RateWindowRow.began_at)
 forget_signatures = deleting(SignatureUseRow, SignatureUseRow.used_at)

@@ -24,7 +24,7 @@ REVISION = "SELECT version_num FROM alembic_version"
 LOST = "the connection was lost, and with it the moment that was being read: nothing of it is whole"
 
 
-class Once:
+class OneConnection:
     """A single connection. If it is lost, the snapshot is lost too, and no other replaces it."""
 
     begun = False
@@ -35,7 +35,7 @@ class Once:
         self.begun = True
 
 
-class SQLiteMoment(Once, SQLite):
+class SQLiteMoment(OneConnection, SQLite):
     """The database file without the lock beside it: a reader of a WAL does not block writers."""
 
     writers, readers = 0, 1
@@ -61,7 +61,7 @@ class SQLiteMoment(Once, SQLite):
         Database.close(self)
 
 
-class PostgresMoment(Once, Postgres):
+class PostgresMoment(OneConnection, Postgres):
     """One transaction, REPEATABLE READ and READ ONLY, for all reads."""
 
     writers, readers = 0, 1

@@ -52,7 +52,7 @@ class Unavailable(StorageError): ...
 class ServedElsewhere(Unavailable): ...
 
 
-class Held(Unavailable): ...
+class LockTimeout(Unavailable): ...
 
 
 class Cursor(Protocol):
@@ -154,7 +154,7 @@ class Tx:
         """Insert a row whose `id` the database assigns."""
         self._run(inserting(kind.__table__, tuple(values)), values)
 
-    def add_once(self, row: Row) -> None:
+    def insert_if_absent(self, row: Row) -> None:
         """Insert a row unless its key exists.
 
         The key identifies the content, so that an existing row is the same one.

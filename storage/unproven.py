@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import String, cast, exists, func, literal, or_, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query
 from storage.tables import (
     AgentRow,
@@ -20,13 +20,13 @@ from storage.tables import (
 
 wallets_unproven: Query[Any] = Query(
     select(WalletRow.agent_id, WalletRow.env).where(
-        among(WalletRow.agent_id, "ids"),
+        in_json_list(WalletRow.agent_id, "ids"),
         ~exists().where(HeldWalletRow.agent_id == WalletRow.agent_id, HeldWalletRow.address == WalletRow.address),
     )
 )
 payers_unproven: Query[str] = Query(
     select(SettlementRow.id).where(
-        among(SettlementRow.job_id, "ids"),
+        in_json_list(SettlementRow.job_id, "ids"),
         SettlementRow.kind == literal("payment"),
         ~exists().where(
             HeldWalletRow.agent_id == SettlementRow.payer_agent_id,
@@ -52,7 +52,7 @@ accounts_unproven: Query[str] = Query(
     select(AgentRow.id)
     .select_from(AgentRow.__table__.outerjoin(X402AccountRow.__table__, X402AccountRow.agent_id == AgentRow.id))
     .where(
-        among(AgentRow.id, "ids"),
+        in_json_list(AgentRow.id, "ids"),
         or_(
             X402AccountRow.agent_id.is_not(None) & X402AccountRow.claimed_at.is_(None) & _ACTS,
             (AgentRow.status == literal("unclaimed"))

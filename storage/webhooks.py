@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, exists, func, literal, select
 
-from storage.json_in import among
+from storage.json_in import in_json_list
 from storage.query import Query, deleting
-from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostRow, WebhookRow
+from storage.tables import AgentRow, DeliveryRow, EventRow, FanoutRow, HostSlotRow, WebhookRow
 
 _ONES = WebhookRow.agent_id == bindparam("agent_id"), WebhookRow.env == bindparam("env")
 
@@ -40,11 +40,11 @@ events_to_fan_out: Query[Any] = Query(
     .limit(bindparam("limit"))
 )
 webhooks_of_agents = Query(
-    select(WebhookRow).where(among(WebhookRow.agent_id, "agent_ids"), WebhookRow.job_id.is_(None))
+    select(WebhookRow).where(in_json_list(WebhookRow.agent_id, "agent_ids"), WebhookRow.job_id.is_(None))
 )
 _PUSHES = exists().where(WebhookRow.agent_id == AgentRow.id, WebhookRow.job_id.is_not(None))
 endpoints_of_agents: Query[Any] = Query(
-    select(AgentRow.id, AgentRow.status, AgentRow.endpoints, _PUSHES).where(among(AgentRow.id, "agent_ids"))
+    select(AgentRow.id, AgentRow.status, AgentRow.endpoints, _PUSHES).where(in_json_list(AgentRow.id, "agent_ids"))
 )  # and whether it has webhooks of tasks: they may be many, but few get events
 pushes_of_job = Query(
     select(WebhookRow)
@@ -52,7 +52,7 @@ pushes_of_job = Query(
     .order_by(WebhookRow.id)
 )
 pushes_of_jobs = Query(
-    select(WebhookRow).where(WebhookRow.agent_id == bindparam("agent_id"), among(WebhookRow.job_id, "job_ids"))
+    select(WebhookRow).where(WebhookRow.agent_id == bindparam("agent_id"), in_json_list(WebhookRow.job_id, "job_ids"))
 )
 
 _MATE = WebhookRow.__table__.alias("mate")  # another webhook of the same agent
@@ -87,4 +87,4 @@ soonest_delivery = Query(select(DeliveryRow.due_at).where(*_PENDING).order_by(De
 
 forget_pushes = deleting(WebhookRow, WebhookRow.kept_until)
 forget_deliveries = deleting(DeliveryRow, DeliveryRow.created_at)
-forget_hosts = deleting(HostRow, HostRow.used_at)
+forget_hosts = deleting(HostSlotRow, HostSlotRow.used_at)

@@ -9,10 +9,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from storage.database import Counters, Database, Probe
-from storage.transaction import Conflict, Held, TooSlow, Tx, Unavailable
+from storage.transaction import Conflict, LockTimeout, TooSlow, Tx, Unavailable
 
 TRIES = 5
-WAITED = (Held, TooSlow)  # a lock's short timeout may also arrive as a cancelled statement
+WAITED = (LockTimeout, TooSlow)  # a lock's short timeout may also arrive as a cancelled statement
 
 
 class Asked(NamedTuple):

@@ -15,7 +15,7 @@ from protocol.docs.texts import Texts
 from protocol.mcp.toolsets import CALL, CORE_NAME, ONE, OPENINGS
 from protocol.reserved_arguments import RESERVED
 from rest.openapi import openapi
-from rest.routes import Table
+from rest.routes import Router
 from server.app import make_pages
 from storage.vocabulary import Env
 from tests.surfaces.conftest import FixedClock, house
@@ -240,8 +240,8 @@ def routed(method: str, path: str) -> Operation | None:
 
 
 @cache
-def _table() -> Table:
-    return Table(OPERATIONS)
+def _table() -> Router:
+    return Router(OPERATIONS)
 
 
 @cache

@@ -12,7 +12,7 @@ from server.sandbox.genesis import IDENTITIES
 from tests.chain.evm import Evm, pack
 from tests.market import BASE_URL, Agent, TestMarket
 from tools.engine.ports import Fetched, Reply, Unreachable
-from tools.kernel.ssrf_guard import Unreached
+from tools.kernel.ssrf_guard import UrlUnreachable
 
 DOMAIN = "agent.example.com"
 DAY = 86_400
@@ -45,7 +45,7 @@ class Sites:
 
     async def get(self, url: str, by: str) -> Fetched:
         self.asked.append(url)
-        found = self.files.get(url, Unreached("name_not_found"))
+        found = self.files.get(url, UrlUnreachable("name_not_found"))
         if isinstance(found, Exception):
             raise found
         return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rest.routes import Table
+from rest.routes import Router
 from tools.catalogue import CATALOGUE
 from tools.engine.arguments import read_arguments
 
@@ -35,13 +35,13 @@ def _check(step: dict[str, Any]) -> None:
     needed = {one for one, field in fields.items() if field.is_required()}
     assert needed <= given.keys() <= fields.keys(), f"{name} takes {sorted(fields)}, the step says {given}"
     assert (step["method"], step["action"]) == (op.method, op.action or name), step
-    assert "<" in step["path"] or Table([op]).find(_parts(step["path"])), step
+    assert "<" in step["path"] or Router([op]).find(_parts(step["path"])), step
     if not any(isinstance(one, str) and one.startswith("<") for one in given.values()):
         read_arguments(op.input, given)
 
 
 def _leads(method: str, path: str, body: dict[str, Any]) -> None:
-    (op,) = [one for one in CATALOGUE.values() if one.method == method and Table([one]).find(_parts(path))]
+    (op,) = [one for one in CATALOGUE.values() if one.method == method and Router([one]).find(_parts(path))]
     assert body.keys() <= op.input.model_fields.keys(), (path, body)
 
 

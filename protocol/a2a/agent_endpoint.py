@@ -47,7 +47,7 @@ class AgentEndpoints:
         if answer.refused:
             await send_refusal(send, answer)
             return
-        kept = b"public, max-age=%d" % op.kept_seconds
+        kept = b"public, max-age=%d" % op.cache_seconds
         await send_json(send, 200, answer.body, (b"cache-control", kept))
 
     async def check(self, listing_id: Json, call: Call) -> Answer | None:

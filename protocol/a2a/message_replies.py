@@ -40,7 +40,7 @@ class MessageReplies:
     def __init__(self, market: Market, operations: Collection[Operation]) -> None:
         self.market = market
         self.operations = {op.name: op for op in operations if Surface.A2A in op.surfaces}
-        self.rest_only = {op.name: op.only_because for op in operations if Surface.A2A not in op.surfaces}
+        self.rest_only = {op.name: op.rest_only_reason for op in operations if Surface.A2A not in op.surfaces}
         self.help, self.tools = _help(self.operations), _tools(self.operations)
 
     async def answer(self, message: pb.Message, call: Call) -> pb.Message:
@@ -73,10 +73,10 @@ class MessageReplies:
         document = answer.body if answer.refused else in_brief(op, answer.body, call.detail).body
         is_anonymous = call.approach.is_anonymous and not answer.refused
         advised = is_anonymous and (op.shows_secrets or call.approach.argument_key is not None)
-        marks = {"replayed": answer.replayed, "dryRun": answer.rehearsed}
+        marks = {"replayed": answer.replayed, "dryRun": answer.dry_run}
         told = {**{mark: True for mark, holds in marks.items() if holds}, **({"apiKey": KEY_ADVICE} if advised else {})}
         beside = {f"{self.market.house.brand}/{name}": value for name, value in told.items()}
-        return Shown(document, beside, DRY_RUN_TOLD if answer.rehearsed else "")
+        return Shown(document, beside, DRY_RUN_TOLD if answer.dry_run else "")
 
     def call_of(self, wanted: dict[str, Json]) -> tuple[Operation, dict[str, Json]]:
         unknown = sorted(wanted.keys() - {"tool", "arguments"})

@@ -19,7 +19,15 @@ from protocol.reserved_arguments import API_KEY, IDEMPOTENCY_KEY, RESERVED, take
 from tools.engine.context import CallRequest
 from tools.engine.errors import InvalidRequest, MalformedJson
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, check_tree, integral, parse, read_leniently
+from tools.kernel.strict_json import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    BadJson,
+    parse,
+    read_leniently,
+    validate_tree,
+    with_integers,
+)
 
 ENVELOPE_DEPTH = 6  # params, message, parts, part, data: the arguments of a call are six levels inside a body
 JSON_KIND = re.compile(r"application/([a-z0-9.-]+\+)?json", re.IGNORECASE)
@@ -135,7 +143,7 @@ def taken(raw: bytes, call: Call) -> bytes:
     message = params.get(name)
     places = _hold_data(message, call) if isinstance(message, dict) else []
     if bad is None:
-        call.data = [{key: integral(value) for key, value in found.items()} for found in call.data]
+        call.data = [{key: with_integers(value) for key, value in found.items()} for found in call.data]
     else:
         call.refusal = _within(bad, f"params.{name}." if call.over_rpc else f"{name}.", places, call.data)
         parse(json.dumps(body).encode(), MAX_DEPTH + ENVELOPE_DEPTH)
@@ -217,7 +225,7 @@ def _within(bad: BadJson, above: str, places: list[str], data: list[dict[str, Js
         if inside == bad.path or inside[:1] not in ("", "."):
             continue
         try:
-            check_tree(found.get("arguments"))  # most errors are found again, with a path as elsewhere
+            validate_tree(found.get("arguments"))  # most errors are found again, with a path as elsewhere
         except BadJson as own:
             return MalformedJson(own.message, param=own.path or None)
         steps = inside.split(".")[1:]
@@ -301,7 +309,7 @@ class Reply:
     async def _whole(self, body: bytes) -> None:
         status = self.head["status"]
         if not self.call.reached:
-            status, body = corrected(self.call, status, body, self.unreadable)
+            status, body = fix_sdk_errors(self.call, status, body, self.unreadable)
         if self.call.resultless and self.call.old:  # the SDK leaves out a null, and JSON-RPC requires a result
             body = orjson.dumps({**orjson.loads(body), "result": None})
         body = filled(body, self.call)
@@ -327,7 +335,7 @@ def filled(body: bytes, call: Call, without: bytes = b"") -> bytes:
     return MARK.sub(lambda mark: call.documents[int(mark[1])].translate(None, without), body)
 
 
-def corrected(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:
+def fix_sdk_errors(call: Call, status: int, body: bytes, unreadable: bytes) -> tuple[int, bytes]:
     """Correct the error for a request that did not reach our handler: the request is at fault.
 
     The SDK answers what it cannot convert with -32603 or HTTP 500, and invalid params of 0.3 with -32600.

@@ -123,7 +123,7 @@ class MessageSender:
         call.further()
         if answer.refusal is not None:
             return self._unhired(answer, order, asked, call)
-        if answer.rehearsed:
+        if answer.dry_run:
             return self.replies.record(message, call, CATALOGUE["create_job"], answer)
         job_id = orjson.loads(answer.body)["id"]
         try:
@@ -152,7 +152,7 @@ class MessageSender:
         answer = await self.market.call(step.operation, step.arguments, approach, _key(message, call))
         if step.pays and answer.refusal is not None:
             return await self._unpaid(step, answer, asked, call)
-        if answer.refused or answer.rehearsed or answer.error is not None:
+        if answer.refused or answer.dry_run or answer.error is not None:
             told = "" if answer.refusal is None else said_of(answer.refusal)
             return self.replies.record(message, call, step.operation, answer, told)
         waits = wait and record["job"]["role"] == "buyer"

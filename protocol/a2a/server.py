@@ -106,7 +106,7 @@ class A2aSurface:
         if raw is None:
             return
         call.approach = call.approach.with_body(raw)
-        if is_token(call.approach.credential) and (closed := await self.market.gate(call.approach)):
+        if is_token(call.approach.credential) and (closed := await self.market.require_credential(call.approach)):
             await send_refusal(send, closed, *challenged(closed, self.market.house, sent, PREFIX, tried=True))
             return
         if refused := await self.market.unread(call.approach, len(raw)):
@@ -115,7 +115,7 @@ class A2aSurface:
         reply = Reply(send, call, UNREADABLE)
         try:
             body = _judged(scope, raw, call)
-            if not call.wanted and (refused := await self.market.knock(call.approach)):
+            if not call.wanted and (refused := await self.market.count_protocol_request(call.approach)):
                 await send_refusal(send, refused)
                 return
             if await self.front.serve(scope, call, send):
@@ -124,7 +124,11 @@ class A2aSurface:
         except A2AError as error:
             if reply.started:
                 raise
-            if not call.reached and call.wanted == [] and (refused := await self.market.knock(call.approach)):
+            if (
+                not call.reached
+                and call.wanted == []
+                and (refused := await self.market.count_protocol_request(call.approach))
+            ):
                 await send_refusal(send, refused)
                 return
             await _refuse(send, call, raw, error)

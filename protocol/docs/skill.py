@@ -79,7 +79,7 @@ def _tools(operations: list[Operation]) -> str:
     toolsets = dict.fromkeys(op.toolset for op in operations)
     groups = [[op for op in operations if op.toolset == name] for name in toolsets]
     named = [f"- {group[0].toolset.capitalize()}: {'; '.join(map(_entry, group))}." for group in groups]
-    alone = [op.name for op in operations if op.only_because]
+    alone = [op.name for op in operations if op.rest_only_reason]
     note = f"Only over HTTP: {', '.join(f'`{name}`' for name in alone)}."
     return "\n".join([marks, "", *named, *(["", note] if alone else []), ""])
 

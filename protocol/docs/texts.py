@@ -173,7 +173,7 @@ def _entry(op: Operation, base: str) -> str:
     """Return one line, linked to the operation in openapi.json by a JSON Pointer."""
     pointer = quote(op.path.replace("~", "~0").replace("/", "~1"), safe="~.")
     needs = {"key": " Needs a key.", "signed": " Needs a signed request."}.get(op.auth, "")
-    notes = needs + (" HTTP only." if op.only_because else "")
+    notes = needs + (" HTTP only." if op.rest_only_reason else "")
     return f"- [{op.name}]({base}/openapi.json#/paths/{pointer}/{op.method.lower()}): `{op.method} {op.path}`. {op.summary}{notes}"
 
 

@@ -14,7 +14,7 @@ from starlette.types import Message, Send
 
 from protocol.http import send_json
 from protocol.mcp import http as wire
-from protocol.mcp.request import Arrived
+from protocol.mcp.request import McpRequest
 from protocol.mcp.sdk_checks import SdkChecks
 from protocol.mcp.tools import Called, Tools
 from protocol.mcp.toolsets import View
@@ -36,7 +36,7 @@ class FastPath:
         self.names = frozenset(name for name in own if not x_mcp_header_map(tools.schemas[name]))
         self.lists: dict[ListKey, bytes] = {}
 
-    async def serve(self, arrived: Arrived, send: Send) -> Send | None:
+    async def serve(self, arrived: McpRequest, send: Send) -> Send | None:
         """Answer a request and return None; otherwise return the `send` with which the SDK answers."""
         if not self._ordinary(arrived) or (version := await self.judges.admit(arrived)) is None:
             return send
@@ -52,7 +52,7 @@ class FastPath:
         await send_json(send, 200, orjson.dumps(answer))
         return None
 
-    def _ordinary(self, arrived: Arrived) -> bool:
+    def _ordinary(self, arrived: McpRequest) -> bool:
         """Return True for a request with usual members only that can be answered here at once."""
         request = arrived.request
         if not isinstance(request, dict) or not request.keys() <= MEMBERS or type(request.get("id")) not in (str, int):
@@ -62,12 +62,12 @@ class FastPath:
         if known is None or not isinstance(params, dict) or not params.keys() <= known:
             return False
         if method == CALL:
-            late = wire.waits(arrived) or wire.may_be_task(arrived)
+            late = wire.may_wait(arrived) or wire.may_be_task(arrived)
             given = isinstance(params.get("arguments"), dict | None)
             return given and arrived.tool in self.names and arrived.bad is None and not late
         return len(arrived.view.toolsets) == 1  # this bounds the number of kept lists
 
-    async def _called(self, arrived: Arrived, params: dict[str, Any], version: str) -> bytes:
+    async def _called(self, arrived: McpRequest, params: dict[str, Any], version: str) -> bytes:
         """Return the result of a call in the SDK's form, without parsing its record again."""
         call = Called(params["name"], params.get("arguments") or {}, arrived.repeat, arrived.view)
         said = await self.tools.call(call, arrived.approach)
@@ -89,7 +89,7 @@ class FastPath:
         return watch
 
 
-def _list_key(method: str, version: str, arrived: Arrived) -> ListKey:
+def _list_key(method: str, version: str, arrived: McpRequest) -> ListKey:
     """Return everything that the answer depends on."""
     if method == TOOLS:
         return method, version, arrived.view, arrived.approach.is_anonymous

@@ -11,11 +11,11 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, INVALID_REQUEST, PARSE_ERROR
 from starlette.types import Scope, Send
 
 from protocol.http import send_json
-from protocol.mcp.request import Arrived
+from protocol.mcp.request import McpRequest
 from protocol.mcp.toolsets import CALL
 from tools.engine.registry import CATALOGUE
 from tools.kernel.errors import Json
-from tools.kernel.strict_json import MAX_DEPTH, BadJson, check_tree, parse, read_leniently
+from tools.kernel.strict_json import MAX_DEPTH, BadJson, parse, read_leniently, validate_tree
 
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 CREDENTIALS = (b"authorization", b"x-api-key", b"signature", b"signature-input")
@@ -35,7 +35,7 @@ def security(allowed_hosts: tuple[str, ...]) -> TransportSecuritySettings:
     )
 
 
-def for_sdk(arrived: Arrived) -> Scope:
+def for_sdk(arrived: McpRequest) -> Scope:
     """Return the request for the SDK, without credentials, which it could log.
 
     An Origin header is kept only if it must be refused.
@@ -98,7 +98,7 @@ def called_tool(request: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def waits(arrived: Arrived) -> bool:
+def may_wait(arrived: McpRequest) -> bool:
     """Return True if a call may wait; a stream then keeps the connection open, with progress."""
     name, request = arrived.tool, arrived.request
     if name is None or not isinstance(request, dict):
@@ -110,7 +110,7 @@ def waits(arrived: Arrived) -> bool:
     return bool(given["wait_seconds"] if isinstance(given, dict) and "wait_seconds" in given else usual)
 
 
-def may_be_task(arrived: Arrived) -> bool:
+def may_be_task(arrived: McpRequest) -> bool:
     """Return True if a call may become a task: hiring, by a client that supports tasks."""
     name, request = arrived.tool, arrived.request
     found = request
@@ -150,7 +150,7 @@ def _tool_call(body: bytes) -> dict[str, Any] | None:
 def _fault_of(arguments: object, bad: BadJson) -> BadJson | None:
     """Return the error inside the arguments, with its path in them; None if it is elsewhere."""
     try:
-        check_tree(arguments)
+        validate_tree(arguments)
     except BadJson as fault:
         return fault
     inside = f"{bad.path}.".startswith(f"{ARGUMENTS}.")  # only the strict reader finds duplicate keys

@@ -18,7 +18,7 @@ IN_PROCESS = CallRequest(Surface.MCP, ip="unknown", request_id="req_in_process")
 
 
 @dataclass(slots=True)
-class Arrived:
+class McpRequest:
     """A parsed request: its caller, the view of its address, and the tool that it calls, if any.
 
     `bad` is the error in the call's arguments, which were taken out. `repeat` is its Idempotency-Key.
@@ -36,11 +36,11 @@ class Arrived:
         return next((value.decode("latin-1") for name, value in self.scope["headers"] if name == REPEAT), None)
 
 
-def arrived_in(request: Request) -> Arrived | None:
+def arrived_in(request: Request) -> McpRequest | None:
     """Return the parsed request; None if it did not come over HTTP."""
     if request.request is None:
         return None
-    arrived: Arrived = request.request.scope["state"]["arrived"]
+    arrived: McpRequest = request.request.scope["state"]["arrived"]
     return arrived
 
 

@@ -11,7 +11,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from protocol.mcp.http import for_sdk
-from protocol.mcp.request import Arrived
+from protocol.mcp.request import McpRequest
 from tools.kernel.errors import Json
 
 VERSIONS = frozenset({"2025-06-18", "2025-11-25", "2026-07-28"})
@@ -28,7 +28,7 @@ class SdkChecks:
     def __init__(self, security: TransportSecuritySettings) -> None:
         self.guard, self.passed = TransportSecurityMiddleware(security), dict[Shape, str]()
 
-    async def admit(self, arrived: Arrived) -> str | None:
+    async def admit(self, arrived: McpRequest) -> str | None:
         """Return the request's protocol version; None leaves the request to the SDK.
 
         The request has usual members only. `shape_of` is the cache key.
@@ -62,7 +62,7 @@ class SdkChecks:
         return True
 
 
-def shape_of(arrived: Arrived) -> Shape:
+def shape_of(arrived: McpRequest) -> Shape:
     """Return everything that the checks read from a request.
 
     This is the method, the tool's name, the type of its arguments, `_meta`, and some headers.

@@ -22,7 +22,7 @@ from protocol.http import Header, challenged, read_body, replayed, send_refusal
 from protocol.mcp import http as wire
 from protocol.mcp.fast_path import FastPath
 from protocol.mcp.hire_tasks import HireTasks
-from protocol.mcp.request import Arrived, Request, approach_in, arrived_in, view_in
+from protocol.mcp.request import McpRequest, Request, approach_in, arrived_in, view_in
 from protocol.mcp.resources import TEMPLATES, read_record
 from protocol.mcp.tasks import Asking, Source, declares, install
 from protocol.mcp.texts import GUIDES, Texts, completion_of, instructions, prompt_messages, read_resource, resources
@@ -123,19 +123,21 @@ class McpSurface:
             await self._refuse(send, approach, wire.send_malformed(send, why))
             return
         tool = wire.called_tool(request)
-        if tool not in self.tools.schemas and (refused := await self.market.knock(approach)):
+        if tool not in self.tools.schemas and (refused := await self.market.count_protocol_request(approach)):
             await send_refusal(send, refused)
             return
-        arrived = Arrived(scope, approach, view, request, tool, bad)
+        arrived = McpRequest(scope, approach, view, request, tool, bad)
         if (sending := await self.front.serve(arrived, send)) is None:
             return
-        manager = self.streaming if tool in self.extra.calls or wire.waits(arrived) else self.plain
+        manager = self.streaming if tool in self.extra.calls or wire.may_wait(arrived) else self.plain
         await manager.handle_request(wire.for_sdk(arrived), replayed(body, receive), sending)
 
     async def _shut(self, scope: Scope, approach: CallRequest) -> tuple[Answer, *tuple[Header, ...]] | None:
         """Return a 401 with its headers if a credential is required, or a 405 for other methods."""
         opening = CLOSED_MCP if scope["path"].rstrip("/") == CLOSED_MCP else OPEN_MCP
-        if (opening == CLOSED_MCP or is_token(approach.credential)) and (closed := await self.market.gate(approach)):
+        if (opening == CLOSED_MCP or is_token(approach.credential)) and (
+            closed := await self.market.require_credential(approach)
+        ):
             tried = not approach.is_anonymous
             return closed, *challenged(closed, self.market.house, scope["headers"], opening, tried=tried)
         if scope["method"] != "POST":
@@ -145,7 +147,7 @@ class McpSurface:
 
     async def _refuse(self, send: Send, approach: CallRequest, answering: Coroutine[Any, Any, None]) -> None:
         """Count a malformed request and send its error, or a 429 beyond the rate limit."""
-        refused = await self.market.knock(approach)
+        refused = await self.market.count_protocol_request(approach)
         if refused is None:
             await answering
         else:

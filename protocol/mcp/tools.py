@@ -152,15 +152,13 @@ class Tools:
         if answer.refusal is not None or op is None:
             return self.telling.refuse(answer, wording)
         said, advised = self.telling.tell(op, answer.body, detail, wording, answer.caller_id), approach.is_anonymous
-        beside: dict[str, Any] = (
-            {"replayed": True} if answer.replayed else {"dry_run": True} if answer.rehearsed else {}
-        )
+        beside: dict[str, Any] = {"replayed": True} if answer.replayed else {"dry_run": True} if answer.dry_run else {}
         if advised and (op.shows_secrets or approach.argument_key):
             beside["api_key"] = KEY_ADVICE
         if not beside:
             return said
         # models seldom read `_meta`
-        more = {DRY_RUN_TOLD: answer.rehearsed, KEY_ADVICE: advised and op.shows_secrets}
+        more = {DRY_RUN_TOLD: answer.dry_run, KEY_ADVICE: advised and op.shows_secrets}
         return said.with_more(tuple(text for text, holds in more.items() if holds), self.telling.named(**beside))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import aiohttp
 import orjson
 
-from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, Nonsense, block_time_in, quantity
+from tools.chain.transfer_verification import MAX_BLOCK_NUMBER, ChainDown, InvalidNodeAnswer, block_time_in, quantity
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 MAX_BLOCK_BYTES = 16 * 1024 * 1024  # for a block with its transactions on a busy chain
@@ -227,7 +227,7 @@ def _result(method: str, number: int, raw: bytes) -> object:
 def _number(method: str, answer: object) -> int:
     try:
         return quantity(answer, "the result", MAX_BLOCK_NUMBER)
-    except Nonsense as error:
+    except InvalidNodeAnswer as error:
         raise ChainDown(f"{method}: {error}") from None
 
 

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import orjson
 
 from tools.kernel.errors import Json
-from tools.kernel.json_schema import compiled
+from tools.kernel.json_schema import checker_for
 from tools.listings.acceptance_rules import failures, rules_in
 
 CPU_SECONDS = 0.25
@@ -42,7 +42,7 @@ def serve(asked: BinaryIO, answered: BinaryIO) -> None:
 def faults(kind: str, held_to: str, value: Json) -> list[tuple[str, str]]:
     if kind == "acceptance":
         return [(one.rule.name, one.message) for one in failures(rules_in(held_to), value)]
-    return [(one.path, one.message) for one in compiled(held_to).violations(value)]
+    return [(one.path, one.message) for one in checker_for(held_to).violations(value)]
 
 
 def main() -> None:

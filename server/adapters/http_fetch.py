@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from server.adapters.web import GuardedWeb
-from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
+from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 MAX_PAGE_BYTES = 2 << 20  # also after decompression
 MAX_HOPS = 5
@@ -34,13 +34,13 @@ class Page:
     redirects: int
 
 
-class Browser(GuardedWeb):
+class HttpFetcher(GuardedWeb):
     """GuardedWeb for pages: it follows redirects, and checks, resolves and pins each."""
 
     async def page(self, url: str, by: str = "desk") -> Page:
         """GET a page; at most 20 seconds, five redirects and 2 MB.
 
-        Raises Unreached and NotTried like any outgoing request.
+        Raises UrlUnreachable and NotTried like any outgoing request.
         """
         return await self._guarded(url, by, self._page)
 
@@ -55,14 +55,14 @@ class Browser(GuardedWeb):
             finally:
                 response.close()
             place = self._judged(place, onward)
-        raise Unreached("redirects")
+        raise UrlUnreachable("redirects")
 
     def _judged(self, place: str, onward: str) -> str:
         try:
             wanted = urldefrag(urljoin(place, onward.strip())).url
             judge_target(wanted, self.allow_private)
         except BadTarget:
-            raise Unreached("blocked_address") from None
+            raise UrlUnreachable("blocked_address") from None
         return wanted
 
 
@@ -80,19 +80,19 @@ def _charset(response: aiohttp.ClientResponse) -> str | None:
 
 
 async def _unpacked(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body, decompressed; raises Unreached beyond MAX_PAGE_BYTES."""
+    """Return the body, decompressed; raises UrlUnreachable beyond MAX_PAGE_BYTES."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip"):
-        raise Unreached("compressed")
+        raise UrlUnreachable("compressed")
     unpack = None if packing == "identity" else zlib.decompressobj(wbits=31)
     read = bytearray()
     try:
         async for piece in response.content.iter_any():
             read += piece if unpack is None else unpack.decompress(piece, MAX_PAGE_BYTES + 1 - len(read))
             if len(read) > MAX_PAGE_BYTES or (unpack is not None and unpack.unconsumed_tail):
-                raise Unreached("too_large")
+                raise UrlUnreachable("too_large")
     except zlib.error:
-        raise Unreached("bad_response") from None
+        raise UrlUnreachable("bad_response") from None
     if unpack is not None and not unpack.eof:
-        raise Unreached("bad_response")
+        raise UrlUnreachable("bad_response")
     return bytes(read)

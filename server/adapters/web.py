@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from tools.engine.ports import Fetched, Reply
-from tools.kernel.ssrf_guard import BadTarget, NotTried, Unreached, judge_target, may_dial
+from tools.kernel.ssrf_guard import BadTarget, NotAttempted, UrlUnreachable, is_allowed_address, judge_target
 
 Answered = TypeVar("Answered")
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -80,7 +80,7 @@ class Guard(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         addresses = await self.ask(host.removesuffix("."), port)
-        if not addresses or not all(may_dial(one, port, self.allow_private) for one in addresses):
+        if not addresses or not all(is_allowed_address(one, port, self.allow_private) for one in addresses):
             raise Blocked(f"{len(addresses)} addresses")
         return [
             ResolveResult(
@@ -125,26 +125,26 @@ class GuardedWeb:
         return await self._guarded(url, by, self._get)
 
     async def _guarded(self, url: str, by: str, ask: Callable[[URL], Awaitable[Answered]]) -> Answered:
-        """Check the URL and send the request within the time limit; raises Unreached with one word."""
+        """Check the URL and send the request within the time limit; raises UrlUnreachable with one word."""
         asking.set(by)
         try:
             judge_target(url, self.allow_private)
         except BadTarget:
-            raise Unreached("blocked_address") from None
+            raise UrlUnreachable("blocked_address") from None
         try:
             async with asyncio.timeout(self.timeout_in_seconds):
                 return await ask(URL(url, encoded=True))
         except TimeoutError:
-            raise Unreached("timeout") from None
+            raise UrlUnreachable("timeout") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(_cause(error), Crowded):
-                raise NotTried from None
-            raise Unreached(_reason(error)) from None  # not chained: its message contains the address
+                raise NotAttempted from None
+            raise UrlUnreachable(_reason(error)) from None  # not chained: its message contains the address
 
     def open_socket(self, info: AddrInfo) -> socket.socket:
         """Create a connection's socket, after a last check of the address."""
         family, kind, proto, _, place = info
-        if not may_dial(place[0], place[1], self.allow_private):
+        if not is_allowed_address(place[0], place[1], self.allow_private):
             raise Blocked("the socket")
         return socket.socket(family, kind, proto)
 
@@ -216,14 +216,14 @@ async def _used_before(_: object, context: SimpleNamespace, __: object) -> None:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body; raises Unreached if it is compressed or longer than MAX_READ_BYTES."""
+    """Return the body; raises UrlUnreachable if it is compressed or longer than MAX_READ_BYTES."""
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise Unreached("compressed")
+        raise UrlUnreachable("compressed")
     read = bytearray()
     async for piece in response.content.iter_any():
         read += piece
         if len(read) > MAX_READ_BYTES:
-            raise Unreached("too_large")
+            raise UrlUnreachable("too_large")
     return bytes(read)
 
 

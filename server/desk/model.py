@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import httpx
 import orjson
 
-from tools.kernel.json_schema import Checker
+from tools.kernel.json_schema import Validator
 from tools.kernel.records import Json
-from tools.kernel.strict_json import BadJson, check_tree
+from tools.kernel.strict_json import BadJson, validate_tree
 
 ASK_SECONDS = 240.0  # half of what the turnaround leaves: an answer that cannot be used is asked for once more
 MAX_ANSWER_BYTES = 4 << 20
@@ -79,7 +79,7 @@ class Model:
         except (httpx.HTTPError, httpx.InvalidURL):
             raise Unusable("the model cannot be reached") from None
         said = document_in(answered)
-        if question.strict and not Checker(question.schema).is_valid(said):
+        if question.strict and not Validator(question.schema).is_valid(said):
             raise Unusable("the model's answer does not have the form it was asked for")
         return said
 
@@ -111,7 +111,7 @@ def document_in(answered: bytes) -> Json:
         _unusable("the model's answer is empty")
     try:
         said: Json = orjson.loads(content)
-        check_tree(said)
+        validate_tree(said)
     except (ValueError, BadJson):
         _unusable("the model's answer is no JSON")
     return said

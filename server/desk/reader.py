@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from server.adapters.http_fetch import Browser, Page
-from tools.kernel.ssrf_guard import NotTried, Unreached
+from server.adapters.http_fetch import HttpFetcher, Page
+from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
 
 WALL_SECONDS = 20.0  # the process ends itself after ten seconds of its own time; this is for when it cannot
 MAX_FOUND_BYTES = 16 << 20
@@ -48,7 +48,7 @@ class Article:
 class Reader:
     """Reads pages, so many at a time."""
 
-    def __init__(self, browser: Browser, at_once: int = 2) -> None:
+    def __init__(self, browser: HttpFetcher, at_once: int = 2) -> None:
         self.browser, self.turns = browser, asyncio.Semaphore(at_once)
 
     async def read(self, url: str) -> Article:
@@ -72,10 +72,10 @@ class Reader:
     async def _fetched(self, url: str) -> Page:
         try:
             return await self.browser.page(url)
-        except Unreached as why:
+        except UrlUnreachable as why:
             said = UNREACHED.get(why.reason, "it does not answer as web servers do")
             raise Unreadable(f"The page was not fetched: {said}.") from None
-        except NotTried:
+        except NotAttempted:
             raise Unreadable("The page was not fetched: too much is being fetched here. Order again later.") from None
 
 

@@ -9,7 +9,7 @@ import structlog
 
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SystemClock, SystemDice
-from server.adapters.http_fetch import PAGE_SECONDS, Browser
+from server.adapters.http_fetch import PAGE_SECONDS, HttpFetcher
 from server.desk.keys import KeyFile
 from server.desk.market import Away, Market
 from server.desk.model import Model
@@ -61,7 +61,7 @@ async def _opened(market: Market, file: KeyFile, settings: Settings) -> dict[str
 
 
 async def _kit(settings: Settings, stack: AsyncExitStack) -> Kit:
-    browser = Browser(allow_private=settings.allow_private_networks, timeout_in_seconds=PAGE_SECONDS)
+    browser = HttpFetcher(allow_private=settings.allow_private_networks, timeout_in_seconds=PAGE_SECONDS)
     stack.push_async_callback(browser.close)
     checks = stack.enter_context(closing(CheckPool()))
     model = None

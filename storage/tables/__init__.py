@@ -8,30 +8,42 @@ from storage.tables.domains import DomainRow, HeldDomainRow, IdentityRow
 from storage.tables.events import EventRow
 from storage.tables.faucet import FaucetClaimRow
 from storage.tables.jobs import JobDeliveryRow, JobEventRow, JobRow, OpenRefundRow, ReviewRow
-from storage.tables.listings import DocumentRow, ListingRow, PayerRow, PromiseRow, ResultRow
+from storage.tables.listings import DocumentRow, JobResultRow, ListingPayerRow, ListingRow, ListingTermsRow
 from storage.tables.memory import MemoryRow
 from storage.tables.payments import SettlementRow
 from storage.tables.purchases import PurchaseRow, X402AccountRow
 from storage.tables.quotas import JobTextRow, RoomRow
-from storage.tables.reputation import CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
-from storage.tables.requests import AnswerRow, BodyRow, HouseRow, RetiredKeyRow, SignatureUseRow, WindowRow
+from storage.tables.reputation import (
+    CategoryRow,
+    ContributionRow,
+    CounterpartyRow,
+    PendingContributionRow,
+    ReputationRow,
+)
+from storage.tables.requests import (
+    RateWindowRow,
+    ResponseBodyRow,
+    RetiredKeyRow,
+    SettingsRow,
+    SignatureUseRow,
+    StoredResponseRow,
+)
 from storage.tables.schedules import ScheduleRow
 from storage.tables.search_indexes import AgentSearchRow, BountySearchRow, ListingSearchRow, UnindexedRow
 from storage.tables.search_log import SearchedRow
 from storage.tables.support import ReportRow
-from storage.tables.threads import MailboxRow, MessageRow, ThreadRow
-from storage.tables.webhooks import DeliveryRow, FanoutRow, HostRow, WebhookRow
+from storage.tables.threads import MessageRow, ThreadRow, UnreadRow
+from storage.tables.webhooks import DeliveryRow, FanoutRow, HostSlotRow, WebhookRow
 
 __all__ = [
     "AgentRow",
     "AgentSearchRow",
-    "AnswerRow",
-    "BodyRow",
     "BountyAlertRow",
     "BountyMatchRow",
     "BountyRow",
     "BountySearchRow",
     "CategoryRow",
+    "ContributionRow",
     "CounterpartyRow",
     "DeliveryRow",
     "DepartureRow",
@@ -47,41 +59,42 @@ __all__ = [
     "HandleRow",
     "HeldDomainRow",
     "HeldWalletRow",
-    "HostRow",
-    "HouseRow",
+    "HostSlotRow",
     "IdentityRow",
     "JobDeliveryRow",
     "JobEventRow",
+    "JobResultRow",
     "JobRow",
     "JobTextRow",
     "KeyRow",
+    "ListingPayerRow",
     "ListingRow",
     "ListingSearchRow",
-    "MailboxRow",
-    "MarkRow",
+    "ListingTermsRow",
     "MemoryRow",
     "MessageRow",
     "OpenRefundRow",
-    "PayerRow",
-    "PromiseRow",
+    "PendingContributionRow",
     "ProposalRow",
     "PurchaseRow",
+    "RateWindowRow",
     "ReportRow",
     "ReputationRow",
-    "ResultRow",
+    "ResponseBodyRow",
     "RetiredKeyRow",
     "ReviewRow",
     "RoomRow",
     "ScheduleRow",
     "SearchedRow",
     "SeatRow",
+    "SettingsRow",
     "SettlementRow",
     "SignatureUseRow",
+    "StoredResponseRow",
     "ThreadRow",
     "UnindexedRow",
-    "UnmarkedRow",
+    "UnreadRow",
     "WalletRow",
     "WebhookRow",
-    "WindowRow",
     "X402AccountRow",
 ]

@@ -50,7 +50,7 @@ class ListingRow(Row, name="listings", parts=LISTING_INDEXES):
     updated_at: Mapped[datetime]
 
 
-class PromiseRow(Row, name="listing_promises"):
+class ListingTermsRow(Row, name="listing_promises"):
     """A listing's terms before a change, kept while jobs ordered under them may be judged."""
 
     listing_id: Mapped[str] = mapped_column(primary_key=True)
@@ -59,7 +59,7 @@ class PromiseRow(Row, name="listing_promises"):
     until: Mapped[datetime]
 
 
-class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "seconds")]):
+class JobResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "seconds")]):
     """The result of a closed job, as counted in its listing's figures."""
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
@@ -74,7 +74,7 @@ class ResultRow(Row, name="job_results", parts=[Index(None, "listing_id", "secon
     against: Mapped[bool] = mapped_column(default=False)
 
 
-class PayerRow(Row, name="listing_payers"):
+class ListingPayerRow(Row, name="listing_payers"):
     """The amount that a wallet paid for a listing's completed jobs, net of refunds."""
 
     listing_id: Mapped[str] = mapped_column(primary_key=True)

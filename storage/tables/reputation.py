@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from storage.rows import Row
 
 
-class MarkRow(Row, name="job_marks"):
+class ContributionRow(Row, name="job_marks"):
     """A job's mark: its result for its buyer and its seller.
 
     It is JSON, because rules read it whole.
@@ -19,7 +19,7 @@ class MarkRow(Row, name="job_marks"):
     mark: Mapped[str]  # JSON, without empty values
 
 
-class UnmarkedRow(Row, name="unmarked_jobs"):
+class PendingContributionRow(Row, name="unmarked_jobs"):
     """A job whose mark must be computed again.
 
     It ended before marks existed, or their meaning has changed.

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from storage.rows import Row
 
 
-class AnswerRow(Row, name="answers"):
+class StoredResponseRow(Row, name="answers"):
     owner: Mapped[str] = mapped_column(primary_key=True)  # agent id, or "anonymous"
     env: Mapped[str] = mapped_column(primary_key=True)
     key_hash: Mapped[str] = mapped_column(primary_key=True)
@@ -20,7 +20,7 @@ class AnswerRow(Row, name="answers"):
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class BodyRow(Row, name="answer_bodies"):
+class ResponseBodyRow(Row, name="answer_bodies"):
     """A large answer, kept as long as the last stored answer that refers to it."""
 
     hash: Mapped[str] = mapped_column(primary_key=True)
@@ -31,7 +31,7 @@ class BodyRow(Row, name="answer_bodies"):
     env: Mapped[str | None] = mapped_column(default=None)
 
 
-class WindowRow(Row, name="rate_windows"):
+class RateWindowRow(Row, name="rate_windows"):
     bucket: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(default=1)
     began_at: Mapped[datetime] = mapped_column(index=True)
@@ -47,7 +47,7 @@ class SignatureUseRow(Row, name="signature_uses"):
     used_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class HouseRow(Row, name="house"):
+class SettingsRow(Row, name="house"):
     name: Mapped[str] = mapped_column(primary_key=True)
     value: Mapped[str]
 

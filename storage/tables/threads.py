@@ -69,7 +69,7 @@ class MessageRow(Row, name="messages", parts=[Index(None, "thread_id", "number",
     created_at: Mapped[datetime]
 
 
-class MailboxRow(Row, name="mailboxes"):
+class UnreadRow(Row, name="mailboxes"):
     """The number of unread messages of an agent, in all its threads of one environment."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)

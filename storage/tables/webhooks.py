@@ -60,7 +60,7 @@ class DeliveryRow(
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class HostRow(Row, name="webhook_hosts"):
+class HostSlotRow(Row, name="webhook_hosts"):
     """An agent's two delivery slots for one host, each taken until its lease ends."""
 
     agent_id: Mapped[str] = mapped_column(primary_key=True)

@@ -20,7 +20,7 @@ from tests.processes.pair import Wired
 from tests.surfaces.wires import served
 from tests.trading import Trade
 from tools.jobs.snapshot import see
-from tools.purchases.logic import call_off
+from tools.purchases.logic import cancel_job_of
 
 CANCELS = [name for name, journey in JOURNEYS.items() if journey.cancels]
 
@@ -46,7 +46,7 @@ async def walk(trade: Trade, name: str, hand: str, asked_after: set[int]) -> Non
         def end(tx: Tx) -> None:
             job = tx.get(JobRow, job_id, lock=True)
             assert job is not None
-            call_off(replace(context_of(inside.market, tx), env=Env.TEST), see(tx, job))
+            cancel_job_of(replace(context_of(inside.market, tx), env=Env.TEST), see(tx, job))
 
         await inside.store.write(end)
 

@@ -11,7 +11,7 @@ from tests.chain import flows
 from tests.chain.evm import Evm
 from tests.chain.faults import Fault, FaultyNode, Reply, Silence, error, fields, logs, result
 from tests.chain.scene import ONE, Scene, open_scene
-from tools.chain.transfer_verification import ChainDown, Kind, Nonsense, Verdict
+from tools.chain.transfer_verification import ChainDown, InvalidNodeAnswer, Kind, Verdict
 
 RECEIPT, HEAD, BLOCK = "eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"
 NOBODYS = "0x" + "11" * 32
@@ -124,14 +124,14 @@ async def test_the_receipt_of_another_payment_is_nonsense(scene: Scene) -> None:
     honest, failed = scene.pay(), flows.reverted(scene.evm, scene.buyer, scene.seller)
     for asked in (failed, NOBODYS):
         scene.node.fault(RECEIPT, result(lambda _: scene.evm.receipt(honest)))
-        with pytest.raises(Nonsense, match="another transaction"):
+        with pytest.raises(InvalidNodeAnswer, match="another transaction"):
             await scene.verdict(asked)
 
 
 async def test_another_block_than_was_asked_for_is_nonsense(scene: Scene) -> None:
     transaction = scene.pay()
     scene.node.fault(BLOCK, result(lambda _: scene.evm.rpc(BLOCK, "0x0", False)))
-    with pytest.raises(Nonsense, match="not the one that was asked for"):
+    with pytest.raises(InvalidNodeAnswer, match="not the one that was asked for"):
         await scene.verdict(transaction)
 
 
@@ -167,7 +167,7 @@ async def test_m6_a_lie_is_nonsense_and_the_same_hash_works_later(scene: Scene, 
     transaction = scene.pay()
     method, lie = LIES[name]
     scene.node.fault(method, lie)
-    with pytest.raises(Nonsense):
+    with pytest.raises(InvalidNodeAnswer):
         await scene.verdict(transaction)
     scene.node.heal()
     assert await scene.verdict(transaction) == scene.paid(transaction)

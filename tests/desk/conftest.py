@@ -7,7 +7,7 @@ import pytest
 import server.adapters.checks
 from server.adapters.checks import CheckPool
 from server.adapters.clock import SystemClock, SystemDice
-from server.adapters.http_fetch import Browser
+from server.adapters.http_fetch import HttpFetcher
 from server.desk.model import Model
 from server.desk.reader import Reader
 from server.desk.service import Kit
@@ -34,7 +34,7 @@ async def site() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def kit(endpoint: Receiver) -> AsyncIterator[Kit]:
-    browser, checks = Browser(allow_private=True, timeout_in_seconds=10.0), CheckPool()
+    browser, checks = HttpFetcher(allow_private=True, timeout_in_seconds=10.0), CheckPool()
     model = Model(f"http://127.0.0.1:{endpoint.port}/v1", "m-1", "sk-of-the-desk", seconds=10.0)
     yield Kit(Reader(browser), checks, SystemClock(), SystemDice(), model)
     checks.close()

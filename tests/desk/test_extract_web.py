@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.adapters.http_fetch import MAX_PAGE_BYTES, Browser, Page
+from server.adapters.http_fetch import MAX_PAGE_BYTES, HttpFetcher, Page
 from server.desk import extractor
 from server.desk.reader import Reader, extracted
 from server.desk.service import Declined, Kit, Order
@@ -13,14 +13,14 @@ from server.desk.services import extract_web
 from server.desk.services.extract_web import SERVICE
 from tests.desk.said import ARTICLE, SENTENCE, answering, drip, packed, page
 from tests.receiver import Answer, Receiver, hang, hang_up, huge, nonsense, slow_headers, status
-from tools.kernel.json_schema import Checker
+from tools.kernel.json_schema import Validator
 
 PLAIN = "Nothing but words.\nTwo lines of them."
 
 
 async def sold(kit: Kit, **given: Any) -> Any:
     output = await (await SERVICE.look(kit, Order(given)))()
-    assert Checker(SERVICE.offer["output_schema"]).violations(output) == []
+    assert Validator(SERVICE.offer["output_schema"]).violations(output) == []
     return output
 
 
@@ -123,7 +123,7 @@ async def test_redirects_end(kit: Kit, site: Receiver) -> None:
     "url", ["http://example.com/", "https://10.0.0.1/", "https://127.0.0.1/", "https://localhost/x"]
 )
 async def test_on_the_open_internet_only_public_https_is_fetched(site: Receiver, kit: Kit, url: str) -> None:
-    browser = Browser(timeout_in_seconds=2.0)
+    browser = HttpFetcher(timeout_in_seconds=2.0)
     with pytest.raises(Declined, match="not a public https address"):
         await SERVICE.look(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": url}))
     await browser.close()
@@ -134,7 +134,7 @@ async def test_a_name_that_leads_inside_at_the_second_hop_is_not_dialled(kit: Ki
         return ["169.254.169.254"] if host == "inside.example" else ["127.0.0.1"]
 
     site.answers = [status(302, "location: https://inside.example/")]
-    browser = Browser(allow_private=True, resolve=resolve, timeout_in_seconds=2.0)
+    browser = HttpFetcher(allow_private=True, resolve=resolve, timeout_in_seconds=2.0)
     with pytest.raises(Declined, match="not a public https address"):
         await SERVICE.look(Kit(Reader(browser), kit.checks, kit.clock, kit.dice), Order({"url": site.url}))
     await browser.close()

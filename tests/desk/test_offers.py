@@ -7,7 +7,7 @@ import pytest
 from server.desk.catalogue import SERVICES
 from server.desk.service import Declined, Kit, Order
 from tests.requirements import covers
-from tools.kernel.json_schema import Checker, admit
+from tools.kernel.json_schema import Validator, admit
 from tools.listings.pricing import UnitRule, units_of
 
 TABLE = {
@@ -50,7 +50,7 @@ def test_an_offer_is_one_the_market_takes(name: str) -> None:
     offer = SERVICES[name].offer
     for side in ("input", "output"):
         admit(offer[f"{side}_schema"])
-        assert Checker(offer[f"{side}_schema"]).violations(offer[f"example_{side}"]) == []
+        assert Validator(offer[f"{side}_schema"]).violations(offer[f"example_{side}"]) == []
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_offer_is_one_the_market_takes(name: str) -> None:
     ],
 )
 def test_an_input_keeps_the_contracts_bounds(name: str, given: Any, good: bool) -> None:
-    assert Checker(SERVICES[name].offer["input_schema"]).is_valid(given) is good
+    assert Validator(SERVICES[name].offer["input_schema"]).is_valid(given) is good
 
 
 @covers("service.operator.units")

@@ -288,7 +288,7 @@ async def test_a_config_is_forgotten_ninety_days_after_the_last_change(
     await trade.market.call("create_webhook", by=buyer, url=receiver.url)
     for seconds, kept in ((90 * 86_400 - 1, {"task", "registered"}), (2, {"registered"})):
         trade.market.pass_seconds(seconds)
-        await trade.market.workers.keep_house()
+        await trade.market.workers.purge_old()
         found = (await trade.market.call("list_webhooks", by=buyer))["data"]
         assert {one["source"] for one in found} == kept
 

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from storage.cache import Cache
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AnswerRow, BodyRow, EventRow, JobRow
+from storage.tables import EventRow, JobRow, ResponseBodyRow, StoredResponseRow
 from storage.transaction import Tx
 from tests.market import TestMarket
 from tests.storage.orders import job
@@ -18,8 +18,8 @@ from tools.engine.rate_limits import ALLOWANCES, MAX_BUCKETS, Rate, Windows
 from tools.events import operations as events
 from tools.kernel.ids import event_id
 
-bodies: Query[Any] = Query(select(func.count()).select_from(BodyRow.__table__))
-answers: Query[Any] = Query(select(func.count()).select_from(AnswerRow.__table__))
+bodies: Query[Any] = Query(select(func.count()).select_from(ResponseBodyRow.__table__))
+answers: Query[Any] = Query(select(func.count()).select_from(StoredResponseRow.__table__))
 event_count: Query[Any] = Query(select(func.count()).select_from(EventRow.__table__))
 BIG = {"input_schema": None, "output_schema": None, "example_output": None}
 
@@ -130,7 +130,7 @@ async def test_a_large_answer_given_often_is_kept_once(trade: Trade) -> None:
     again = await trade.market.answer("accept_job", given, key=seller.keys["test"], repeat="a-key-number-7")
     assert (again.replayed, again.body) == (True, first.body)
     trade.market.pass_seconds(25 * 3600)
-    await trade.market.workers.keep_house()
+    await trade.market.workers.purge_old()
     assert await store.look(lambda tx: (tx.one(answers), tx.one(bodies))) == (0, 0)
 
 
@@ -148,7 +148,7 @@ async def test_housekeeping_deletes_in_batches_until_nothing_old_is_left(
     await store.write(tell)
     market.pass_seconds(91 * 86_400)
     units = store.counters.units
-    await market.workers.keep_house()
+    await market.workers.purge_old()
     assert store.counters.units - units == 5
     assert await store.look(lambda tx: tx.one(event_count)) == 0
 

@@ -167,7 +167,7 @@ async def test_an_award_and_the_seller_leaving_end_in_a_job_or_in_none(trade: Tr
                     for n, (operation, given, agent) in enumerate(calls)
                 )
             )
-        await trade.market.workers.wind_down()
+        await trade.market.workers.close_deleted_accounts()
         seen = await trade.market.call("get_bounty", by=buyer, bounty_id=posted["id"])
         (status,) = [
             one["status"]

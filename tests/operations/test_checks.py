@@ -24,7 +24,7 @@ from tests.operations.refusals.listings import COSTLY, LONG
 from tests.requirements import covers
 from tests.trading import OFFER, TEXT, Trade
 from tools.engine.ports import ChecksBusy, CheckTooLong
-from tools.kernel.json_schema import admit, compiled, is_heavy
+from tools.kernel.json_schema import admit, checker_for, is_expensive
 from tools.listings.acceptance_rules import failures, is_costly, rules_in
 
 COSTLY_TEXT = orjson.dumps(COSTLY).decode()
@@ -60,9 +60,9 @@ async def test_a13_a_hostile_document_is_stopped_while_honest_orders_go_on(trade
 
 async def test_a_large_honest_document_is_checked_in_the_process_like_anywhere() -> None:
     good, bad = {"a": [{"id": n} for n in range(9_000)]}, {"a": [{"id": n} for n in range(9_000)] + [{}]}
-    assert is_heavy(ROWS, len(orjson.dumps(good)))
+    assert is_expensive(ROWS, len(orjson.dumps(good)))
     assert list(await CHECKS.violations(ROWS, good, by="ann")) == []
-    assert list(await CHECKS.violations(ROWS, bad, by="ann")) == compiled(ROWS).violations(bad)
+    assert list(await CHECKS.violations(ROWS, bad, by="ann")) == checker_for(ROWS).violations(bad)
 
 
 async def test_a13_what_the_gate_admits_the_process_reads_in_its_time() -> None:
@@ -168,7 +168,7 @@ async def test_a_process_that_was_killed_from_outside_is_replaced() -> None:
         os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
     for _ in range(2 * PROCESSES):
-        assert list(await pool.violations(ROWS, {"a": [{}]}, by="ann")) == compiled(ROWS).violations({"a": [{}]})
+        assert list(await pool.violations(ROWS, {"a": [{}]}, by="ann")) == checker_for(ROWS).violations({"a": [{}]})
     pool.close()
 
 
@@ -265,14 +265,14 @@ async def test_a_listing_that_changes_in_part_is_judged_in_part(trade: Trade, mo
     judged = []
     seller = await trade.agent("Sela")
     listing = await trade.listing(seller)
-    measure = tools.engine.document_validation.measured
+    measure = tools.engine.document_validation.canonical_document
 
     async def measured(value: Any, *given: Any) -> Any:
         judged.append(value)
         return await measure(value, *given)
 
     monkeypatch.setattr(tools.engine.document_validation, "admit", lambda schema: judged.append(schema))
-    monkeypatch.setattr(tools.engine.document_validation, "measured", measured)
+    monkeypatch.setattr(tools.engine.document_validation, "canonical_document", measured)
 
     async def change(**given: Any) -> Any:
         judged.clear()

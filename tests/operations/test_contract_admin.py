@@ -160,7 +160,7 @@ async def test_a_suspension_closes_the_bounties_nobody_could_award(trade: Trade)
     posted = await bounty(trade, buyer)
     await propose(trade, seller, posted)
     await trade.market.as_operator("set_agent_status", agent_id=buyer.id, status="suspended")
-    await trade.market.workers.wind_down()
+    await trade.market.workers.close_deleted_accounts()
     assert (await trade.market.call("get_bounty", bounty_id=posted["id"], env="test"))["status"] == "closed"
     (mine,) = (await trade.market.call("list_proposals", by=seller, bounty_id=posted["id"]))["data"]
     assert mine["status"] == "rejected"
@@ -174,7 +174,7 @@ async def test_a_suspension_takes_listings_from_everything_that_shows_them(trade
     await market.as_operator("set_agent_status", agent_id=seller.id, status="suspended")
     shown = [await market.call("get_listing", listing_id=one["id"], env="test") for one in theirs]
     assert [one["status"] for one in shown].count("paused") == BATCH, "so many at once"
-    await market.workers.wind_down()
+    await market.workers.close_deleted_accounts()
     shown = [await market.call("get_listing", listing_id=one["id"], env="test") for one in theirs]
     assert {one["status"] for one in shown} == {"paused"}
     found = (await market.call("search_listings", env="test"))["data"]
@@ -182,7 +182,7 @@ async def test_a_suspension_takes_listings_from_everything_that_shows_them(trade
     assert (await market.call("get_stats", env="test"))["listings_active"] == 1
     await market.as_operator("set_agent_status", agent_id=seller.id, status="active")
     market.pass_seconds(61)
-    await market.workers.wind_down()
+    await market.workers.close_deleted_accounts()
     own = (await market.call("list_my_listings", by=seller, limit=100))["data"]
     assert {one["status"] for one in own} == {"paused"}, "it activates them itself"
 

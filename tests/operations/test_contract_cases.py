@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from storage.query import Query
-from storage.tables import AgentRow, JobRow, PromiseRow
+from storage.tables import AgentRow, JobRow, ListingTermsRow
 from tests.judging import Court, evaluator
 from tests.market import Agent
 from tests.operations.test_contract_recovery import rotation, sign
@@ -23,17 +23,17 @@ from tests.trading import ENGLISH, PRICE, Trade
 from tools.agents.aliases import MAX_KEPT, read_known
 from tools.kernel.keys import did_of
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import Known, Redactor
+from tools.screening.redaction import KnownNames, Redactor
 
 WALLET = "0xAbCdEf0123456789aBcDeF0123456789abcdef01"
 ID = "agt_01HZZZZZZZZZZZZZZZZZZZZZZZ"
 KEY = bytes(range(32))
 JWK_X = urlsafe_b64encode(KEY).decode().rstrip("=")
 DID = did_of(KEY)
-BUYER = Known(
+BUYER = KnownNames(
     marks=tuple(marks_of_id("agt_01HAAAAAAAAAAAAAAAAAAAAAAA")), handles=("bo-7", "buyer", "error"), names=("Bo", "Will")
 )
-SELLER = Known(
+SELLER = KnownNames(
     marks=(*marks_of_id(ID), *marks_of_key(KEY.hex())),
     wallets=(WALLET,),
     places=("sela.example", "bücher.example", "sela-works.example", "promised"),
@@ -93,12 +93,15 @@ def test_who_the_parties_are_reads_buyer_and_seller_however_it_is_written(text: 
 
 
 def test_a_name_both_have_reads_as_either() -> None:
-    veil = Redactor(Known(names=("Ada",)), Known(names=("ada",)))
+    veil = Redactor(KnownNames(names=("Ada",)), KnownNames(names=("ada",)))
     assert veil.text("Ada said so") == ("buyer or seller said so", 1)
 
 
 def test_a_name_of_signs_alone_is_no_token() -> None:
-    assert Redactor(Known(names=("...",)), Known(names=("\u200b",))).text("Well... yes.") == ("Well... yes.", 0)
+    assert Redactor(KnownNames(names=("...",)), KnownNames(names=("\u200b",))).text("Well... yes.") == (
+        "Well... yes.",
+        0,
+    )
 
 
 def test_in_data_names_of_one_word_stay_and_of_the_names_of_members_all_words() -> None:
@@ -340,7 +343,7 @@ async def test_a_promise_is_kept_only_while_a_job_may_be_judged_by_it(trade: Tra
     ref = {"listing_id": listing["id"]}
 
     async def kept() -> list[int]:
-        every = Query(select(PromiseRow).order_by(PromiseRow.listing_version))
+        every = Query(select(ListingTermsRow).order_by(ListingTermsRow.listing_version))
         return [row.listing_version for row in await trade.market.store.look(lambda tx: tx.all(every))]
 
     await trade.market.call("update_listing", by=seller, **ref, title="Second title")

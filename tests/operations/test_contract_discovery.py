@@ -358,10 +358,10 @@ async def test_searches_are_kept_for_thirty_days(market: TestMarket) -> None:
     market.pass_seconds(29 * DAY)
     await search(market, ada, "new")
     await market.workers.write_searches()
-    await market.workers.keep_house()
+    await market.workers.purge_old()
     assert len(await market.store.look(lambda tx: tx.all(ALL_SEARCHES))) == 2
     market.pass_seconds(DAY)
-    await market.workers.keep_house()
+    await market.workers.purge_old()
     assert [one.term for one in await market.store.look(lambda tx: tx.all(ALL_SEARCHES))] == ["new"]
     assert first_day((START + timedelta(days=30)).date(), 30) == "2026-11-22"
 

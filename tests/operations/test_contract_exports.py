@@ -240,7 +240,7 @@ async def test_an_export_is_counted_once_a_day_in_each_environment_for_all_keys_
 
         assert await ask(ada.keys["test"]) == (200, None)
         market.pass_seconds(3 * 3600)
-        await market.workers.keep_house()
+        await market.workers.purge_old()
         assert await ask(other["key"]) == (429, str(21 * 3600))
         assert [(await ask(one))[0] for one in (ada.keys["live"], bo.keys["test"])] == [200, 200]
         market.pass_seconds(21 * 3600)

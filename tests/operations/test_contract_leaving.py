@@ -218,9 +218,9 @@ async def standing(store: Store, seller: Agent) -> tuple[dict[str, int], dict[st
 
 async def close_all(market: TestMarket) -> None:
     """Run the worker now and a minute later; check that nothing is left to close."""
-    await market.workers.wind_down()
+    await market.workers.close_deleted_accounts()
     market.pass_seconds(61)
-    await market.workers.wind_down()
+    await market.workers.close_deleted_accounts()
     assert await market.store.look(lambda tx: tx.all(all_departures)) == []
 
 
@@ -268,7 +268,7 @@ async def dies(store: Store, workers: Workers, when: str, at: int) -> bool:
 
     store.probe = probe
     try:
-        await workers.wind_down()
+        await workers.close_deleted_accounts()
     except StorageError:
         return True
     finally:

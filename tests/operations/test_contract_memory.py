@@ -137,7 +137,7 @@ async def test_what_has_expired_is_gone_at_once_and_swept_later(market: TestMark
     assert (await market.call("delete_memory", by=ada, key="lease"))["deleted"] is False
     await put(market, ada, "lease", 2, ttl_seconds=10)
     market.pass_seconds(10.001)
-    await market.workers.keep_house()
+    await market.workers.purge_old()
     assert await market.store.look(lambda tx: tx.one(every_memory)) == 1
     last = await put(market, ada, "lease", 3, if_version=0)
     assert (last["created_at"], last["version"] > first["version"]) == (stamp(market.clock.now()), True)

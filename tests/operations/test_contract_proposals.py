@@ -12,7 +12,7 @@ from tests.market import Agent, bare
 from tests.operations.refusals import change_row, forget_wallet, limited, live_agent
 from tests.requirements import covers
 from tests.trading import ENGLISH, PRICE, Trade
-from tools.account.deletion import have_closed
+from tools.account.deletion import close_listings
 from tools.kernel.money import display
 from tools.kernel.records import stamp
 
@@ -463,7 +463,7 @@ async def test_who_leaves_the_market_closes_its_bounties_and_withdraws_its_propo
     made = await propose(trade, seller, theirs)
     mine = await propose(trade, buyer, others)
     await trade.market.call("delete_me", by=buyer, confirm=buyer.handle)
-    await trade.market.workers.wind_down()
+    await trade.market.workers.close_deleted_accounts()
     assert (await trade.market.call("get_bounty", by=seller, bounty_id=theirs["id"]))["status"] == "closed"
     assert [one["proposal_id"] for one in await told(trade, seller, "bounty.closed")] == [made["id"]]
     (shown,) = await listed(trade, seller, others)
@@ -483,8 +483,8 @@ async def test_who_is_suspended_can_neither_be_chosen_nor_choose(trade: Trade) -
     assert (await trade.market.refusal("award_bounty", by=seller, **named))["code"] == "seller_unavailable"
     refused = await trade.market.refusal("propose_on_bounty", by=seller, bounty_id=theirs["id"], price=1)
     assert refused["code"] == "bounty_closed"
-    await trade.market.store.write(lambda tx: have_closed(context_of(trade.market.market, tx), buyer.id))
-    await trade.market.workers.wind_down()
+    await trade.market.store.write(lambda tx: close_listings(context_of(trade.market.market, tx), buyer.id))
+    await trade.market.workers.close_deleted_accounts()
     assert (await trade.market.call("get_bounty", by=seller, bounty_id=theirs["id"]))["status"] == "closed"
     assert [one["status"] for one in await listed(trade, seller, others)] == ["withdrawn"]
     assert (await trade.market.call("get_job", by=seller, job_id=job))["status"] == "open", "jobs go on by the clock"

@@ -34,7 +34,7 @@ STAYS = {table.name: Query(select(table)) for table in metadata.sorted_tables if
 
 async def later(market: TestMarket, seconds: float) -> None:
     market.pass_seconds(seconds)
-    await market.workers.keep_house()
+    await market.workers.purge_old()
 
 
 async def all_that_stays(market: TestMarket) -> dict[str, list[str]]:

@@ -248,5 +248,5 @@ async def test_deliveries_are_kept_thirty_days(scene: Scene, receiver: Receiver)
     await scene.sender.step()
     for days, left in ((29, 1), (2, 0)):
         scene.market.pass_seconds(days * 86_400)
-        await scene.market.workers.keep_house()
+        await scene.market.workers.purge_old()
         assert len(await scene.deliveries(ada, hook)) == left

@@ -233,7 +233,7 @@ async def test_a2_a_signature_stays_used_after_a_restart(
 
 async def test_a_used_signature_is_kept_until_it_could_not_be_sent_any_more(signed: Signed) -> None:
     async def kept() -> bool:
-        await signed.market.workers.keep_house()
+        await signed.market.workers.purge_old()
         return bool(await signed.market.store.look(lambda tx: tx.all(USES)))
 
     ahead = signed.put(created=int(signed.market.clock.now().timestamp()) + 300, nonce="once")

@@ -22,7 +22,7 @@ from tests.requirements import covers
 from tests.shopping import INPUT, WORK, Shop, opened_shop
 from tests.trading import PRICE, Trade
 from tools.catalogue import CATALOGUE
-from tools.kernel.json_schema import Checker
+from tools.kernel.json_schema import Validator
 from tools.purchases.quotes import header
 
 PER_UNIT = {
@@ -105,7 +105,7 @@ async def test_the_terms_show_how_to_call_as_the_bazaar_wants_it(shop: Shop) -> 
     bazaar = told["extensions"]["bazaar"]
     assert bazaar["info"]["input"] == {"type": "http", "method": "POST", "bodyType": "json", "body": INPUT}
     assert bazaar["info"]["output"] == {"type": "json", "example": WORK}
-    assert Checker(bazaar["schema"]).violations(bazaar["info"]) == []
+    assert Validator(bazaar["schema"]).violations(bazaar["info"]) == []
     assert parse_discovery_extension(bazaar).info.input.body == INPUT  # type: ignore[union-attr]
     assert len(told["resource"]["tags"]) <= 5
     assert all(len(tag) <= 32 and tag.isascii() for tag in (*told["resource"]["tags"], told["resource"]["serviceName"]))

@@ -10,14 +10,14 @@ from sqlalchemy import bindparam, select
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AgentRow, AnswerRow, KeyRow
+from storage.tables import AgentRow, KeyRow, StoredResponseRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus, KeyStatus
 from tests.market import TestMarket
 from tests.requirements import covers
 
 LONG_KEY = "Tm9ib2R5IGVsc2Uga25vd3Mgd"
-all_answers = Query(select(AnswerRow))
+all_answers = Query(select(StoredResponseRow))
 key_of = Query(select(KeyRow).where(KeyRow.agent_id == bindparam("agent_id"), KeyRow.env == bindparam("env")))
 
 

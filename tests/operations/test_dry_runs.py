@@ -20,7 +20,7 @@ from tools.engine.dry_run import NOT_MADE, hidden_in
 
 async def rehearsed(market: TestMarket, operation: str, by: Agent | None = None, **given: Any) -> Any:
     answer = await market.answer(operation, given, key=by and by.keys["test"], dry_run=True)
-    assert answer.rehearsed or answer.refused
+    assert answer.dry_run or answer.refused
     return orjson.loads(answer.body)
 
 
@@ -115,7 +115,7 @@ async def test_its_idempotency_key_is_not_used_up(trade: Trade) -> None:
     first = await trade.market.answer("create_listing", OFFER, key=seller.keys["test"], repeat="once", dry_run=True)
     made = await trade.market.answer("create_listing", OFFER, key=seller.keys["test"], repeat="once")
     again = await trade.market.answer("create_listing", OFFER, key=seller.keys["test"], repeat="once", dry_run=True)
-    assert (first.rehearsed, made.replayed, again.rehearsed, again.replayed) == (True, False, True, False)
+    assert (first.dry_run, made.replayed, again.dry_run, again.replayed) == (True, False, True, False)
     assert len((await trade.market.call("list_my_listings", by=seller))["data"]) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from server.adapters.chain import ABSENT_SECONDS, JsonRpcChain
 from storage.store import Store
-from storage.tables import WindowRow
+from storage.tables import RateWindowRow
 from tests.chain.faults import FaultyNode
 from tests.hooking import Scene
 from tests.market import TestMarket
@@ -61,7 +61,7 @@ async def test_shares_are_taken_of_all_windows_or_of_none(store: Store, market: 
     now = market.clock.now()
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) is None
     assert await store.write(lambda tx: take_shares(tx, [small, large], now)) == 60
-    rows = [await store.look(lambda tx, n=name: tx.get(WindowRow, n)) for name in ("small", "large")]  # type: ignore[misc]
+    rows = [await store.look(lambda tx, n=name: tx.get(RateWindowRow, n)) for name in ("small", "large")]  # type: ignore[misc]
     assert [row and row.count for row in rows] == [6, 6]
 
 

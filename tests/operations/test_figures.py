@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, select, text, update
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, ReviewRow, SettlementRow
+from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, ReviewRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, SettlementKind, SettlementStatus
 from tests.market import TestMarket
@@ -22,15 +22,15 @@ from tests.trading import OFFER, binding
 from tools.jobs.recount_queue import count_waiting
 from tools.jobs.snapshot import see
 from tools.listings.stats import drifted_listings, has_drifted, recount, result_in
-from tools.listings.stats_rules import Result, Tally, buyers_by, moved, tallied, wallet_moves, wallet_of_most
+from tools.listings.stats_rules import Result, Tally, apply_change, buyers_by, tallied, wallet_moves, wallet_of_most
 
 pytestmark = pytest.mark.both_databases
 
 RULES: Any = importlib.import_module("storage.migrations.versions.0003_figures")
 SINCE: Any = importlib.import_module("storage.migrations.versions.0020_recounting")
 NOTHING: Any = importlib.import_module("storage.migrations.versions.0031_nothing_for_nothing")
-results_of: Query[Any] = Query(select(ResultRow).where(ResultRow.listing_id == bindparam("listing_id")))
-payers_of: Query[Any] = Query(select(PayerRow).where(PayerRow.listing_id == bindparam("listing_id")))
+results_of: Query[Any] = Query(select(JobResultRow).where(JobResultRow.listing_id == bindparam("listing_id")))
+payers_of: Query[Any] = Query(select(ListingPayerRow).where(ListingPayerRow.listing_id == bindparam("listing_id")))
 ENDS = (
     {"status": "completed", "closed_as": "buyer_accepted"},
     {"status": "completed", "closed_as": "review_timeout"},
@@ -189,8 +189,8 @@ async def test_the_migrations_count_what_is_there_already(store: Store) -> None:
         return results, wallets, (row.rating_sum, row.timed_jobs)
 
     def count_anew(tx: Tx) -> None:
-        tx.run(Query(delete(ResultRow.__table__)))
-        tx.run(Query(delete(PayerRow.__table__)))
+        tx.run(Query(delete(JobResultRow.__table__)))
+        tx.run(Query(delete(ListingPayerRow.__table__)))
         tx.run(Query(update(ListingRow.__table__).values(rating_sum=0, timed_jobs=0)))
         for words in (RULES.RESULTS, RULES.PAYERS, RULES.SUMS, SINCE.UNMARKED, NOTHING.RATINGS, NOTHING.UNMARKED):
             tx.cursor.execute(text(words).text)
@@ -222,7 +222,7 @@ def test_a_wallet_counts_while_its_net_payments_reach_the_least_amount() -> None
     old, new = Result(True, paid_minor=5, payer="a"), Result(True, paid_minor=7, payer="b")
     assert wallet_moves(old, new) == [("a", -5), ("b", 7)]
     assert wallet_moves(new, new) == []
-    assert moved(tallied([old]), old, Result(), 0) == Tally()
+    assert apply_change(tallied([old]), old, Result(), 0) == Tally()
 
 
 @pytest.mark.parametrize(

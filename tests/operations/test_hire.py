@@ -142,5 +142,5 @@ async def test_a_wait_has_bounds(trade: Trade, seconds: Any) -> None:
 async def test_a_rehearsed_hire_neither_orders_nor_waits(trade: Trade) -> None:
     seller, buyer, order = await hired(trade)
     shown = await trade.market.answer("hire", order | {"wait_seconds": 55}, key=buyer.keys["test"], dry_run=True)
-    assert (shown.rehearsed, orjson.loads(shown.body)["job"]["status"]) == (True, "open")
+    assert (shown.dry_run, orjson.loads(shown.body)["job"]["status"]) == (True, "open")
     assert await jobs_of(trade, seller) == []

@@ -21,7 +21,7 @@ from tests.proving import DOMAIN, world_with
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.domains.logic import look_for_proof
 from tools.engine.ports import Fetched, Unreachable
-from tools.kernel.ssrf_guard import NotTried, Unreached
+from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
 
 MINE = b"service=agt_1"
 NAME = f"_service.{DOMAIN}"
@@ -155,7 +155,7 @@ async def got(one: GuardedWeb, url: str) -> Any:
     """Return the fetched document, or the reason why there is none."""
     try:
         return await one.get(url)
-    except Unreached as none:
+    except UrlUnreachable as none:
         return none.reason
 
 
@@ -230,7 +230,7 @@ async def test_a_name_that_hangs_takes_one_agent_its_own_places(hanging: Any) ->
         met = await asyncio.gather(
             *(one.get(f"https://hangs{n}.example.com/x", "ada") for n in range(5)), return_exceptions=True
         )
-        assert sorted(type(error).__name__ for error in met) == [NotTried.__name__] + [Unreached.__name__] * 4
+        assert sorted(type(error).__name__ for error in met) == [NotAttempted.__name__] + [UrlUnreachable.__name__] * 4
 
 
 class Elsewhere(GuardedWeb):
@@ -293,7 +293,7 @@ async def test_the_market_does_not_look_for_a_file_of_its_own(market: TestMarket
 async def test_no_lookup_is_a_wait_and_not_a_failure(market: TestMarket, server: NameServer) -> None:
     class Crowded:
         async def get(self, url: str, by: str) -> Fetched:
-            raise NotTried
+            raise NotAttempted
 
     ada = await registered(market)
     with world_with(market, dns=NameServers([server.place]), web=Crowded()):

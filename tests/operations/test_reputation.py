@@ -9,7 +9,14 @@ from sqlalchemy import delete
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AgentRow, CategoryRow, CounterpartyRow, MarkRow, ReputationRow, UnmarkedRow
+from storage.tables import (
+    AgentRow,
+    CategoryRow,
+    ContributionRow,
+    CounterpartyRow,
+    PendingContributionRow,
+    ReputationRow,
+)
 from storage.transaction import Tx
 from tests.market import OPERATOR_SECRET, TestMarket
 from tests.reputed import Ended, count, drift, write
@@ -281,15 +288,15 @@ async def test_r9_what_an_older_market_left_uncounted_is_counted_once_by_a_step(
     expected = await market.call("get_reputation", agent_id=seller.id)
 
     def forget(tx: Tx) -> None:
-        for table in (MarkRow, ReputationRow, CategoryRow, CounterpartyRow):
+        for table in (ContributionRow, ReputationRow, CategoryRow, CounterpartyRow):
             tx.run(Query[None](delete(table.__table__)))
         for one in jobs:
-            tx.add(UnmarkedRow(job_id=one.id))
+            tx.add(PendingContributionRow(job_id=one.id))
 
     await store.write(forget)
     assert (await figures(market, seller.id))["jobs_completed"] == 0
     await store.write(lambda tx: count(tx, "job_001"))  # one changes before the step reaches it
-    await market.workers.mark_jobs()
+    await market.workers.recount_jobs()
     after = await market.call("get_reputation", agent_id=seller.id)
     for env in ("live", "test"):
         after[env].pop("updated_at")
@@ -297,7 +304,7 @@ async def test_r9_what_an_older_market_left_uncounted_is_counted_once_by_a_step(
     assert after == expected
     assert await drift(store) == {}
     kept = await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live"))
-    await market.workers.mark_jobs()
+    await market.workers.recount_jobs()
     assert await store.look(lambda tx: tx.get(ReputationRow, seller.id, "live")) == kept, "nothing is left to count"
     assert kept is not None
     assert tally_in(kept.as_seller).jobs_completed == BATCH + 3
@@ -310,10 +317,10 @@ async def test_m11_a_job_that_cannot_be_counted_holds_up_no_other(store: Store) 
     def leave(tx: Tx) -> None:
         for n, columns in enumerate([{"status": "no such state"}, {}]):
             tx.add(Ended(f"job_{n}", seller.id, buyer.id, columns={"price": 0, **columns}).row())
-            tx.add(UnmarkedRow(job_id=f"job_{n}"))
+            tx.add(PendingContributionRow(job_id=f"job_{n}"))
 
     await store.write(leave)
-    await market.workers.mark_jobs()
+    await market.workers.recount_jobs()
     assert (await figures(market, seller.id))["jobs_completed_unpaid"] == 1
-    waiting = [await store.look(lambda tx, n=n: tx.get(UnmarkedRow, f"job_{n}")) for n in range(2)]  # type: ignore[misc]
+    waiting = [await store.look(lambda tx, n=n: tx.get(PendingContributionRow, f"job_{n}")) for n in range(2)]  # type: ignore[misc]
     assert waiting == [None, None], "it is not tried for ever"

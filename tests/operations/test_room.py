@@ -72,7 +72,7 @@ async def test_memory_schedules_bounties_and_proposals_count_and_what_is_deleted
     await trade.market.workers.fire()
     fired = await used(trade, buyer) - 103
     assert fired > 98, "the event of the schedule"
-    await trade.market.workers.keep_house()
+    await trade.market.workers.purge_old()
     await trade.market.call("delete_schedule", by=buyer, schedule_id=made["id"])
     assert await used(trade, buyer) == fired
     posted = await bounty(trade, buyer)
@@ -81,7 +81,7 @@ async def test_memory_schedules_bounties_and_proposals_count_and_what_is_deleted
     await propose(trade, seller, posted, message="12345")
     assert await used(trade, seller) == 5
     trade.market.clock.at += timedelta(days=91)
-    await trade.market.workers.keep_house()
+    await trade.market.workers.purge_old()
     assert await drift(trade) == []
 
 
@@ -92,7 +92,7 @@ async def test_a_kept_answer_that_is_large_counts_for_a_day(trade: Trade) -> Non
     assert kept > 5_000
     assert await drift(trade) == []
     trade.market.clock.at += timedelta(hours=25)
-    await trade.market.workers.keep_house()
+    await trade.market.workers.purge_old()
     assert await used(trade, ada) == 5_002
 
 
@@ -174,7 +174,7 @@ async def test_what_nobody_paid_for_is_deleted_30_days_after_the_end(trade: Trad
     twin = await trade.order(buyer, listing, input=BIG)
     for days, there in ((29, True), (2, False)):
         trade.market.clock.at += timedelta(days=days)
-        await trade.market.workers.keep_house()
+        await trade.market.workers.purge_old()
         shown = [await trade.seen(one, job) for one, job in ((buyer, never), (buyer, twin), (seller, sealed))]
         assert [one["input"] is not None for one in shown] == [there, True, True]
         assert await drift(trade) == []
@@ -285,7 +285,7 @@ async def test_a_payment_that_is_shown_after_the_output_was_deleted_is_owed_back
     trade.market.clock.at += timedelta(days=34)
     await trade.market.workers.sweep()
     trade.market.clock.at += timedelta(days=31)
-    await trade.market.workers.keep_house()
+    await trade.market.workers.purge_old()
     error = await trade.market.refusal("pay_job", by=buyer, job_id=job["id"], transaction=sent)
     assert (error["code"], error["details"]["settlement"]["status"]) == ("job_not_payable", "orphaned")
     assert (await trade.seen(seller, job))["refund_expected"] == PRICE

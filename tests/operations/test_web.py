@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from server.adapters.web import LOOK_UPS, LOOK_UPS_OF_ONE, MAX_READ_BYTES, AddrInfo, GuardedWeb
 from tests.receiver import Receiver, hang, hang_up, huge, nonsense, slow_headers, status
 from tools.engine.ports import Reply
-from tools.kernel.ssrf_guard import NotTried, Unreached
+from tools.kernel.ssrf_guard import NotAttempted, UrlUnreachable
 
 PUBLIC = "93.184.216.34"
 NAMED = "https://hook.example/in"
@@ -63,7 +63,7 @@ async def web(**given: Any) -> AsyncIterator[Watched]:
 
 
 async def unreached(one: GuardedWeb, url: str) -> str:
-    with pytest.raises(Unreached) as caught:
+    with pytest.raises(UrlUnreachable) as caught:
         await one.post(url, b"{}", {})
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
@@ -209,9 +209,9 @@ async def ended(one: GuardedWeb, url: str, by: str) -> Any:
     """Return the status of the answer, or the reason why there is none."""
     try:
         return (await one.post(url, b"{}", {}, by)).status
-    except Unreached as unreached:
+    except UrlUnreachable as unreached:
         return unreached.reason
-    except NotTried:
+    except NotAttempted:
         return "not tried"
 
 

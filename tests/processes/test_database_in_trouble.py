@@ -19,15 +19,7 @@ from tests.market import Agent
 from tests.processes.listening import Listener, Listening, told
 from tests.processes.load import CLIENTS, Shared, documented, refusal
 from tests.processes.pair import Pair
-from tests.processes.trouble import (
-    MAX_FILE_BYTES,
-    Place,
-    Trouble,
-    before_postgres,
-    before_sqlite,
-    killed,
-    slow_commits,
-)
+from tests.processes.trouble import MAX_FILE_BYTES, Place, Trouble, before_postgres, before_sqlite, killed, slow_commits
 from tests.surfaces.wires import wire
 from tests.trading import OFFER
 

@@ -307,7 +307,7 @@ def test_whatever_the_facts_an_action_has_one_meaning_and_the_clock_at_most_one_
         actions = [move.action for move in lifecycle.moves_for(facts, actor, NOW)]
         assert len(actions) == len(set(actions))
     assert len(lifecycle.moves_for(facts, lifecycle.Actor.CLOCK, NOW)) <= 1
-    assert lifecycle.due(lifecycle.clocked(facts, NOW), NOW) is None
+    assert lifecycle.due(lifecycle.after_due_move(facts, NOW), NOW) is None
 
 
 @given(any_facts)
@@ -320,7 +320,7 @@ def test_m15_the_sweeps_queries_select_exactly_the_jobs_whose_move_is_due(facts:
     )
 
 
-def selects(query: lifecycle.Sweep, facts: JobFacts) -> bool:
+def selects(query: lifecycle.ExpiryQuery, facts: JobFacts) -> bool:
     """Check whether the database query would select this job."""
     deadline: datetime | None = getattr(facts, query.deadline)
     return (

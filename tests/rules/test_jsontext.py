@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tools.kernel import strict_json as jsontext
-from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, MalformedJson, check_tree, integral, parse
+from tools.kernel.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, MalformedJson, parse, validate_tree, with_integers
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "json_parsing.json").read_text())["cases"]
 GENERATED = {
@@ -170,7 +170,7 @@ def test_what_only_looks_dangerous_is_taken_as_it_stands(raw: bytes, value: obje
 )
 def test_a_tree_from_another_reader_meets_the_same_rules(tree: object, message: str, path: str) -> None:
     with pytest.raises(BadJson) as refused:
-        check_tree(tree)
+        validate_tree(tree)
     assert (refused.value.message, refused.value.path) == (message, path)
 
 
@@ -179,15 +179,15 @@ def test_a_tree_of_any_depth_is_refused_without_recursion() -> None:
     for _ in range(200_000):
         tree = [tree]
     with pytest.raises(BadJson, match="nested more than 64 levels"):
-        check_tree(tree)
-    check_tree(json.loads(nested(MAX_DEPTH)))
-    check_tree([1.0, 1e300, MAX_INTEGER, -0.0, True, None, "é😀", {"": []}])
+        validate_tree(tree)
+    validate_tree(json.loads(nested(MAX_DEPTH)))
+    validate_tree([1.0, 1e300, MAX_INTEGER, -0.0, True, None, "é😀", {"": []}])
 
 
 def test_floats_without_a_fraction_become_integers_where_they_are_exact() -> None:
     tree: Any = {"a": [1.0, -0.0, 1.5, 9007199254740991.0, 1e21, True, "1.0", None], "b": 20000.0}
     expected = {"a": [1, 0, 1.5, MAX_INTEGER, 1e21, True, "1.0", None], "b": 20000}
-    assert repr(integral(tree)) == repr(expected)
+    assert repr(with_integers(tree)) == repr(expected)
 
 
 def test_a_value_that_a_later_twin_hides_may_not_be_endlessly_deep() -> None:
@@ -212,7 +212,7 @@ TREES = st.recursive(
 def test_every_admitted_value_is_read_back_equal(tree: Any, ascii_only: bool, indent: int | None) -> None:
     raw = json.dumps(tree, ensure_ascii=ascii_only, indent=indent).encode()
     assert repr(parse(raw)) == repr(tree)
-    check_tree(tree)
+    validate_tree(tree)
 
 
 def slow_verdict(raw: bytes) -> bool:

@@ -12,7 +12,7 @@ from storage.vocabulary import FINAL, Actor, ClosedAs, JobStatus, ListingStatus,
 from tests.requirements import covers
 from tools.jobs import lifecycle
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import MOVES, Sweep, Waiter, Waiting
+from tools.jobs.lifecycle import MOVES, ExpiryQuery, Waiter, Waiting
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
@@ -215,7 +215,7 @@ def test_a_repeat_holds_exactly_when_the_same_step_was_already_made(case: Case) 
         for actor in Actor
         if actor is not Actor.CLOCK  # a done move is no longer due, so the clock never repeats one
         for action in ACTIONS
-        if lifecycle.already(case.facts, action, actor, NOW, same_content=True)
+        if lifecycle.is_repeat(case.facts, action, actor, NOW, same_content=True)
     }
     assert got == {line for line in case.again.split(", ") if line}
 
@@ -233,8 +233,8 @@ def test_the_cases_reach_every_status_and_every_row_of_the_table() -> None:
 
 def test_content_that_differs_is_never_a_repeat() -> None:
     delivered, resolved = CASES["sealed"].facts, CASES["resolved for the buyer"].facts
-    assert not lifecycle.already(delivered, "deliver", SELLER, NOW)
-    assert not lifecycle.already(resolved, "resolve", Actor.OPERATOR, NOW)
+    assert not lifecycle.is_repeat(delivered, "deliver", SELLER, NOW)
+    assert not lifecycle.is_repeat(resolved, "resolve", Actor.OPERATOR, NOW)
 
 
 def test_actions_without_an_operation_are_left_out_of_available_actions() -> None:
@@ -312,14 +312,14 @@ def test_m13_a_sealed_delivery_does_not_fill_the_sellers_capacity() -> None:
 
 def test_every_deadline_of_the_clock_is_a_query_with_its_column_grace_and_payment() -> None:
     assert {lifecycle.sweep(move) for move in (*lifecycle.CLOCK_MOVES, *lifecycle.NOTICES)} == {
-        Sweep(JobStatus.OPEN, "accept_by", 0, None),
-        Sweep(JobStatus.QUOTE_REQUESTED, "accept_by", 0, None),
-        Sweep(JobStatus.QUOTED, "accept_by", 0, None),
-        Sweep(JobStatus.AWAITING_PAYMENT, "pay_by", 0, None),
-        Sweep(JobStatus.IN_PROGRESS, "deliver_by", 3600, False),
-        Sweep(JobStatus.IN_PROGRESS, "deliver_by", 3600, True),
-        Sweep(JobStatus.DELIVERED, "pay_by", 0, False),
-        Sweep(JobStatus.DELIVERED, "review_by", 0, None),
+        ExpiryQuery(JobStatus.OPEN, "accept_by", 0, None),
+        ExpiryQuery(JobStatus.QUOTE_REQUESTED, "accept_by", 0, None),
+        ExpiryQuery(JobStatus.QUOTED, "accept_by", 0, None),
+        ExpiryQuery(JobStatus.AWAITING_PAYMENT, "pay_by", 0, None),
+        ExpiryQuery(JobStatus.IN_PROGRESS, "deliver_by", 3600, False),
+        ExpiryQuery(JobStatus.IN_PROGRESS, "deliver_by", 3600, True),
+        ExpiryQuery(JobStatus.DELIVERED, "pay_by", 0, False),
+        ExpiryQuery(JobStatus.DELIVERED, "review_by", 0, None),
     }
 
 

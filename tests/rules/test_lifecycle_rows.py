@@ -67,13 +67,13 @@ def test_a_sealed_delivery_is_never_completed_by_the_clock() -> None:
 
 
 def test_a_repeat_without_content_holds_by_itself_and_one_with_content_does_not() -> None:
-    assert lifecycle.already(CASES["working"].facts, "accept", SELLER, NOW) is True
-    assert lifecycle.already(CASES["open"].facts, "accept", SELLER, NOW) is False
+    assert lifecycle.is_repeat(CASES["working"].facts, "accept", SELLER, NOW) is True
+    assert lifecycle.is_repeat(CASES["open"].facts, "accept", SELLER, NOW) is False
     resolved = CASES["resolved for the buyer"].facts
     for actor in (PANEL, OPERATOR):
-        assert lifecycle.already(resolved, "resolve", actor, NOW) is False
-        assert lifecycle.already(resolved, "resolve", actor, NOW, same_content=True) is True
-    assert lifecycle.already(CASES["sealed"].facts, "deliver", SELLER, NOW) is False
+        assert lifecycle.is_repeat(resolved, "resolve", actor, NOW) is False
+        assert lifecycle.is_repeat(resolved, "resolve", actor, NOW, same_content=True) is True
+    assert lifecycle.is_repeat(CASES["sealed"].facts, "deliver", SELLER, NOW) is False
 
 
 def test_the_smallest_refund_is_offered_and_waited_for() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.kernel.ssrf_guard import BadTarget, Target, judge_target, may_dial, parse_target
+from tools.kernel.ssrf_guard import BadTarget, Target, is_allowed_address, judge_target, parse_target
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ssrf.json").read_text(encoding="utf-8"))
 PRIVATE = ["127.0.0.1", "127.8.9.1", "::1", "10.1.2.3", "172.31.0.1", "192.168.1.1", "fd00::1", "::ffff:10.0.0.1"]
@@ -30,15 +30,15 @@ def spelled(address: str) -> str:
 
 @pytest.mark.parametrize("address", VECTORS["allowed_addresses"])
 def test_public_addresses_are_dialled_on_443(address: str) -> None:
-    assert may_dial(address, 443, allow_private=False)
+    assert is_allowed_address(address, 443, allow_private=False)
     assert judge_target(spelled(address), allow_private=False).port == 443
-    assert not may_dial(address, 22, allow_private=True)
-    assert not may_dial(address, 80, allow_private=True)
+    assert not is_allowed_address(address, 22, allow_private=True)
+    assert not is_allowed_address(address, 80, allow_private=True)
 
 
 @pytest.mark.parametrize("address", VECTORS["blocked_addresses"])
 def test_a16_no_address_that_leads_inside_or_nowhere_is_dialled(address: str) -> None:
-    assert not may_dial(address, 443, allow_private=False)
+    assert not is_allowed_address(address, 443, allow_private=False)
     with pytest.raises(BadTarget):
         judge_target(spelled(address), allow_private=False)
 
@@ -52,25 +52,25 @@ def test_a16_no_spelling_of_an_url_leads_inside(url: str) -> None:
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_private_networks_are_dialled_on_any_port_where_they_are_allowed(address: str) -> None:
-    assert may_dial(address, 8080, allow_private=True)
-    assert not may_dial(address, 443, allow_private=False)
+    assert is_allowed_address(address, 8080, allow_private=True)
+    assert not is_allowed_address(address, 443, allow_private=False)
 
 
 @pytest.mark.parametrize("address", NEVER)
 def test_what_is_neither_public_nor_private_is_never_dialled(address: str) -> None:
-    assert not may_dial(address, 443, allow_private=True)
+    assert not is_allowed_address(address, 443, allow_private=True)
 
 
 @pytest.mark.parametrize("address", ["", "a.example", "127.1", "fe80::1%eth0", "1.2.3.4.5"])
 def test_what_is_no_address_is_not_dialled(address: str) -> None:
-    assert not may_dial(address, 443, allow_private=True)
+    assert not is_allowed_address(address, 443, allow_private=True)
 
 
 @given(st.ip_addresses())
 def test_nothing_is_dialled_that_python_calls_private(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     kinds = ("is_private", "is_loopback", "is_link_local", "is_reserved", "is_multicast", "is_unspecified")
     seen = getattr(address, "ipv4_mapped", None) or address
-    if may_dial(str(address), 443, allow_private=False):
+    if is_allowed_address(str(address), 443, allow_private=False):
         assert [kind for kind in kinds if getattr(seen, kind)] == []
 
 

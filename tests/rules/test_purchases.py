@@ -10,8 +10,8 @@ from storage.vocabulary import ClosedAs, JobStatus, PurchaseStatus
 from tools.jobs.facts import JobFacts
 from tools.purchases.rules import (
     UNDER_WAY,
-    End,
     Next,
+    Outcome,
     Standing,
     end_of,
     ends_at,
@@ -53,26 +53,26 @@ def test_the_moment_is_the_one_its_seconds_name() -> None:
     [
         (WORKING, 0, None),
         (WORKING, 89.999999, None),
-        (WORKING, 90, End.TIMEOUT),  # the work was not delivered in time
+        (WORKING, 90, Outcome.TIMEOUT),  # the work was not delivered in time
         (DELIVERED, 90, None),
         (DELIVERED, 289.999999, None),
-        (DELIVERED, 290, End.TIMEOUT),  # ten seconds before the authorization expires, it is no longer submitted
-        (FAILED, 0, End.NOT_DELIVERED),
-        (FAILED, 300, End.NOT_DELIVERED),
-        (PAID, 0, End.ELSEWHERE),
-        (PAID, 300, End.ELSEWHERE),
-        (replace(FAILED, paid_at=BEGAN), 0, End.ELSEWHERE),
+        (DELIVERED, 290, Outcome.TIMEOUT),  # ten seconds before the authorization expires, it is no longer submitted
+        (FAILED, 0, Outcome.NOT_DELIVERED),
+        (FAILED, 300, Outcome.NOT_DELIVERED),
+        (PAID, 0, Outcome.ELSEWHERE),
+        (PAID, 300, Outcome.ELSEWHERE),
+        (replace(FAILED, paid_at=BEGAN), 0, Outcome.ELSEWHERE),
     ],
 )
 def test_a_purchase_nobody_handed_over_comes_to_nothing_for_one_reason(
-    job: JobFacts, seconds: float, end: End | None
+    job: JobFacts, seconds: float, end: Outcome | None
 ) -> None:
     assert end_of(replace(ONE, job=job), after(seconds)) is end
 
 
 def test_a_short_authorization_ends_the_wait_for_the_work() -> None:
     short = replace(ONE, valid_before=UNIX + 60)
-    assert [end_of(short, after(seconds)) for seconds in (49.999999, 50)] == [None, End.TIMEOUT]
+    assert [end_of(short, after(seconds)) for seconds in (49.999999, 50)] == [None, Outcome.TIMEOUT]
 
 
 @pytest.mark.parametrize(
@@ -164,17 +164,17 @@ LEFT = replace(ONE, job=OPEN, asked_at=BEGAN)
     [
         (LEFT, 0, None),
         (LEFT, 59.999999, None),
-        (LEFT, 60, End.LEFT),
+        (LEFT, 60, Outcome.LEFT),
         (replace(LEFT, asked_at=after(20)), 79.999999, None),
-        (replace(LEFT, asked_at=after(20)), 80, End.LEFT),
+        (replace(LEFT, asked_at=after(20)), 80, Outcome.LEFT),
         (replace(LEFT, asked_at=None), 60, None),
-        (replace(LEFT, asked_at=None), 90, End.TIMEOUT),
+        (replace(LEFT, asked_at=None), 90, Outcome.TIMEOUT),
         (replace(LEFT, job=WORKING), 60, None),  # it was accepted, so the work continues
-        (replace(LEFT, asked_at=after(80)), 90, End.TIMEOUT),
+        (replace(LEFT, asked_at=after(80)), 90, Outcome.TIMEOUT),
     ],
 )
 def test_an_order_nobody_accepted_ends_a_minute_after_its_client_was_there_last(
-    one: Standing, seconds: float, end: End | None
+    one: Standing, seconds: float, end: Outcome | None
 ) -> None:
     assert end_of(one, after(seconds)) is end
     assert Standing(PurchaseStatus.WORKING, OPEN, BEGAN, UNIX, held=False).asked_at is None

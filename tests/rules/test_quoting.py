@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.kernel.json_schema import compiled
+from tools.kernel.json_schema import checker_for
 from tools.kernel.quoting import parts_of
 
 MARK, END = "<untrusted-x>", "</untrusted-x>"
@@ -43,5 +43,5 @@ def test_in_a_sentence_of_the_market_only_what_it_quotes_is_marked(said: str) ->
     ],
 )
 def test_every_kind_of_violation_is_known(schema: str, document: object) -> None:
-    for found in compiled(schema).violations(document):
+    for found in checker_for(schema).violations(document):
         assert parts_of(found.message)[0].startswith(("The ", "Nothing "))

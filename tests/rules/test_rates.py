@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.tables import WindowRow
+from storage.tables import RateWindowRow
 from tools.engine.errors import RateLimited
 from tools.engine.rate_limits import (
     ALLOWANCES,
@@ -50,7 +50,7 @@ class Rows:
         self.locked: list[bool] = []
 
     def get(self, kind: type, name: str, *, lock: bool = False) -> Any:
-        assert kind is WindowRow
+        assert kind is RateWindowRow
         self.locked.append(lock)
         return self.kept.get(name)
 
@@ -58,7 +58,7 @@ class Rows:
         self.kept[row.bucket] = row
 
     def change(self, row: Any, **values: Any) -> None:
-        self.kept[row.bucket] = WindowRow(
+        self.kept[row.bucket] = RateWindowRow(
             **{"bucket": row.bucket, "began_at": row.began_at, "count": row.count} | values
         )
 

@@ -21,17 +21,17 @@ from tools.reputation.rules import (
     CounterpartyTotals,
     Mark,
     Tally,
+    add,
+    add_dealing,
+    contribution,
     dealings_of,
-    dealt,
-    minus,
     on_time_rate,
-    part_of,
-    plus,
     rank_value,
     rating_avg,
     rating_weighted,
     score,
     standing,
+    subtract,
     unpaid_rating,
     weight_of,
 )
@@ -44,11 +44,11 @@ def side(*jobs: tuple[str, Mark], role: Actor = Actor.SELLER, first_party: bool 
     """Return the figures of one side after these jobs, each with a different agent."""
     total, dealings = EMPTY, dict[str, CounterpartyTotals]()
     for other, mark in jobs:
-        total = plus(total, part_of(mark, role, first_party=first_party))
+        total = add(total, contribution(mark, role, first_party=first_party))
         key, change = dealings_of(mark, role, other, first_party=first_party)
         before = dealings.get(key, CounterpartyTotals())
-        dealings[key] = dealt(before, change)
-        total = plus(total, minus(standing(dealings[key]), standing(before)))
+        dealings[key] = add_dealing(before, change)
+        total = add(total, subtract(standing(dealings[key]), standing(before)))
     return total
 
 
@@ -114,7 +114,7 @@ def test_the_score_by_hand() -> None:
 @covers("score.formula.bad")
 def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
     done = replace(EMPTY, jobs_completed=1, timed=1, on_time=1)
-    assert score(plus(done, bad), EMPTY) == (40 if seen else 50)  # 20 · 1/2 or 20 · 1/1
+    assert score(add(done, bad), EMPTY) == (40 if seen else 50)  # 20 · 1/2 or 20 · 1/1
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_counts_against_a_seller(bad: Tally, seen: bool) -> None:
 )
 @covers("score.formula.bad")
 def test_what_counts_against_a_buyer(bad: Tally, seen: bool) -> None:
-    assert score(EMPTY, plus(replace(EMPTY, jobs_completed=1), bad)) == (40 if seen else 50)
+    assert score(EMPTY, add(replace(EMPTY, jobs_completed=1), bad)) == (40 if seen else 50)
 
 
 def facts(status: JobStatus, closed_as: ClosedAs | None = None, **more: Any) -> JobFacts:
@@ -250,7 +250,7 @@ def test_m17_dust_and_what_was_sent_back_makes_no_counterparty() -> None:
 
 
 def test_r2_jobs_of_the_operators_agents_are_nobodys_third_party_trade() -> None:
-    figures = plus(side(("b", sold(50 * USDC)), first_party=True), side(("c", sold(20_000, "0xc"))))
+    figures = add(side(("b", sold(50 * USDC)), first_party=True), side(("c", sold(20_000, "0xc"))))
     assert (figures.volume_minor, figures.third_party_minor) == (50_020_000, 20_000)
     assert (figures.wallets, figures.first_party_wallets, figures.third_party_wallets) == (2, 1, 1)
     assert rank_value(figures) == 20_000
@@ -331,12 +331,12 @@ def test_r8_moved_by_one_job_at_a_time_the_sums_are_what_a_naive_count_comes_to(
     for number, (other, first_party, old) in enumerate(first):
         new = then[number][2] if number < len(then) else Mark()
         for mark, sign in ((old, 1), (old, -1), (new, 1)):
-            part = part_of(mark, role, first_party=first_party)
-            total = plus(total, part) if sign > 0 else minus(total, part)
+            part = contribution(mark, role, first_party=first_party)
+            total = add(total, part) if sign > 0 else subtract(total, part)
             key, change = dealings_of(mark, role, other, first_party=first_party)
             before = dealings.get(key, CounterpartyTotals())
-            dealings[key] = dealt(before, change, sign)
-            total = plus(total, minus(standing(dealings[key]), standing(before)))
+            dealings[key] = add_dealing(before, change, sign)
+            total = add(total, subtract(standing(dealings[key]), standing(before)))
     now = [(o, f, then[n][2] if n < len(then) else Mark()) for n, (o, f, _) in enumerate(first)]
     naive = naively(now, role)
     assert {name: getattr(total, name) for name in naive["sums"]} == naive["sums"]
@@ -403,7 +403,7 @@ def test_a_live_job_completed_for_nothing_adds_nothing_favourable(paid: int, out
     assert mark.for_nothing
     for role in Actor.SELLER, Actor.BUYER:
         part, (_, dealings) = (
-            part_of(mark, role, first_party=False),
+            contribution(mark, role, first_party=False),
             dealings_of(mark, role, "agt_o", first_party=False),
         )
         disputed = int(outcome is not None)
@@ -417,12 +417,12 @@ def test_a_live_job_completed_for_nothing_adds_nothing_favourable(paid: int, out
         assert part == replace(apart, refunds_due=part.refunds_due)
         assert standing(dealings) == EMPTY
         assert score(part, EMPTY) == score(EMPTY, part) == 20, "as an agent that has done nothing"
-    assert unpaid_rating(plus(part, replace(part, unpaid_rating_sum=2))) == 3.5
+    assert unpaid_rating(add(part, replace(part, unpaid_rating_sum=2))) == 3.5
 
 
 @covers("second.nothing.against")
 def test_a_live_job_for_nothing_counts_where_it_speaks_against_a_side() -> None:
-    late = part_of(mark_of(replace(DONE, paid_minor=0), replace(LIVE, late=True)), Actor.SELLER, first_party=False)
+    late = contribution(mark_of(replace(DONE, paid_minor=0), replace(LIVE, late=True)), Actor.SELLER, first_party=False)
     assert (late.timed, late.on_time, on_time_rate(late)) == (1, 0, 0.0)
     for failed in ENDS:
         if not failed[2].completed:
@@ -441,7 +441,7 @@ def test_no_refund_buys_back_a_rating_under_the_prior(rating: int, gross: int, n
     before, after = mark_of(replace(done, refunded_minor=0, voluntary_minor=0), rated), mark_of(done, rated)
     assert after.for_nothing
     for role in Actor.SELLER, Actor.BUYER:
-        part, paid = part_of(after, role, first_party=False), part_of(before, role, first_party=False)
+        part, paid = contribution(after, role, first_party=False), contribution(before, role, first_party=False)
         kept = (paid.rating_sum, paid.rating_count, 0) if counts else (0, 0, 1)
         assert (part.rating_sum, part.rating_count, part.unpaid_reviews) == kept
         assert part.unpaid_rating_sum == (0 if counts else rating)
@@ -466,7 +466,7 @@ def test_a_refund_lowers_the_weight_of_a_good_rating_alone() -> None:
 def test_ten_thousand_on_live_and_anything_on_test_count() -> None:
     for beside, paid in ((LIVE, 10_000), (replace(LIVE, live=False), 9_999), (replace(LIVE, live=False), 0)):
         mark = mark_of(replace(DONE, paid_minor=paid), beside)
-        part = part_of(mark, Actor.SELLER, first_party=False)
+        part = contribution(mark, Actor.SELLER, first_party=False)
         assert (part.jobs_completed, part.rating_count, part.unpaid_reviews) == (1, 1, 0)
         assert (part.on_time, part.orders_answered, part.volume_minor) == (1, 1, paid)
 

@@ -19,17 +19,17 @@ from tools.reputation.rules import (
     CounterpartyTotals,
     Mark,
     Tally,
+    add,
+    add_dealing,
+    contribution,
     dealings_of,
-    dealt,
-    minus,
-    part_of,
-    plus,
     rank_value,
     rating_avg,
     rating_weighted,
     score,
     share,
     standing,
+    subtract,
     weight_of,
 )
 
@@ -51,7 +51,7 @@ def test_all_begins_at_nothing() -> None:
 
 
 def test_a_sellers_part_of_a_job_is_what_a_seller_answers_for() -> None:
-    assert part_of(EVERYTHING, SELLER, first_party=False) == Tally(
+    assert contribution(EVERYTHING, SELLER, first_party=False) == Tally(
         jobs_completed=1, jobs_failed=1, jobs_disputed=1, jobs_cancelled=1, deliveries_unpaid=1, refunds_due=1,
         refunds_made=1, orders_answered=1, orders_ignored=1, timed=1, on_time=1, volume_minor=30_000,
         third_party_minor=30_000, rating_sum=5, rating_count=1,
@@ -59,7 +59,7 @@ def test_a_sellers_part_of_a_job_is_what_a_seller_answers_for() -> None:
 
 
 def test_a_buyers_part_of_a_job_is_what_a_buyer_answers_for() -> None:
-    assert part_of(EVERYTHING, BUYER, first_party=True) == Tally(
+    assert contribution(EVERYTHING, BUYER, first_party=True) == Tally(
         jobs_completed=1, jobs_failed=1, jobs_disputed=1, jobs_cancelled=1, jobs_unpaid=1, jobs_paid=1,
         volume_minor=30_000, third_party_minor=0, rating_sum=2, rating_count=1,
     )  # fmt: skip
@@ -67,9 +67,9 @@ def test_a_buyers_part_of_a_job_is_what_a_buyer_answers_for() -> None:
 
 @pytest.mark.parametrize("role", [SELLER, BUYER])
 def test_a_job_that_came_to_nothing_adds_nothing(role: Actor) -> None:
-    assert part_of(Mark(), role, first_party=False) == EMPTY
-    assert part_of(replace(EVERYTHING, on_time=False), SELLER, first_party=False).timed == 1
-    assert part_of(replace(EVERYTHING, on_time=False), SELLER, first_party=False).on_time == 0
+    assert contribution(Mark(), role, first_party=False) == EMPTY
+    assert contribution(replace(EVERYTHING, on_time=False), SELLER, first_party=False).timed == 1
+    assert contribution(replace(EVERYTHING, on_time=False), SELLER, first_party=False).on_time == 0
 
 
 def test_a_counterparty_is_the_wallet_or_without_one_the_agent() -> None:
@@ -89,10 +89,10 @@ def test_a_counterparty_is_the_wallet_or_without_one_the_agent() -> None:
 
 def test_dealings_and_sums_are_added_and_taken_away() -> None:
     one, two = CounterpartyTotals(10, 8, 6, 4, 2), CounterpartyTotals(1, 2, 3, 4, 5)
-    assert dealt(one, two) == CounterpartyTotals(11, 10, 9, 8, 7)
-    assert dealt(one, two, -1) == CounterpartyTotals(9, 6, 3, 0, -3)
-    assert plus(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=3, on_time=5)
-    assert minus(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=1, on_time=5)
+    assert add_dealing(one, two) == CounterpartyTotals(11, 10, 9, 8, 7)
+    assert add_dealing(one, two, -1) == CounterpartyTotals(9, 6, 3, 0, -3)
+    assert add(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=3, on_time=5)
+    assert subtract(Tally(jobs_failed=2, on_time=5), Tally(jobs_failed=1)) == Tally(jobs_failed=1, on_time=5)
 
 
 @pytest.mark.parametrize(
@@ -211,17 +211,17 @@ def test_a_million_units_are_one_usdc() -> None:
 
 def test_of_a_job_done_for_nothing_only_what_speaks_against_a_side_counts() -> None:
     nothing = replace(EVERYTHING, for_nothing=True, on_time=False, paid_minor=0)
-    assert part_of(nothing, SELLER, first_party=False) == Tally(
+    assert contribution(nothing, SELLER, first_party=False) == Tally(
         jobs_disputed=1, refunds_due=1, refunds_made=1, timed=1, unpaid_completed=1, unpaid_disputed=1,
         unpaid_reviews=1, unpaid_rating_sum=5,
     )  # fmt: skip
-    assert part_of(nothing, BUYER, first_party=False) == Tally(
+    assert contribution(nothing, BUYER, first_party=False) == Tally(
         jobs_disputed=1, unpaid_completed=1, unpaid_disputed=1, unpaid_reviews=1, unpaid_rating_sum=2
     )
     quiet = Mark(completed=True, for_nothing=True, on_time=None)
     for role in (SELLER, BUYER):
-        assert part_of(quiet, role, first_party=False) == Tally(unpaid_completed=1)
-    assert part_of(replace(quiet, on_time=True), SELLER, first_party=False).timed == 0
+        assert contribution(quiet, role, first_party=False) == Tally(unpaid_completed=1)
+    assert contribution(replace(quiet, on_time=True), SELLER, first_party=False).timed == 0
     assert dealings_of(nothing, SELLER, "agt_b", first_party=False) == ("0xa", CounterpartyTotals())
     assert dealings_of(quiet, SELLER, "agt_b", first_party=False) == ("agt_b", CounterpartyTotals(free_jobs=1))
 

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.kernel import json_schema as rules
-from tools.kernel.json_schema import KEPT_CHECKERS, Checker, SchemaRefused, Violation, admit, compiled, is_heavy
+from tools.kernel.json_schema import (
+    KEPT_CHECKERS,
+    SchemaRefused,
+    Validator,
+    Violation,
+    admit,
+    checker_for,
+    is_expensive,
+)
 from tools.kernel.schema_patterns import MAX_READING, TOO_LONG
 
 SUITE = sorted((Path(__file__).parents[1] / "vectors" / "jsonschema").glob("*.json"))
@@ -53,7 +61,7 @@ def test_every_admitted_schema_of_the_official_suite_judges_as_the_suite_says(wr
                 counted["refused"] += 1
                 continue
             counted["admitted"] += 1
-            checker = Checker(schema)
+            checker = Validator(schema)
             for test in group["tests"]:
                 counted["tests"] += 1
                 document = {"a": test["data"]} if wrap else test["data"]
@@ -224,8 +232,8 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 def test_anything_at_all_is_admitted_or_refused(tree: dict[str, Any], as_object: bool) -> None:
     schema = {**tree, "type": "object"} if as_object else tree
     if refusal(schema) is None:
-        assert Checker(schema).violations({}) == [] or not Checker(schema).is_valid({})
-        is_heavy(orjson.dumps(schema).decode(), 100)
+        assert Validator(schema).violations({}) == [] or not Validator(schema).is_valid({})
+        is_expensive(orjson.dumps(schema).decode(), 100)
 
 
 # --- agreement with the reference implementation
@@ -268,7 +276,7 @@ SCHEMAS = st.recursive(st.booleans() | st.fixed_dictionaries({"type": TYPES}), s
 def test_the_engine_and_the_reference_implementation_agree(schema: Any, shared: str, first: Any, second: Any) -> None:
     whole = with_a(schema, **{"$defs": {"shared": {"type": shared, "maxItems": 1}}})
     admit(whole)
-    checker, reference = Checker(whole), jsonschema.Draft202012Validator(whole)
+    checker, reference = Validator(whole), jsonschema.Draft202012Validator(whole)
     for document in ({"a": first}, {"a": second}):
         violations = checker.violations(document)
         assert checker.is_valid(document) == reference.is_valid(document) == (violations == [])
@@ -327,7 +335,7 @@ def test_all_faults_are_listed_each_at_its_place() -> None:
         "coded": {"x-a": "no"},
         "never": 1,
     }
-    assert {(fault.path, fault.message) for fault in Checker(ORDER).violations(document)} == {
+    assert {(fault.path, fault.message) for fault in Validator(ORDER).violations(document)} == {
         ("", 'The required property "note" is missing.'),
         ("/rows/0/id", 'The value, a number, does not satisfy "minimum": 1'),
         ("/rows/0/owner/kind", 'The value, a string, does not satisfy "enum": ["agent","human"]'),
@@ -342,16 +350,16 @@ def test_all_faults_are_listed_each_at_its_place() -> None:
         ("/coded", 'The value, an object, does not satisfy "patternProperties": {"^x-":{"type":"integer"}}'),
         ("/never", "Nothing is allowed here; leave it out."),
     }  # fmt: skip
-    assert Checker(ORDER).violations({"rows": [{"id": 1, "owner": None}], "note": 5}) == []
+    assert Validator(ORDER).violations({"rows": [{"id": 1, "owner": None}], "note": 5}) == []
 
 
 def test_names_the_patterns_leave_over_are_told() -> None:
-    faults = Checker(ORDER).violations({"rows": [], "note": 1, "coded": {"y": 1}})
+    faults = Validator(ORDER).violations({"rows": [], "note": 1, "coded": {"y": 1}})
     assert faults == [Violation("/coded", 'The value, an object, does not satisfy "additionalProperties": false')]
 
 
 def test_at_most_the_asked_number_of_faults_is_listed() -> None:
-    checker = Checker(with_a({"items": {"type": "string"}}))
+    checker = Validator(with_a({"items": {"type": "string"}}))
     assert [len(checker.violations({"a": [1] * 50}, limit)) for limit in (1, 7, 20)] == [1, 7, 20]
     assert checker.violations({"a": [1] * 50})[19] == Violation(
         "/a/19", 'The value, a number, does not satisfy "type": "string"'
@@ -359,7 +367,7 @@ def test_at_most_the_asked_number_of_faults_is_listed() -> None:
 
 
 def test_a_fault_quotes_neither_the_document_nor_more_than_300_characters() -> None:
-    faults = Checker(with_a({"enum": ["é" * 400]}, required=["b" * 400])).violations({"a": "secret"})
+    faults = Validator(with_a({"enum": ["é" * 400]}, required=["b" * 400])).violations({"a": "secret"})
     assert [len(fault.message) for fault in faults] == [300, 300]
     assert not any("secret" in fault.message for fault in faults)
 
@@ -378,7 +386,7 @@ def test_a_fault_quotes_neither_the_document_nor_more_than_300_characters() -> N
 def test_a13_the_faults_of_a_large_document_are_found_without_listing_them_all(
     schema: Any, document: Any, count: int
 ) -> None:
-    checker = Checker(with_a(schema))
+    checker = Validator(with_a(schema))
     started = time.thread_time()
     faults = checker.violations({"a": document})
     print(f"{schema}: {(time.thread_time() - started) * 1e3:.1f} ms")
@@ -387,7 +395,7 @@ def test_a13_the_faults_of_a_large_document_are_found_without_listing_them_all(
 
 def test_a_schema_too_large_to_explain_still_gets_a_fault() -> None:
     patterns = [{"pattern": f"[ab]*a[ab]{{{n + 20}}}c"} for n in range(99)]
-    checker = Checker(with_a({"type": "array", "items": {"type": "string", "allOf": patterns}}))
+    checker = Validator(with_a({"type": "array", "items": {"type": "string", "allOf": patterns}}))
     faults = checker.violations({"a": ["abc"]})
     assert len(faults) >= 1
 
@@ -400,14 +408,14 @@ def test_a13_what_is_admitted_takes_long_to_read_at_most_once_and_then_not_besid
     text = orjson.dumps(with_a(SLOWLY_READ)).decode()
     assert 0.8 * MAX_READING < rules.reading(text) <= MAX_READING
     assert refusal(with_a(SLOWLY_READ)) is None
-    assert is_heavy(text, 2)
-    assert not is_heavy(orjson.dumps(with_a({"pattern": MOMENT})).decode(), 200)
+    assert is_expensive(text, 2)
+    assert not is_expensive(orjson.dumps(with_a({"pattern": MOMENT})).decode(), 200)
 
 
 def test_a13_to_explain_a_document_patterns_are_not_read_again_at_every_level(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = with_a(reduce(lambda inner, _: {"allOf": [inner]}, range(28), SLOWLY_READ))
     admit(schema)
-    checker, compile_, read = Checker(schema), rules._compile, list[float]()
+    checker, compile_, read = Validator(schema), rules._compile, list[float]()
     monkeypatch.setattr(rules, "_compile", lambda part: read.append(rules.reading_of(part)) or compile_(part))
     assert checker.violations({"a": dict.fromkeys(SLOWLY_READ["properties"], "zz")}) != []
     assert sum(read) <= 50_000
@@ -415,9 +423,9 @@ def test_a13_to_explain_a_document_patterns_are_not_read_again_at_every_level(mo
 
 def test_a14_the_kept_checkers_are_bounded_and_shared() -> None:
     texts = [orjson.dumps(with_a({"const": n})).decode() for n in range(KEPT_CHECKERS + 5)]
-    checkers = [compiled(text) for text in texts]
-    assert compiled(texts[-1]) is checkers[-1]
-    assert compiled.cache_info().maxsize == compiled.cache_info().currsize == KEPT_CHECKERS
+    checkers = [checker_for(text) for text in texts]
+    assert checker_for(texts[-1]) is checkers[-1]
+    assert checker_for.cache_info().maxsize == checker_for.cache_info().currsize == KEPT_CHECKERS
     assert [checkers[7].is_valid({"a": value}) for value in (7, 8)] == [True, False]
 
 
@@ -447,5 +455,5 @@ ROW = {
 def test_a13_what_may_take_long_is_known_before_it_is_tried(schema: Any, light_bytes: int) -> None:
     admit(schema)
     text = orjson.dumps(schema).decode()
-    assert not is_heavy(text, int(light_bytes * 0.9))
-    assert is_heavy(text, int(light_bytes * 1.1) + 1)
+    assert not is_expensive(text, int(light_bytes * 0.9))
+    assert is_expensive(text, int(light_bytes * 1.1) + 1)

@@ -10,9 +10,9 @@ from tools.listings.stats_rules import (
     Result,
     Tally,
     Transfer,
+    apply_change,
     buyers_by,
-    middle,
-    moved,
+    median_index,
     result_of,
     tallied,
     wallet_moves,
@@ -116,10 +116,10 @@ def test_a_wallet_begins_and_ceases_to_count_at_ten_thousand() -> None:
 def test_the_sums_move_by_what_a_job_was_and_now_is() -> None:
     before = Tally(completed=5, failed=3, paid=4, buyers=2, volume_minor=90_000, timed=4, ratings=2, rating_sum=7)
     good, bad = Result(True, False, 30_000, "0xa", 0), Result(False, True)
-    assert moved(before, Result(), good, 1) == Tally(6, 3, 5, 3, 120_000, 5, 2, 7)
-    assert moved(before, good, bad, -1) == Tally(4, 4, 3, 1, 60_000, 3, 2, 7)
-    assert moved(before, bad, Result(), 0) == Tally(5, 2, 4, 2, 90_000, 4, 2, 7)
-    assert moved(before, good, replace(good, paid_minor=9_999), 0) == Tally(5, 3, 3, 2, 69_999, 4, 2, 7)
+    assert apply_change(before, Result(), good, 1) == Tally(6, 3, 5, 3, 120_000, 5, 2, 7)
+    assert apply_change(before, good, bad, -1) == Tally(4, 4, 3, 1, 60_000, 3, 2, 7)
+    assert apply_change(before, bad, Result(), 0) == Tally(5, 2, 4, 2, 90_000, 4, 2, 7)
+    assert apply_change(before, good, replace(good, paid_minor=9_999), 0) == Tally(5, 3, 3, 2, 69_999, 4, 2, 7)
 
 
 def test_each_wallet_moves_by_what_it_paid_less_and_more() -> None:
@@ -135,13 +135,13 @@ def test_a_rating_adds_itself_and_the_average_has_two_decimals() -> None:
     assert Tally().rating is None
     two = tallied([Result(True, rating=4), Result(failed=True, rating=5)])
     assert two == Tally(completed=1, failed=1, ratings=2, rating_sum=9)
-    assert (two.rating, moved(two, Result(), Result(True, rating=1), 0).rating) == (4.5, 3.33)
+    assert (two.rating, apply_change(two, Result(), Result(True, rating=1), 0).rating) == (4.5, 3.33)
 
 
 def test_a_rating_of_a_job_that_came_to_nothing_stands_apart() -> None:
     paid, refunded = Result(True, paid_minor=10_000, payer="0xa", seconds=5, rating=5), Result(rating=5)
     assert tallied([refunded, Result()]) == Tally(unpaid_reviews=1)
-    assert moved(tallied([paid]), paid, refunded, -1) == Tally(unpaid_reviews=1), "a refund takes all back"
+    assert apply_change(tallied([paid]), paid, refunded, -1) == Tally(unpaid_reviews=1), "a refund takes all back"
 
 
 @pytest.mark.parametrize("net", [0, 1, 9_999, 10_000])
@@ -205,4 +205,4 @@ def test_all_is_counted_from_nothing() -> None:
 
 
 def test_the_median_is_the_upper_middle() -> None:
-    assert [middle(number) for number in (1, 2, 3, 4, 5)] == [0, 1, 1, 2, 2]
+    assert [median_index(number) for number in (1, 2, 3, 4, 5)] == [0, 1, 1, 2, 2]

@@ -5,7 +5,7 @@ import pytest
 from storage.vocabulary import FINAL, Actor, ClosedAs
 from tests.rules.test_lifecycle import CASES, NOW, Case, job
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import after, clocked, moves_for, waiting_on
+from tools.jobs.lifecycle import after, after_due_move, moves_for, waiting_on
 from tools.jobs.task_status import CANCELLED_BY_BUYER, TaskStatus, has_output, task_status
 
 ENDED = (TaskStatus.COMPLETED, TaskStatus.CANCELLED)
@@ -62,12 +62,12 @@ def test_a_task_that_has_ended_stays_as_it_is_and_a_job_that_has_ended_ends_its_
     status = task_status(case.facts, NOW)
     if status in ENDED:
         assert {task_status(one, NOW) for one in _next(case.facts)} <= {status}
-    elif clocked(case.facts, NOW).status in FINAL:
+    elif after_due_move(case.facts, NOW).status in FINAL:
         assert status is TaskStatus.INPUT_REQUIRED  # a late payment is possible
     else:
         assert status in (TaskStatus.WORKING, TaskStatus.INPUT_REQUIRED)
 
 
 def _next(facts: JobFacts) -> list[JobFacts]:
-    seen = clocked(facts, NOW)
+    seen = after_due_move(facts, NOW)
     return [after(seen, move) for actor in Actor for move in moves_for(seen, actor, NOW)]

@@ -12,8 +12,8 @@ from tools.chain.transfer_verification import (
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,
     BadHash,
+    InvalidNodeAnswer,
     Kind,
-    Nonsense,
     Reason,
     Seen,
     Terms,
@@ -125,7 +125,7 @@ def test_an_honest_answer_is_the_payment_it_shows() -> None:
 def test_m6_arbitrary_answers_are_nonsense_or_unknown_but_never_paid(receipt: Any, head: Any, block: Any) -> None:
     try:
         verdict = judge(TRANSACTION, Seen(receipt, head, block), TERMS)
-    except Nonsense:
+    except InvalidNodeAnswer:
         return
     assert verdict.kind in {Kind.NOT_FOUND, Kind.PENDING}
 
@@ -134,7 +134,7 @@ def test_m6_arbitrary_answers_are_nonsense_or_unknown_but_never_paid(receipt: An
 def test_m6_an_answer_with_one_field_replaced_never_crashes_and_never_raises_the_payment(path: Any, value: Any) -> None:
     try:
         verdict = judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
-    except Nonsense:
+    except InvalidNodeAnswer:
         return
     if verdict.kind is Kind.PAID:
         assert path in {("head",), ("block", "timestamp"), ("receipt", "logs", 0, "logIndex")} or value is False
@@ -148,7 +148,7 @@ def test_m6_an_answer_with_a_field_missing_is_nonsense(path: tuple[Any, ...]) ->
     for step in path[:-1]:
         place = place[step]
     del place[path[-1]]
-    with pytest.raises(Nonsense):
+    with pytest.raises(InvalidNodeAnswer):
         judge(TRANSACTION, Seen(**changed), TERMS)
 
 
@@ -159,7 +159,7 @@ FORMS = [path for path in LEAVES if path[-1] not in ("receipt", "block", "remove
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: ".".join(map(str, path)))
 @pytest.mark.parametrize("value", WRONG_KINDS, ids=repr)
 def test_m6_a_field_of_another_form_is_nonsense(path: tuple[Any, ...], value: object) -> None:
-    with pytest.raises(Nonsense):
+    with pytest.raises(InvalidNodeAnswer):
         judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
 
 
@@ -202,13 +202,13 @@ def test_m6_a_field_of_another_form_is_nonsense(path: tuple[Any, ...], value: ob
     ],
 )
 def test_m6_a_value_that_cannot_be_is_nonsense(path: tuple[Any, ...], value: object) -> None:
-    with pytest.raises(Nonsense):
+    with pytest.raises(InvalidNodeAnswer):
         judge(TRANSACTION, Seen(**put(answers(PLAIN), path, value)), TERMS)
 
 
 @pytest.mark.parametrize("beside", [(BUYER, SELLER, MAX_AMOUNT_MINOR), (STRANGER, LENDER, MAX_AMOUNT_MINOR + 1)])
 def test_amounts_that_only_add_up_to_the_impossible_or_are_anothers_are_nonsense(beside: tuple[str, str, int]) -> None:
-    with pytest.raises(Nonsense):
+    with pytest.raises(InvalidNodeAnswer):
         judge(TRANSACTION, Seen(**answers(PLAIN, beside)), TERMS)
 
 
@@ -232,7 +232,7 @@ def test_an_event_of_the_asset_with_other_topics_is_no_transfer(topics: list[str
 def test_m4_never_more_is_paid_than_the_sellers_side_kept_and_the_buyers_side_gave(moves: Any) -> None:
     try:
         verdict = judge(TRANSACTION, Seen(**answers(*moves)), BOTH)
-    except Nonsense:
+    except InvalidNodeAnswer:
         assert total(moves, BOTH.payers, BOTH.payees) > MAX_AMOUNT_MINOR
         return
     if verdict.kind is not Kind.PAID:
@@ -351,7 +351,7 @@ def test_a_text_is_a_hash_or_refused(text: str) -> None:
 @given(number=st.integers(0, 2**256 - 2))
 def test_a_quantity_is_read_up_to_its_bound(number: int) -> None:
     assert quantity(hex(number), "n", 2**256) == number
-    with pytest.raises(Nonsense, match="n is beyond"):
+    with pytest.raises(InvalidNodeAnswer, match="n is beyond"):
         quantity(hex(number + 1), "n", number)
 
 
@@ -359,7 +359,7 @@ def test_a_quantity_is_read_up_to_its_bound(number: int) -> None:
     "value", ["0x", "0x00", "0x01", "1", "0X1", "-0x1", "0x-1", "0x1_0", "0x1 ", "0x1\n", "0xg", 1, None]
 )
 def test_what_json_rpc_does_not_call_a_quantity_is_nonsense(value: object) -> None:
-    with pytest.raises(Nonsense, match="n is not a quantity"):
+    with pytest.raises(InvalidNodeAnswer, match="n is not a quantity"):
         quantity(value, "n", 10)
 
 

@@ -27,8 +27,8 @@ from tools.chain.transfer_verification import (
     MAX_BLOCK_NUMBER,
     MAX_BLOCK_TIME,
     Began,
+    InvalidNodeAnswer,
     Kind,
-    Nonsense,
     Reason,
     Seen,
     Verdict,
@@ -64,7 +64,7 @@ def test_a_verdict_knows_nothing_until_it_is_told() -> None:
 def test_amounts_from_one_unit_to_the_most_are_payments(amount: int, paid: object) -> None:
     given = Seen(**answers((BUYER, SELLER, amount)))
     if paid == "nonsense":
-        with pytest.raises(Nonsense):
+        with pytest.raises(InvalidNodeAnswer):
             judge(TRANSACTION, given, TERMS)
         return
     verdict = judge(TRANSACTION, given, TERMS)
@@ -75,7 +75,7 @@ def test_amounts_from_one_unit_to_the_most_are_payments(amount: int, paid: objec
 def test_two_halves_of_the_most_are_a_payment_and_a_unit_more_is_nonsense() -> None:
     half = (BUYER, SELLER, 5 * 10**14)
     assert judge(TRANSACTION, Seen(**answers(half, half)), TERMS).amount_minor == 10**15
-    with pytest.raises(Nonsense, match="add up"):
+    with pytest.raises(InvalidNodeAnswer, match="add up"):
         judge(TRANSACTION, Seen(**answers(half, half, (BUYER, SELLER, 1))), TERMS)
 
 
@@ -95,7 +95,7 @@ def test_confirmations_count_the_payments_own_block_and_never_fall_below_none(
 
 def test_a_head_at_the_largest_number_is_a_head() -> None:
     assert judge(TRANSACTION, seen(head=9_007_199_254_740_991), TERMS).kind is Kind.PAID
-    with pytest.raises(Nonsense, match="head"):
+    with pytest.raises(InvalidNodeAnswer, match="head"):
         judge(TRANSACTION, seen(head=9_007_199_254_740_992), TERMS)
 
 
@@ -202,7 +202,7 @@ def test_one_payment_to_oneself_among_others_is_one() -> None:
 @pytest.mark.parametrize("place", [1, 2])
 def test_a_wallet_longer_than_an_address_is_nonsense(place: int, dirt: str) -> None:
     topic = "0x" + dirt + (BUYER, SELLER)[place - 1][2:]
-    with pytest.raises(Nonsense, match="longer than an address"):
+    with pytest.raises(InvalidNodeAnswer, match="longer than an address"):
         judge(TRANSACTION, Seen(**put(answers(PLAIN), ("receipt", "logs", 0, "topics", place), topic)), TERMS)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.events.schedules.rules import Firing, fired, next_after, resumed
+from tools.events.schedules.rules import ScheduleRun, fired, next_after, resumed
 
 NOW = datetime(2026, 11, 21, 4, tzinfo=UTC)
 LATE = st.integers(0, 10**9)
@@ -17,13 +17,13 @@ def after(seconds: float) -> datetime:
 
 
 def test_a_single_one_ends_with_its_firing() -> None:
-    assert fired(NOW, None, None, 0, after(5)) == Firing(1, None)
+    assert fired(NOW, None, None, 0, after(5)) == ScheduleRun(1, None)
 
 
 def test_a_recurring_one_ends_with_max_runs() -> None:
-    assert fired(NOW, 60, 2, 0, NOW) == Firing(1, after(60))
-    assert fired(NOW, 60, 2, 1, NOW) == Firing(2, None)
-    assert fired(NOW, 60, None, 99, NOW) == Firing(100, after(60))
+    assert fired(NOW, 60, 2, 0, NOW) == ScheduleRun(1, after(60))
+    assert fired(NOW, 60, 2, 1, NOW) == ScheduleRun(2, None)
+    assert fired(NOW, 60, None, 99, NOW) == ScheduleRun(100, after(60))
 
 
 @given(LATE, INTERVAL)

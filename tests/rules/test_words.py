@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.kernel.search_terms import (
-    MAX_CHARACTERS,
-    MAX_INDEX_TERMS,
-    MAX_QUERY_TERMS,
-    fold,
-    index_terms,
-    query_terms,
-)
+from tools.kernel.search_terms import MAX_CHARACTERS, MAX_INDEX_TERMS, MAX_QUERY_TERMS, fold, index_terms, query_terms
 from tools.listings.interleave import interleave
 
 

@@ -23,11 +23,11 @@ from tools.chain.x402_payments import (
     BadPayment,
     Fault,
     fault_of,
-    holding,
     is_for,
-    misplaced,
     read_payment,
-    uses,
+    settles,
+    transactions_with_nonce,
+    wrong_scheme_or_network,
 )
 
 TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2")
@@ -164,9 +164,9 @@ def valid_until(moment: int) -> dict[str, Any]:
 
 def test_what_is_for_another_scheme_or_chain_is_named_before_all_else() -> None:
     payment = read_payment(header(sent()))
-    assert misplaced(payment, "eip155:84532") is None
-    assert misplaced(payment, "eip155:8453") is Fault.NETWORK
-    assert misplaced(replace(payment, scheme="upto"), "eip155:8453") is Fault.SCHEME
+    assert wrong_scheme_or_network(payment, "eip155:84532") is None
+    assert wrong_scheme_or_network(payment, "eip155:8453") is Fault.NETWORK
+    assert wrong_scheme_or_network(replace(payment, scheme="upto"), "eip155:8453") is Fault.SCHEME
 
 
 def padded(characters: int) -> str:
@@ -245,9 +245,9 @@ USE = {
 
 
 def test_a_receipt_shows_the_use_of_this_authorization_by_the_token_alone() -> None:
-    assert uses({"logs": [{"address": "0x1", "topics": []}, USE]}, ASSET, GIVEN)
-    assert uses({"logs": [USE | {"address": ASSET}]}, ASSET.lower(), GIVEN)
-    assert uses({"logs": [USE | {"topics": [one.upper().replace("X", "x") for one in USE["topics"]]}]}, ASSET, GIVEN)
+    assert settles({"logs": [{"address": "0x1", "topics": []}, USE]}, ASSET, GIVEN)
+    assert settles({"logs": [USE | {"address": ASSET}]}, ASSET.lower(), GIVEN)
+    assert settles({"logs": [USE | {"topics": [one.upper().replace("X", "x") for one in USE["topics"]]}]}, ASSET, GIVEN)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_receipt_shows_the_use_of_this_authorization_by_the_token_alone() -> N
     ],
 )
 def test_no_other_receipt_shows_a_use(receipt: object) -> None:
-    assert uses(receipt, ASSET, GIVEN) is False
+    assert settles(receipt, ASSET, GIVEN) is False
 
 
 HASH = "0x" + "CD" * 32
@@ -281,8 +281,8 @@ HASH = "0x" + "CD" * 32
 
 def test_a_block_holds_the_transactions_whose_input_has_the_nonce() -> None:
     holds, other = {"hash": HASH, "input": "0xe3ee160e" + "AB" * 32}, {"hash": "0x" + "11" * 32, "input": "0x"}
-    assert holding({"transactions": [other, holds]}, "0x" + "ab" * 32) == ["0x" + "cd" * 32]
-    assert holding({"transactions": [holds, holds | {"hash": "0x" + "22" * 32}]}, "0x" + "ab" * 32) == [
+    assert transactions_with_nonce({"transactions": [other, holds]}, "0x" + "ab" * 32) == ["0x" + "cd" * 32]
+    assert transactions_with_nonce({"transactions": [holds, holds | {"hash": "0x" + "22" * 32}]}, "0x" + "ab" * 32) == [
         "0x" + "cd" * 32,
         "0x" + "22" * 32,
     ]
@@ -307,7 +307,7 @@ def test_a_block_holds_the_transactions_whose_input_has_the_nonce() -> None:
     ],
 )
 def test_a_block_that_is_malformed_or_has_no_such_input_holds_nothing(block: object) -> None:
-    assert holding(block, "0x" + "ab" * 32) == []
+    assert transactions_with_nonce(block, "0x" + "ab" * 32) == []
 
 
 def test_every_fault_is_said_in_words_with_the_bounds_themselves() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tools.chain.x402_payload import Token
-from tools.purchases.quotes import header, quote, settled_headers, version_1, with_bazaar
+from tools.purchases.quotes import header, quote, settled_headers, version_1, with_discovery
 
 TOKEN = Token("eip155:84532", 84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC", "2")
 PAYEE = "0x1563915e194D8CfBA1943570603F7606A3115508"
@@ -113,28 +113,28 @@ def bazaar(given: Any, answered: Any) -> dict[str, Any]:
     ],
 )
 def test_examples_are_shown_as_far_as_they_fit_into_a_header(given: Any, answered: Any, shown: dict[str, Any]) -> None:
-    assert with_bazaar(quoted(), given, answered) == quoted() | {"extensions": {"bazaar": shown}}
+    assert with_discovery(quoted(), given, answered) == quoted() | {"extensions": {"bazaar": shown}}
 
 
 def filled(characters: int) -> str:
     """Return an example output with which the header has exactly this length."""
-    empty = len(header(with_bazaar(quoted(), {"a": 1}, "")))
+    empty = len(header(with_discovery(quoted(), {"a": 1}, "")))
     for size in range((characters - empty) * 3 // 4 - 4, characters):
-        if len(header(with_bazaar(quoted(), {"a": 1}, "x" * size))) == characters:
+        if len(header(with_discovery(quoted(), {"a": 1}, "x" * size))) == characters:
             return "x" * size
     raise AssertionError("no text makes the header so long")
 
 
 def test_a_header_has_7900_characters_at_most() -> None:
-    whole = with_bazaar(quoted(), {"a": 1}, filled(7_900))
+    whole = with_discovery(quoted(), {"a": 1}, filled(7_900))
     assert (len(header(whole)), "output" in whole["extensions"]["bazaar"]["info"]) == (7_900, True)
-    more = with_bazaar(quoted(), {"a": 1}, filled(7_900) + "xxx")
+    more = with_discovery(quoted(), {"a": 1}, filled(7_900) + "xxx")
     assert "output" not in more["extensions"]["bazaar"]["info"]
 
 
 def test_terms_that_fill_the_header_alone_stand_without_an_example() -> None:
     long = quoted(url="https://market.example/" + "x" * 6_000)
-    assert with_bazaar(long, {"a": 1}, None) == long
+    assert with_discovery(long, {"a": 1}, None) == long
 
 
 def test_a_header_is_standard_base64_of_json() -> None:

@@ -25,7 +25,7 @@ import storage.reviews
 import storage.schedules
 import storage.webhooks
 from server.app import Service
-from server.http_limits import BoundedHttp
+from server.http_limits import HttpLimits
 from server.serve import Server, uvicorn_config
 from server.settings import read_settings
 from server.webhook_sender import Sender
@@ -249,7 +249,7 @@ def test_the_fast_loop_and_parser_are_demanded_by_name(tmp_path: Any) -> None:
     )  # proxies keep an idle connection this long, so no request may reach a closed one
     served_by = Server(config, service).config.http
     assert isinstance(served_by, type)
-    assert issubclass(served_by, BoundedHttp)
+    assert issubclass(served_by, HttpLimits)
 
 
 def statements(store: Store) -> Iterator[int]:

@@ -16,7 +16,7 @@ from storage.query import Query
 from storage.sqlite import WRITER
 from storage.store import Store
 from storage.tables import JobRow
-from storage.transaction import Held, Overloaded, TooSlow, Tx, Unavailable
+from storage.transaction import LockTimeout, Overloaded, TooSlow, Tx, Unavailable
 from tests.databases import Opening, PostgresDatabase, SQLiteTemplate
 from tests.storage.orders import add_one, all_jobs, count_jobs, count_threads, events, job_ids, kinds, place, the_job
 
@@ -303,7 +303,7 @@ async def test_a_row_held_by_a_stranger_for_too_long_is_refused_and_the_rest_goe
         began = time.monotonic()
         answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 10)
     assert time.monotonic() - began < 1.2, "they wait together, not one after the other"
-    assert kinds(answers[0::2]) == {Held: 4}
+    assert kinds(answers[0::2]) == {LockTimeout: 4}
     assert kinds(answers[1::2]) == {type(None): 4}
     await store.write(partial(add_one, job_id="job_1"))
     assert ((await the_job(store, "job_1")).units, (await the_job(store, "job_2")).units) == (2, 5)

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from storage.query import Query
 from storage.rows import Moment, as_row
 from storage.store import Store
-from storage.tables import AgentRow, HouseRow, JobRow, KeyRow, ThreadRow
+from storage.tables import AgentRow, JobRow, KeyRow, SettingsRow, ThreadRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
 from tests.storage.orders import NOW, job
@@ -26,9 +26,9 @@ def test_a_row_refuses_assignment() -> None:
 
 def test_a_row_needs_every_column_without_a_default_and_no_other() -> None:
     with pytest.raises(TypeError, match="HouseRow needs 'value'"):
-        HouseRow(name="a")  # type: ignore[call-arg]
+        SettingsRow(name="a")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"HouseRow has no \['colour'\]"):
-        HouseRow(name="a", value="b", colour="c")  # type: ignore[call-arg]
+        SettingsRow(name="a", value="b", colour="c")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="JobRow needs 'listing_id'"):
         JobRow(id="job_1", env="test")  # type: ignore[call-arg]
 
@@ -41,15 +41,17 @@ def test_defaults_are_those_of_the_declaration() -> None:
 def test_rows_are_equal_by_their_values() -> None:
     assert job("job_1") == job("job_1")
     assert job("job_1") != job("job_2")
-    assert HouseRow(name="a", value="b") != ThreadRow(id="a", env="b", kind="", job_id=None, a="", b="", created_at=NOW)
+    assert SettingsRow(name="a", value="b") != ThreadRow(
+        id="a", env="b", kind="", job_id=None, a="", b="", created_at=NOW
+    )
     assert len({job("job_1"), job("job_1"), job("job_2")}) == 2
-    assert repr(HouseRow(name="a", value="b")) == "HouseRow(name='a', value='b')"
+    assert repr(SettingsRow(name="a", value="b")) == "HouseRow(name='a', value='b')"
 
 
 def test_a_row_is_made_of_exactly_its_columns() -> None:
-    assert as_row(HouseRow, ["a", "b"]) == HouseRow(name="a", value="b")
+    assert as_row(SettingsRow, ["a", "b"]) == SettingsRow(name="a", value="b")
     with pytest.raises(ValueError):
-        as_row(HouseRow, ["a"])
+        as_row(SettingsRow, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -74,28 +76,28 @@ def test_a_moment_of_another_zone_is_the_same_moment_and_one_without_a_zone_is_r
 
 
 def test_a_query_is_compiled_once_for_each_database() -> None:
-    query = Query(select(HouseRow).where(HouseRow.name == bindparam("name")))
+    query = Query(select(SettingsRow).where(SettingsRow.name == bindparam("name")))
     plan = query.plan(sqlite.dialect())
     assert query.plan(sqlite.dialect()) is plan
     assert query.plan(postgresql.dialect()) is not plan
     assert plan.bind({"name": "a"}) == ["a"]
-    assert plan.read(("a", "b")) == HouseRow(name="a", value="b")
+    assert plan.read(("a", "b")) == SettingsRow(name="a", value="b")
 
 
 def test_a_parameter_that_is_not_given_is_an_error() -> None:
-    plan = Query(select(HouseRow).where(HouseRow.name == bindparam("name"))).plan(sqlite.dialect())
+    plan = Query(select(SettingsRow).where(SettingsRow.name == bindparam("name"))).plan(sqlite.dialect())
     with pytest.raises(KeyError, match="name"):
         plan.bind({"nmae": "a"})
 
 
 def test_a_list_of_any_length_is_refused_when_the_query_is_compiled() -> None:
-    query = Query(select(HouseRow).where(HouseRow.name.in_(["a", "b"])))
+    query = Query(select(SettingsRow).where(SettingsRow.name.in_(["a", "b"])))
     with pytest.raises(TypeError, match="another statement for every length"):
         query.plan(sqlite.dialect())
 
 
 def test_a_locked_row_is_locked_on_postgres_and_free_on_sqlite() -> None:
-    locked = Query(select(HouseRow).with_for_update())
+    locked = Query(select(SettingsRow).with_for_update())
     assert locked.plan(postgresql.dialect()).sql.endswith("FOR UPDATE")
     assert "FOR UPDATE" not in locked.plan(sqlite.dialect()).sql
 
@@ -114,18 +116,18 @@ async def test_words_numbers_bytes_and_times_come_back_as_what_they_are(store: S
 
 async def test_texts_are_ordered_alike_on_both_databases(store: Store) -> None:
     names = ["a", "B", "_", "10", "9", "ä", "z", "Z", "a_b", "ab", "😀", "|"]
-    in_order = Query(select(HouseRow.name).order_by(HouseRow.name))
+    in_order = Query(select(SettingsRow.name).order_by(SettingsRow.name))
 
     def fill(tx: Tx) -> None:
         for name in names:
-            tx.add(HouseRow(name=name, value=""))
+            tx.add(SettingsRow(name=name, value=""))
 
     await store.write(fill)
     assert await store.look(lambda tx: tx.all(in_order)) == sorted(names)
 
 
 async def test_run_answers_how_many_rows_it_touched(store: Store) -> None:
-    await store.write(lambda tx: [tx.add(HouseRow(name=name, value="old")) for name in ("a", "b", "c")])
-    renew = Query(update(HouseRow).where(HouseRow.name > bindparam("after")).values(value=bindparam("new")))
+    await store.write(lambda tx: [tx.add(SettingsRow(name=name, value="old")) for name in ("a", "b", "c")])
+    renew = Query(update(SettingsRow).where(SettingsRow.name > bindparam("after")).values(value=bindparam("new")))
     assert await store.write(lambda tx: tx.run(renew, after="a", new="new")) == 2
-    assert await store.look(lambda tx: [tx.get(HouseRow, name).value for name in ("a", "b")]) == ["old", "new"]  # type: ignore[union-attr]
+    assert await store.look(lambda tx: [tx.get(SettingsRow, name).value for name in ("a", "b")]) == ["old", "new"]  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select, update
 
 from storage.query import Query
 from storage.store import Store
-from storage.tables import AnswerRow, DocumentRow, JobEventRow, JobRow
+from storage.tables import DocumentRow, JobEventRow, JobRow, StoredResponseRow
 from storage.transaction import Conflict, Tx
 from tests.storage.orders import (
     NOW,
@@ -82,7 +82,9 @@ async def test_a_key_taken_is_a_conflict(store: Store) -> None:
 
 async def test_the_same_document_added_by_many_is_kept_once(store: Store) -> None:
     document = DocumentRow(hash=sha256(b"{}").hexdigest(), text="{}")
-    assert await asyncio.gather(*(store.write(lambda tx: tx.add_once(document)) for _ in range(30))) == [None] * 30
+    assert (
+        await asyncio.gather(*(store.write(lambda tx: tx.insert_if_absent(document)) for _ in range(30))) == [None] * 30
+    )
     assert await store.look(lambda tx: tx.all(Query(select(DocumentRow)))) == [document]
 
 
@@ -219,11 +221,11 @@ async def test_m12_of_twenty_acceptances_one_wins(store: Store) -> None:
 
 async def test_m18_twins_with_one_idempotency_key_get_one_answer(store: Store) -> None:
     def order(tx: Tx) -> bytes:
-        stored = tx.get(AnswerRow, "agt_buyer", "test", "key_1")
+        stored = tx.get(StoredResponseRow, "agt_buyer", "test", "key_1")
         if stored:
             return stored.body
         body = place(tx).id.encode()
-        tx.add(AnswerRow(owner="agt_buyer", env="test", key_hash="key_1", operation="order", fingerprint="f",
+        tx.add(StoredResponseRow(owner="agt_buyer", env="test", key_hash="key_1", operation="order", fingerprint="f",
                          status=201, sealed=False, body=body, created_at=NOW))  # fmt: skip
         return body
 

@@ -198,7 +198,7 @@ async def test_an_unknown_tool_is_answered_with_the_closest_one(market: Market) 
 
 
 async def test_a_tool_of_rest_alone_is_refused_with_the_reason(market: Market) -> None:
-    there = {"surfaces": frozenset({Surface.REST}), "only_because": "an operator's"}
+    there = {"surfaces": frozenset({Surface.REST}), "rest_only_reason": "an operator's"}
     CATALOGUE["say_there"] = replace(CATALOGUE["say_json"], name="say_there", **there)
     async with connected(market) as a2a:
         heard = await a2a.call(RPC_1, "say_there")

@@ -22,7 +22,7 @@ from tools.engine.arguments import NoArguments
 from tools.engine.context import ReadContext
 from tools.engine.deprecation import NOTICE, Deprecated
 from tools.engine.errors import NotFound
-from tools.engine.registry import Operation, unlisted
+from tools.engine.registry import Operation, internal_operation
 
 SINCE, SUNSET = date(2027, 1, 5), date(2027, 7, 5)
 SENTENCE = "Deprecated since 2027-01-05; it may be gone from 2027-07-05 on. Call get_changelog instead."
@@ -39,7 +39,9 @@ async def old_news(outside: ReadContext, _: NoArguments) -> Changelog:
 
 
 def made(said: Deprecated) -> Operation:
-    route = unlisted("GET /v1/old-news", auth="optional", errors=(NotFound,), toolset="market", deprecated=said)
+    route = internal_operation(
+        "GET /v1/old-news", auth="optional", errors=(NotFound,), toolset="market", deprecated=said
+    )
     return route(old_news)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from protocol.mcp.request import Arrived
+from protocol.mcp.request import McpRequest
 from protocol.mcp.server import McpSurface
 from tests.surfaces.asgi import IP, post
 from tests.surfaces.conftest import HOST, FixedTexts, approach_of, house
@@ -50,7 +50,7 @@ class Wire:
 async def wired(market: Market, monkeypatch: pytest.MonkeyPatch, *, fronted: bool) -> AsyncIterator[Wire]:
     surface = McpSurface(market, approach_of, FixedTexts(), (HOST, LOCAL))
 
-    async def passed_on(arrived: Arrived, send: Send) -> Send:
+    async def passed_on(arrived: McpRequest, send: Send) -> Send:
         return send
 
     if not fronted:

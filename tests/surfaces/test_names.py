@@ -143,7 +143,7 @@ def test_o4_every_event_that_is_said_is_a_kind() -> None:
 def test_o4_every_tool_answers_where_its_documents_say() -> None:
     for op in OPERATIONS:
         assert answers(op.method, op.path)
-        assert op.only_because or op.surfaces == frozenset(Surface)
+        assert op.rest_only_reason or op.surfaces == frozenset(Surface)
 
 
 @pytest.mark.parametrize(

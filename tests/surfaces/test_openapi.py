@@ -101,8 +101,8 @@ def test_every_argument_has_one_place(op: Operation) -> None:
     assert places["path"] == [name for name in op.input.model_fields if name in op.path_names]
     rest = [name for name in op.input.model_fields if name not in op.path_names]
     rehearsed = [] if op.safe else ["dry_run"]
-    if op.whole_body is not None:  # the argument is the body itself, so the other arguments are in the query
-        rest, rehearsed = [], [name for name in rest if name != op.whole_body]
+    if op.body_argument is not None:  # the argument is the body itself, so the other arguments are in the query
+        rest, rehearsed = [], [name for name in rest if name != op.body_argument]
     assert (places["query"], in_body) == ((rest, []) if op.method == "GET" else (rehearsed, rest))
     kept = ["If-None-Match"] if not op.streams else ["Last-Event-ID"] if op.document is None else []
     repeats = ["Idempotency-Key", *(["If-Match"] if "if_version" in op.input.model_fields else [])]
@@ -116,7 +116,7 @@ def test_what_must_be_sent_is_required(op: Operation) -> None:
     parameters, body = entry(op)["parameters"], body_of(op)
     assert {one["name"] for one in parameters if one["required"]} | set(body.get("required", [])) == needed
     if body:
-        assert body["additionalProperties"] is (op.whole_body is not None)
+        assert body["additionalProperties"] is (op.body_argument is not None)
         assert entry(op)["requestBody"]["required"] is bool(body.get("required"))
 
 

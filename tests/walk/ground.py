@@ -14,7 +14,7 @@ from tests.chain.faults import FaultyNode, Reply, Silence, error, fields, result
 from tests.market import TestClock
 from tools.engine.ports import Fetched
 from tools.engine.ports import Reply as Answered
-from tools.kernel.ssrf_guard import Unreached
+from tools.kernel.ssrf_guard import UrlUnreachable
 
 T = TypeVar("T")
 RICH_MINOR = 10**12
@@ -39,7 +39,7 @@ class Receivers:
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Answered:
         self.posted.append((url, body))
         if not self.status:
-            raise Unreached("connection_failed")
+            raise UrlUnreachable("connection_failed")
         return Answered(self.status)
 
     async def get(self, url: str, by: str) -> Fetched:

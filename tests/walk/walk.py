@@ -178,7 +178,7 @@ class Walk:
         workers = self.market.workers
         steps: dict[str, Callable[[], Any]] = {
             "sweep": workers.sweep, "expire bounties": workers.expire_bounties, "judge": workers.judge, "tell": workers.tell, "fire": workers.fire, "send": self.sender.step,
-            "wind down": workers.wind_down, "keep house": workers.keep_house, "probe": workers.probe,
+            "wind down": workers.close_deleted_accounts, "keep house": workers.purge_old, "probe": workers.probe,
             "write touches": workers.write_touches, "index": workers.index_agents,
             "look": self.looks.step,
         }  # fmt: skip

@@ -225,7 +225,7 @@ class World:
             await step()
             assert await step() == 0, f"{step.__name__} was done twice"
         await self.outside.looks.step()
-        await workers.wind_down()
+        await workers.close_deleted_accounts()
         await workers.write_touches()
 
     # -- evaluators ------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tools.credentials.logic import revoke_all
 from tools.engine.context import TxContext
 from tools.events.webhooks.logic import end_webhooks_of
 from tools.jobs.lifecycle import FILLS_CAPACITY, LISTING_MOVES, ListingMove, allowed
-from tools.jobs.logic import advance, run_clock
+from tools.jobs.logic import apply_move, run_clock
 from tools.jobs.snapshot import see
 from tools.listings.logic import index
 
@@ -65,16 +65,16 @@ def leave(ctx: TxContext, agent: AgentRow) -> None:
         ctx.tx.run(forget, agent_id=agent.id)
     revoke_all(ctx.tx, agent.id)
     end_webhooks_of(ctx.tx, agent.id)
-    have_closed(ctx, agent.id)
+    close_listings(ctx, agent.id)
 
 
-def shut(ctx: TxContext, agent_id: str) -> None:
+def close_agent(ctx: TxContext, agent_id: str) -> None:
     """Close a suspended agent's offers and bounties: a first batch now, the rest by the workers."""
     _close_from(ctx, agent_id, START, SUSPENDED)
-    have_closed(ctx, agent_id)
+    close_listings(ctx, agent_id)
 
 
-def have_closed(ctx: TxContext, agent_id: str) -> None:
+def close_listings(ctx: TxContext, agent_id: str) -> None:
     """Queue an agent that was just deleted or suspended; the workers close its open rows."""
     known = ctx.tx.get(DepartureRow, agent_id)
     if known is None:
@@ -135,7 +135,7 @@ def _close(ctx: TxContext, row: JobRow, role: Actor, agent_id: str) -> None:
     move = allowed(seen.facts, "decline" if role is Actor.SELLER else "cancel", role, ctx.now)
     if move is not None:
         why = f"the {role} has left the market"
-        advance(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
+        apply_move(ctx, seen, move, agent_id, told={"by": role.value, "reason": why}, cancel_reason=why)
 
 
 def _listings(env: Env, move: ListingMove) -> Part:

@@ -9,7 +9,7 @@ import structlog
 from storage.transaction import StorageError
 from tools.account.export_records import Export
 from tools.account.export_sections import SECTIONS
-from tools.account.export_writer import Reader, Section, gathered, written
+from tools.account.export_writer import Reader, Section, gather_pages, written
 from tools.engine.arguments import NoArguments
 from tools.engine.context import ReadContext
 from tools.engine.errors import TooBusy
@@ -43,7 +43,7 @@ async def export_me(outside: ReadContext, _: NoArguments) -> AsyncGenerator[byte
     await reader.ask("get_me")  # a database that does not answer refuses before the day's export is counted
     if outside.house.limits.enforced:
         await _count(outside)
-    return _unbroken(gathered(document(reader)))
+    return _unbroken(gather_pages(document(reader)))
 
 
 async def _count(outside: ReadContext) -> None:

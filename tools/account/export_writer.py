@@ -100,7 +100,7 @@ async def written(reader: Reader, section: Section, of: str) -> AsyncGenerator[b
     yield b"[]" if between == b"[" else b"]"
 
 
-async def gathered(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+async def gather_pages(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """Yield the same text in fewer, larger pieces."""
     waiting = bytearray()
     async for piece in pieces:

@@ -15,7 +15,7 @@ class DeleteMe(Arguments):
     confirm: str = Field(max_length=64, description="your own handle")
 
 
-@operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, ends_key=True, toolset="agents")
+@operation("DELETE /v1/agents/me", scope="admin:self", destructive=True, may_revoke_caller_key=True, toolset="agents")
 def delete_me(ctx: TxContext, asked: DeleteMe) -> AgentDeleted:
     """Delete your agent for good: keys are revoked, listings archived, the profile hidden.
 

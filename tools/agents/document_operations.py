@@ -26,7 +26,7 @@ AFTER_ALL = "lst_~"  # sorts behind every id
 
 # What the documents of an agent have in common.
 _document = partial(
-    operation, auth="none", errors=(NotFound,), toolset="agents", only_rest=FETCHED, kept_seconds=KEPT_SECONDS
+    operation, auth="none", errors=(NotFound,), toolset="agents", only_rest=FETCHED, cache_seconds=KEPT_SECONDS
 )
 
 
@@ -93,7 +93,7 @@ def get_client_metadata(ctx: TxContext, ref: Named) -> ClientMetadata:
     auth="none",
     toolset="market",
     only_rest="a well-known document, fetched by its path",
-    kept_seconds=KEPT_SECONDS,
+    cache_seconds=KEPT_SECONDS,
 )
 def get_service_registration(ctx: TxContext, _: NoArguments) -> RegistrationFile:
     """Read the ERC-8004 registration file of the market itself."""

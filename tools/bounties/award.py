@@ -9,7 +9,7 @@ from tools.engine.stored_documents import Document, text_of
 from tools.jobs.agreement import payment_falls_due
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import attentive, in_seconds, record_event, say_what_is_due
+from tools.jobs.logic import emit_due_events, in_seconds, record_event, with_waiting_columns
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.stored_texts import INPUT, keep_text
 from tools.kernel.ids import Prefix
@@ -43,7 +43,7 @@ def begin_job(
         due = payment_falls_due(ctx, JobSnapshot(row, (), frozenset()), ctx.windows.payment_seconds)
     else:
         due = {"deliver_by": in_seconds(ctx, turnaround_seconds)}
-    row = ctx.tx.add(attentive(JobRow(**(row.__dict__ | due)), ctx.now))
+    row = ctx.tx.add(with_waiting_columns(JobRow(**(row.__dict__ | due)), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     text = text_of(ctx.tx, bounty.job_input)
     assert text is not None
@@ -51,7 +51,7 @@ def begin_job(
     take_order(ctx, size_of(text))
     seen = JobSnapshot(row, (), frozenset())
     record_event(ctx, seen, "job.created", ctx.agent, {"accept_by": None, "from_bounty": bounty.id})
-    say_what_is_due(ctx, draft, seen)
+    emit_due_events(ctx, draft, seen)
     return seen
 
 

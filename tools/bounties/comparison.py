@@ -11,7 +11,7 @@ from storage.transaction import Tx
 from storage.vocabulary import Actor
 from tools.bounties.records import Comparison
 from tools.engine.stored_documents import text_of
-from tools.kernel.json_schema import compiled, is_heavy
+from tools.kernel.json_schema import checker_for, is_expensive
 from tools.reputation.logic import figures_in
 from tools.reputation.rules import EMPTY, Tally, on_time_rate
 
@@ -53,6 +53,6 @@ def _comparison(tally: Tally, fit: Fit | None) -> Comparison:
 
 
 def _satisfies(schema: str, example: str) -> bool:
-    if is_heavy(schema, len(example)):
+    if is_expensive(schema, len(example)):
         return False
-    return not compiled(schema).violations(orjson.loads(example), 1)
+    return not checker_for(schema).violations(orjson.loads(example), 1)

@@ -28,7 +28,7 @@ from tools.bounties.records import Bounty, BountyPage
 from tools.bounties.rules import bounty_move, state_now
 from tools.engine.arguments import Arguments, EnvChoice, Listed, OneLine, PublicRead
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import judge_schema, measured
+from tools.engine.document_validation import canonical_document, judge_schema
 from tools.engine.errors import InvalidCursor, InvalidRequest, NotFound, PayloadTooLarge, StorageFull
 from tools.engine.follow_up_steps import after_bounty
 from tools.engine.paging import cursor_to, filled, place_of
@@ -96,10 +96,10 @@ async def judge_bounty(outside: ReadContext, asked: CreateBounty) -> JudgedBount
     deliverable = judge_schema(given.deliverable_schema, "input.deliverable_schema")
     preview = judge_schema(given.preview_schema, "input.preview_schema")
     acceptance = judge_rules(given.acceptance, "input.acceptance")
-    job_input = await measured({**said, DESCRIPTION: asked.description}, "input")
+    job_input = await canonical_document({**said, DESCRIPTION: asked.description}, "input")
     words = {"title": asked.title, "description": asked.description, "category": asked.category, "tags": asked.tags}
     return JudgedBounty(
-        None if asked.input is None else await measured(said, "input"),
+        None if asked.input is None else await canonical_document(said, "input"),
         job_input,
         deliverable,
         preview,

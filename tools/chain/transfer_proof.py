@@ -13,8 +13,8 @@ from tools.chain.errors import ChainUnavailable, PaymentInvalid, TransactionNotF
 from tools.chain.transfer_verification import (
     BadHash,
     ChainDown,
+    InvalidNodeAnswer,
     Kind,
-    Nonsense,
     Reason,
     Terms,
     Verdict,
@@ -63,7 +63,7 @@ async def ask(outside: ReadContext, transaction: str, terms: Terms) -> Verdict:
         raise no_chain(outside.env, "What was sent stands. Ask the operator: this market verifies nothing there yet.")
     try:
         return judge(transaction, await look_up(chain, transaction), terms)
-    except (ChainDown, Nonsense) as error:
+    except (ChainDown, InvalidNodeAnswer) as error:
         raise ChainUnavailable(
             "the chain reader is down or answers nonsense; the payment stands",
             cause=str(error)[:200],

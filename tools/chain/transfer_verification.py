@@ -25,7 +25,7 @@ class ChainDown(Exception):
     """No usable answer came from the chain node; the same question may succeed later."""
 
 
-class Nonsense(ValueError):
+class InvalidNodeAnswer(ValueError):
     """An answer of the chain node that no honest node can give."""
 
 
@@ -127,10 +127,10 @@ def normalise_hash(text: str) -> str:
 def quantity(value: object, name: str, most: int) -> int:
     """Parse a JSON-RPC quantity: 0x, no leading zero, at most `most`; raises Nonsense."""
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise Nonsense(f"{name} is not a quantity")
+        raise InvalidNodeAnswer(f"{name} is not a quantity")
     number = int(value, 16)
     if number > most:
-        raise Nonsense(f"{name} is beyond {most}")
+        raise InvalidNodeAnswer(f"{name} is beyond {most}")
     return number
 
 
@@ -148,7 +148,7 @@ def block_time_in(block: object) -> int | None:
     """Read the time of a raw block, in unix seconds; None if it is missing or impossible."""
     try:
         return quantity(_field(_fields(block, "block"), "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
-    except Nonsense:
+    except InvalidNodeAnswer:
         return None
 
 
@@ -298,14 +298,14 @@ def _net(transfers: list[_Transfer], parties: _Parties) -> tuple[int, str, str]:
     (payer, payee), gross = max(by_pair.items(), key=lambda pair: pair[1])
     amount_minor = max(0, min(gross - back, kept))
     if amount_minor > MAX_AMOUNT_MINOR:
-        raise Nonsense(f"the transfers add up beyond {MAX_AMOUNT_MINOR}")
+        raise InvalidNodeAnswer(f"the transfers add up beyond {MAX_AMOUNT_MINOR}")
     return amount_minor, payer, payee
 
 
 def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Receipt:
     fields = _fields(answer, "receipt")
     if _word(_field(fields, "transactionHash"), "receipt.transactionHash") != transaction:
-        raise Nonsense("the receipt is another transaction's")
+        raise InvalidNodeAnswer("the receipt is another transaction's")
     block_hash = _word(_field(fields, "blockHash"), "receipt.blockHash")
     status = quantity(_field(fields, "status"), "receipt.status", 1)
     logs = [_fields(log, "log") for log in _items(_field(fields, "logs"), "receipt.logs")]
@@ -313,7 +313,7 @@ def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Rece
         _check_place(log, transaction, number, block_hash)
     indices = [quantity(_field(log, "logIndex"), "log.logIndex", MAX_BLOCK_NUMBER) for log in logs]
     if len(set(indices)) != len(indices):
-        raise Nonsense("two logs have one logIndex")
+        raise InvalidNodeAnswer("two logs have one logIndex")
     found = [_transfer(log, index, asset) for log, index in zip(logs, indices, strict=True)]
     removed = [_flag(log.get("removed", False), "log.removed") for log in logs]
     return _Receipt(block_hash, status == 1, any(removed), sorted(move for move in found if move is not None))
@@ -321,11 +321,11 @@ def _receipt(transaction: str, number: int, answer: object, asset: str) -> _Rece
 
 def _check_place(log: dict[str, object], transaction: str, number: int, block_hash: str) -> None:
     if _word(_field(log, "transactionHash"), "log.transactionHash") != transaction:
-        raise Nonsense("a log is another transaction's")
+        raise InvalidNodeAnswer("a log is another transaction's")
     if _word(_field(log, "blockHash"), "log.blockHash") != block_hash:
-        raise Nonsense("a log is in another block than its receipt")
+        raise InvalidNodeAnswer("a log is in another block than its receipt")
     if quantity(_field(log, "blockNumber"), "log.blockNumber", MAX_BLOCK_NUMBER) != number:
-        raise Nonsense("a log is in another block than its receipt")
+        raise InvalidNodeAnswer("a log is in another block than its receipt")
 
 
 def _transfer(log: dict[str, object], index: int, asset: str) -> _Transfer | None:
@@ -337,13 +337,13 @@ def _transfer(log: dict[str, object], index: int, asset: str) -> _Transfer | Non
         return None
     amount_minor = int(_word(data, "the amount of a transfer"), 16)
     if amount_minor > MAX_AMOUNT_MINOR:
-        raise Nonsense(f"a transfer is beyond {MAX_AMOUNT_MINOR}")
+        raise InvalidNodeAnswer(f"a transfer is beyond {MAX_AMOUNT_MINOR}")
     return _Transfer(index, _address_in(topics[1]), _address_in(topics[2]), amount_minor)
 
 
 def _address_in(word: str) -> str:
     if int(word[2:26], 16):
-        raise Nonsense("a transfer's wallet is longer than an address")
+        raise InvalidNodeAnswer("a transfer's wallet is longer than an address")
     return "0x" + word[26:]
 
 
@@ -355,38 +355,38 @@ def _place(answer: object, number: int) -> _Place | None:
     if _field(fields, "number") is None or _field(fields, "hash") is None:
         return None
     if quantity(fields["number"], "block.number", MAX_BLOCK_NUMBER) != number:
-        raise Nonsense("the block is not the one that was asked for")
+        raise InvalidNodeAnswer("the block is not the one that was asked for")
     block_time = quantity(_field(fields, "timestamp"), "block.timestamp", MAX_BLOCK_TIME)
     return _Place(_word(fields["hash"], "block.hash"), block_time)
 
 
 def _head(answer: object) -> int:
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer <= MAX_BLOCK_NUMBER:
-        raise Nonsense("the head is not a block number")
+        raise InvalidNodeAnswer("the head is not a block number")
     return answer
 
 
 def _fields(answer: object, name: str) -> dict[str, object]:
     if not isinstance(answer, dict):
-        raise Nonsense(f"{name} is not an object")
+        raise InvalidNodeAnswer(f"{name} is not an object")
     return answer
 
 
 def _field(fields: dict[str, object], name: str) -> object:
     if name not in fields:
-        raise Nonsense(f"{name} is missing")
+        raise InvalidNodeAnswer(f"{name} is missing")
     return fields[name]
 
 
 def _items(answer: object, name: str) -> list[object]:
     if not isinstance(answer, list):
-        raise Nonsense(f"{name} is not a list")
+        raise InvalidNodeAnswer(f"{name} is not a list")
     return answer
 
 
 def _flag(answer: object, name: str) -> bool:
     if not isinstance(answer, bool):
-        raise Nonsense(f"{name} is not true or false")
+        raise InvalidNodeAnswer(f"{name} is not true or false")
     return answer
 
 
@@ -396,5 +396,5 @@ def _word(answer: object, name: str) -> str:
 
 def _match(form: re.Pattern[str], answer: object, name: str) -> str:
     if not isinstance(answer, str) or not form.fullmatch(answer):
-        raise Nonsense(f"{name} is malformed")
+        raise InvalidNodeAnswer(f"{name} is malformed")
     return answer.lower()

@@ -112,7 +112,7 @@ def read_payment(header: str) -> Payment:
 def fault_of(payment: Payment, asked: Asked, now_seconds: float) -> Fault | None:
     """Return why a payment does not pay what was quoted, or None; its signature is not checked."""
     given = payment.authorization
-    if (elsewhere := misplaced(payment, asked.network)) is not None:
+    if (elsewhere := wrong_scheme_or_network(payment, asked.network)) is not None:
         return elsewhere
     if given.payee != asked.pay_to:
         return Fault.RECIPIENT
@@ -146,7 +146,7 @@ def _origin(url: SplitResult) -> tuple[str, str | None, int | None, bool]:
     return url.scheme, url.hostname, port, "@" in url.netloc
 
 
-def misplaced(payment: Payment, network: str) -> Fault | None:
+def wrong_scheme_or_network(payment: Payment, network: str) -> Fault | None:
     """Return the fault of a payment for another scheme or another chain, or None.
 
     The signature of such a payment proves nothing here.
@@ -156,7 +156,7 @@ def misplaced(payment: Payment, network: str) -> Fault | None:
     return Fault.NETWORK if payment.network != network else None
 
 
-def uses(receipt: object, asset: str, given: Authorization) -> bool:
+def settles(receipt: object, asset: str, given: Authorization) -> bool:
     """Check whether a receipt shows that the token used this authorization.
 
     The token then emits AuthorizationUsed (EIP-3009).
@@ -165,7 +165,7 @@ def uses(receipt: object, asset: str, given: Authorization) -> bool:
     return isinstance(logs, list) and any(_is_use(log, asset, given) for log in logs)
 
 
-def holding(block: object, given_nonce: str) -> list[str]:
+def transactions_with_nonce(block: object, given_nonce: str) -> list[str]:
     """Return the hashes of a block's transactions whose input has this nonce.
 
     A node's answer is untrusted, and malformed parts are ignored.

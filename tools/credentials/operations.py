@@ -107,7 +107,7 @@ class KeyRef(Arguments):
     scope="admin:self",
     errors=(NotFound, LastKey),
     destructive=True,
-    ends_key=True,
+    may_revoke_caller_key=True,
     toolset="agents",
 )
 def revoke_api_key(ctx: TxContext, ref: KeyRef) -> ApiKey:

@@ -30,7 +30,7 @@ class FindTools(Arguments):
     "GET /v1/tools",
     auth="none",
     toolset="market",
-    kept_seconds=60,
+    cache_seconds=60,
     examples=({"query": "give a payment back"},),
 )
 async def find_tools(_: ReadContext, asked: FindTools) -> ToolPage:

@@ -16,11 +16,11 @@ from tools.domains.records import DnsProof, FileProof, Instructions
 from tools.engine.config import MarketConfig
 from tools.engine.context import TxContext
 from tools.engine.outgoing_urls import own_places
-from tools.engine.ports import Dns, Unreachable, Web, World
+from tools.engine.ports import Dns, HttpClient, Unreachable, World
 from tools.events.identity_payloads import DomainRevoked, DomainVerified
 from tools.kernel.domain_names import claim_text, dns_name, https_url, in_file, in_records
 from tools.kernel.records import Json, stamp, stamp_or_none
-from tools.kernel.ssrf_guard import BadTarget, Unreached, judge_target
+from tools.kernel.ssrf_guard import BadTarget, UrlUnreachable, judge_target
 
 DAILY, SOON = timedelta(hours=24), timedelta(hours=1)
 LEASE = timedelta(minutes=5)  # a look takes at most 15 seconds
@@ -81,7 +81,7 @@ def hold(ctx: TxContext, row: DomainRow, method: Literal["dns", "https"]) -> Dom
         failures=0,
         last_error=None,
     )
-    ctx.tx.add_once(HeldDomainRow(domain=row.domain, agent_id=row.agent_id, held_at=ctx.now))
+    ctx.tx.insert_if_absent(HeldDomainRow(domain=row.domain, agent_id=row.agent_id, held_at=ctx.now))
     agent = follow_domains(ctx.tx, row.agent_id)
     told: DomainVerified = {
         "domain": row.domain,
@@ -178,14 +178,14 @@ async def _read_dns(dns: Dns, name: str, wanted: str) -> str | None:
     return None if in_records(records, wanted) else "other_records_only"
 
 
-async def _read_file(web: Web, house: MarketConfig, url: str, wanted: str, agent_id: str) -> str | None:
+async def _read_file(web: HttpClient, house: MarketConfig, url: str, wanted: str, agent_id: str) -> str | None:
     """Return None if the file contains the line, otherwise the error."""
     try:
         judge_target(url, house.allow_private_networks, own_places(house))
         fetched = await web.get(url, agent_id)
     except BadTarget:
         return "blocked_address"
-    except Unreached as unreached:
+    except UrlUnreachable as unreached:
         return unreached.reason
     if fetched.status != 200:
         return "redirected" if 300 <= fetched.status < 400 else f"status_{fetched.status}"

@@ -22,7 +22,7 @@ from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.kernel.domain_names import MAX_CHARACTERS, MAX_DOMAINS, BadDomain, domain_of
 from tools.kernel.records import stamp
-from tools.kernel.ssrf_guard import NotTried
+from tools.kernel.ssrf_guard import NotAttempted
 
 CHANGE = "change the domains"
 HOST = r"[^\s/?#@:\\%\[\]]+"
@@ -106,7 +106,7 @@ async def read_proof(outside: ReadContext, ref: DomainRef) -> Proof:
     await outside.store.look(lambda tx: _may_verify(tx, outside.caller, ref.domain))
     try:
         return await look_for_proof(outside.world, outside.house, agent_id, ref.domain)
-    except NotTried:
+    except NotAttempted:
         raise TooBusy("too many names are being looked up", retry_after_seconds=5) from None
 
 

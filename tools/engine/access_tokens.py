@@ -29,7 +29,7 @@ def is_token(credential: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class AccessTokens:
     """Looks up the callers of access tokens."""
 
     store: Store
@@ -40,7 +40,7 @@ class Tokens:
     async def holder(self, text: str, approach: CallRequest) -> Caller:
         """Return the caller of this token. Raises Unauthenticated if it is invalid."""
         token, now = read_token(token_key(self.house.pepper), text), self.clock.now()
-        if token is None or token.expires_at <= now.timestamp() or not stands(token, await self._facts(token), now):
+        if token is None or token.expires_at <= now.timestamp() or not is_valid(token, await self._facts(token), now):
             raise Unauthenticated(BAD_TOKEN, hint=NEW_TOKEN, code="invalid_token")
         return _caller(token, approach)
 
@@ -55,7 +55,7 @@ class Tokens:
         return self.caches.holders.get(name) or await self.caches.holders.fetch(name, lambda: self.store.look(read))
 
 
-def stands(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
+def is_valid(token: Token, facts: TokenSubject | None, now: datetime) -> bool:
     """Check whether an issued token still grants what it says."""
     if facts is None or not facts.active or facts.epoch != token.epoch:
         return False

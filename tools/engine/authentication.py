@@ -11,7 +11,7 @@ from storage.store import Store
 from storage.tables import AgentRow
 from storage.transaction import Tx
 from storage.vocabulary import AgentStatus
-from tools.engine.access_tokens import Tokens, facts_of, is_token
+from tools.engine.access_tokens import AccessTokens, facts_of, is_token
 from tools.engine.caches import Caches, KeyFacts
 from tools.engine.config import MarketConfig
 from tools.engine.context import Caller, CallRequest
@@ -56,7 +56,7 @@ async def _keyholder(
     secret: str, approach: CallRequest, store: Store, caches: Caches, house: MarketConfig, clock: Clock
 ) -> Caller:
     if is_token(secret):
-        return await Tokens(store, caches, house, clock).holder(secret, approach)
+        return await AccessTokens(store, caches, house, clock).holder(secret, approach)
     facts = await key_facts(secret, store, caches, house.pepper)
     if facts is None or not facts.usable or (facts.expires_at and facts.expires_at <= clock.now()):
         raise Unauthenticated(BAD_KEY)
@@ -95,7 +95,7 @@ async def former_caller(
     if secret is None and not approach.is_anonymous:
         return await signer_of(approach, store, house, clock, former=True)
     if secret is not None and is_token(secret):
-        return Tokens(store, caches, house, clock).former(secret, approach)
+        return AccessTokens(store, caches, house, clock).former(secret, approach)
     facts = None if secret is None else await key_facts(secret, store, caches, house.pepper)
     return None if facts is None else Caller(facts.agent_id, facts.key_id, facts.env, facts.scopes, approach)
 

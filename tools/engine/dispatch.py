@@ -25,7 +25,7 @@ from tools.engine.document_validation import StaleInput
 from tools.engine.dry_run import DryRunRollback, run_then_roll_back, without_secrets
 from tools.engine.errors import COMMON, InternalError, InvalidRequest, MalformedJson, TooBusy, Unauthenticated
 from tools.engine.health import HealthSnapshot
-from tools.engine.idempotency import Answer, IdempotencyKey, busy, keep, recall, repeat_of
+from tools.engine.idempotency import Answer, IdempotencyKey, busy, keep, key_for, replay
 from tools.engine.last_seen import LastSeenBuffer
 from tools.engine.log_sampling import ReadLogSampler
 from tools.engine.long_polling import wait
@@ -49,7 +49,7 @@ from tools.engine.shared_results import SharedResults
 from tools.engine.storage_quotas import refuse_on_low_disk, refuse_overfull
 from tools.kernel.errors import Json, MarketError
 from tools.kernel.records import encode
-from tools.kernel.strict_json import BadJson, check_tree, is_plain
+from tools.kernel.strict_json import BadJson, is_trivially_valid, validate_tree
 
 READ_FOR_ALL = 16_384  # bytes; smaller bodies are read before authentication, in about a millisecond
 GATHERINGS = 3  # attempts, if gathered data changes before the unit of work uses it
@@ -90,7 +90,7 @@ class Market:
         except MarketError as error:
             answer = self._refused(op, error, approach) if caller else self.refuse_anonymous(error, approach)
             await self._consume_signature_after_refusal(caller, error)
-            if op.ends_key and key is not None and isinstance(answer.refusal, Unauthenticated):
+            if op.may_revoke_caller_key and key is not None and isinstance(answer.refusal, Unauthenticated):
                 answer = await self._replay_for_revoked_key(op, given, approach, key, answer)
         except StorageError as error:
             log.warning("storage", operation=op.name, error=type(error).__name__, request_id=approach.request_id)
@@ -98,7 +98,7 @@ class Market:
         except Exception:
             log.exception("fault", operation=op.name, request_id=approach.request_id)
             answer = self.refuse(InternalError("something went wrong on our side"), approach)
-        self._note(op, answer, approach, caller, began)
+        self._log_call(op, answer, approach, caller, began)
         return answer.told_to(None if caller is None else caller.agent_id, quota)
 
     def refuse(self, error: MarketError, approach: CallRequest) -> Answer:
@@ -158,7 +158,7 @@ class Market:
         await self._consume_signature(caller)
         return caller
 
-    async def knock(self, approach: CallRequest) -> Answer | None:
+    async def count_protocol_request(self, approach: CallRequest) -> Answer | None:
         """Count a request that calls no operation, such as tools/list; return a 429 Answer or None."""
         if not self.house.limits.enforced:
             return None
@@ -197,7 +197,7 @@ class Market:
             return None
         return None if caller.agent_id is None else caller
 
-    async def gate(self, approach: CallRequest) -> Answer | None:
+    async def require_credential(self, approach: CallRequest) -> Answer | None:
         """Return the refusal of an unauthenticated caller; None for an authenticated one."""
         try:
             caller = await identify(approach, self.store, self.caches, self.house, self.world.clock)
@@ -220,8 +220,8 @@ class Market:
                 return refused
             arguments = self._arguments(op, given)
             outside = self.outside(arguments, caller)
-            repeat = repeat_of(op, arguments, caller, outside.env, key)
-            kept = None if repeat is None else await self.store.look(partial(recall, repeat=repeat, now=outside.now))
+            repeat = key_for(op, arguments, caller, outside.env, key)
+            kept = None if repeat is None else await self.store.look(partial(replay, repeat=repeat, now=outside.now))
             if kept is None:
                 return refused
             if caller.proof is not None:
@@ -243,9 +243,9 @@ class Market:
     def _arguments(self, op: Operation, given: Given) -> Arguments:
         if callable(given):
             given = given()
-        if not is_plain(given):
+        if not is_trivially_valid(given):
             try:
-                check_tree(given)
+                validate_tree(given)
             except BadJson as bad:
                 raise MalformedJson(str(bad), param=bad.path or None) from None
         return read_arguments(op.input, given)
@@ -266,7 +266,7 @@ class Market:
             if (hurdles := op.hurdles) is not None and isinstance(error, (InvalidRequest, *op.errors)):
                 await collect_failures(self.store, lambda tx: hurdles(self._context(tx, outside), arguments), error)
             raise
-        if not waits or answer.refused or answer.rehearsed:
+        if not waits or answer.refused or answer.dry_run:
             return answer
         with suppress(MarketError, StorageError):  # the write is committed, even if the wait fails
             assert op.follow is not None
@@ -278,9 +278,9 @@ class Market:
         """Return the answer of one unit of work, or the stored answer of the same call."""
         caller = outside.caller
         rehearsing = caller.approach.dry_run and not op.safe
-        repeat = None if rehearsing else repeat_of(op, arguments, caller, outside.env, key)
+        repeat = None if rehearsing else key_for(op, arguments, caller, outside.env, key)
         if repeat is not None:
-            kept = await self.store.look(lambda tx: recall(tx, repeat, outside.now))
+            kept = await self.store.look(lambda tx: replay(tx, repeat, outside.now))
             if kept is not None:
                 await self._consume_signature(caller)
                 return kept
@@ -317,7 +317,7 @@ class Market:
     ) -> Answer:
         if outside.caller.proof is not None and not op.safe:
             consume(tx, outside.caller, outside.now)
-        kept = repeat and recall(tx, repeat, outside.now)
+        kept = repeat and replay(tx, repeat, outside.now)
         if kept:
             return kept
         ctx = self._context(tx, outside)
@@ -366,7 +366,9 @@ class Market:
     def _context(self, tx: Tx, outside: ReadContext) -> TxContext:
         return TxContext(tx, self.world, self.house, outside.caller, outside.env, outside.now, self.operations)
 
-    def _note(self, op: Operation, answer: Answer, approach: CallRequest, caller: Caller | None, began: float) -> None:
+    def _log_call(
+        self, op: Operation, answer: Answer, approach: CallRequest, caller: Caller | None, began: float
+    ) -> None:
         if op.safe and not answer.refused and not self.notes.admit(self.world.clock.monotonic()):
             return
         log.info(
@@ -379,7 +381,7 @@ class Market:
             request_id=approach.request_id,
             agent_id=caller and caller.agent_id,
             replayed=answer.replayed,
-            unsaid=self.notes.unsaid(),
+            unsaid=self.notes.dropped(),
         )
 
 

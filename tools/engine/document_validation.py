@@ -11,7 +11,7 @@ from tools.engine.errors import InvalidRequest, OutputSchemaMismatch, PayloadToo
 from tools.engine.ports import ChecksBusy, CheckTooLong
 from tools.engine.stored_documents import Document, document
 from tools.kernel.errors import Json, MarketError
-from tools.kernel.json_schema import SchemaRefused, Violation, admit, compiled, is_heavy
+from tools.kernel.json_schema import SchemaRefused, Violation, admit, checker_for, is_expensive
 
 MAX_DOCUMENT = 524_288  # bytes of the RFC 8785 form of an input or output
 MAX_EXAMPLE = 65_536
@@ -44,14 +44,14 @@ async def judge_example(outside: ReadContext, example: Json, param: str, schema:
     """Return an example as JSON text; raise InvalidRequest if it does not satisfy its schema."""
     if example is None:
         return None
-    made = await measured(example, param, MAX_EXAMPLE)
+    made = await canonical_document(example, param, MAX_EXAMPLE)
     found = await violations(outside, schema.text.decode() if schema else None, example, made.size)
     if found:
-        raise mismatch(InvalidRequest, named(param, found))
+        raise schema_error(InvalidRequest, named(param, found))
     return made.text.decode()
 
 
-async def measured(value: Json, param: str, most: int = MAX_DOCUMENT) -> Document:
+async def canonical_document(value: Json, param: str, most: int = MAX_DOCUMENT) -> Document:
     """Return the canonical form of a document; raise PayloadTooLarge if it is over `most` bytes."""
     quick = len(orjson.dumps(value))
     if quick > 2 * most:  # the canonical form can only be shorter or longer by the spelling of numbers
@@ -77,8 +77,8 @@ async def violations(outside: ReadContext, schema: str | None, value: Json, size
     """Return at most 20 violations of a schema; a slow check runs in another process."""
     if schema is None:
         return ()
-    if not is_heavy(schema, size):
-        return compiled(schema).violations(value)
+    if not is_expensive(schema, size):
+        return checker_for(schema).violations(value)
     asked = outside.world.checks.violations(schema, value, by=outside.caller.agent_id or outside.caller.approach.ip)
     return await in_time(asked, "checking this document against its schema")
 
@@ -98,7 +98,7 @@ def named(param: str, found: Sequence[Violation]) -> list[dict[str, str]]:
     return [{"param": f"{param}{one.path}", "message": one.message} for one in found]
 
 
-def mismatch(
+def schema_error(
     error: type[MarketError], found: Sequence[dict[str, str]], others: Sequence[dict[str, str]] = ()
 ) -> MarketError:
     """Make the error for all violations of a schema; `others` are violations of another kind.

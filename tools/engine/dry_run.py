@@ -23,7 +23,7 @@ class DryRunRollback(Exception):
 
 
 def run_then_roll_back(tx: Tx, unit: Any) -> None:
-    raise DryRunRollback(replace(unit(tx), rehearsed=True))
+    raise DryRunRollback(replace(unit(tx), dry_run=True))
 
 
 def without_secrets(record: Any) -> Any:

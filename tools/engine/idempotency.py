@@ -14,7 +14,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from storage.requests import forget_answer
-from storage.tables import AnswerRow, BodyRow
+from storage.tables import ResponseBodyRow, StoredResponseRow
 from storage.transaction import Conflict, StorageError, TooSlow, Tx
 from storage.vocabulary import Env
 from tools.engine.arguments import Arguments
@@ -45,7 +45,7 @@ class Answer:
     refusal: MarketError | None = None
     quota: RateLimitStatus | None = None
     replayed: bool = False
-    rehearsed: bool = False  # a dry run: nothing was written
+    dry_run: bool = False  # a dry run: nothing was written
     caller_id: str | None = None  # the agent that called
 
     @property
@@ -61,12 +61,12 @@ class Answer:
             self.refusal,
             quota or self.quota,
             self.replayed,
-            self.rehearsed,
+            self.dry_run,
             caller_id,
         )
 
     def with_quota(self, quota: RateLimitStatus | None) -> "Answer":
-        return Answer(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.rehearsed)
+        return Answer(self.status, self.body, self.error, self.refusal, quota, self.replayed, self.dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def busy(error: StorageError) -> MarketError:
     return TooBusy("the database is busy or does not answer", retry_after_seconds=2)
 
 
-def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key: str | None) -> IdempotencyKey | None:
+def key_for(op: Operation, arguments: Arguments, caller: Caller, env: Env, key: str | None) -> IdempotencyKey | None:
     """Return what identifies a retry of this call; None without a key or if nothing is written.
 
     Raises InvalidIdempotencyKey.
@@ -121,17 +121,17 @@ def repeat_of(op: Operation, arguments: Arguments, caller: Caller, env: Env, key
     return IdempotencyKey(owner, env, bare, op.name, sha256(asked).hexdigest(), op.shows_secrets)
 
 
-def recall(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Answer | None:
+def replay(tx: Tx, repeat: IdempotencyKey, now: datetime) -> Answer | None:
     """Return the answer stored for this key, if any.
 
     Raises IdempotencyKeyReused if it was stored for another call.
     """
-    row = tx.get(AnswerRow, repeat.owner, repeat.env, repeat.key_hash)
+    row = tx.get(StoredResponseRow, repeat.owner, repeat.env, repeat.key_hash)
     if row is None or now - row.created_at > KEPT:
         return None
     if (row.operation, row.fingerprint) != (repeat.operation, repeat.fingerprint):
         raise IdempotencyKeyReused(f"this Idempotency-Key was used for another {row.operation} call")
-    kept = None if row.body_hash is None else tx.get(BodyRow, row.body_hash)
+    kept = None if row.body_hash is None else tx.get(ResponseBodyRow, row.body_hash)
     body = row.body if kept is None else kept.body
     try:
         body = repeat.box.decrypt(body) if row.sealed else body
@@ -147,10 +147,10 @@ def _keep_body(tx: Tx, repeat: IdempotencyKey, body: bytes, now: datetime) -> st
     for. No answer is refused because of that, but the agent's next call may be.
     """
     name = sha256(body).hexdigest()
-    row = tx.get(BodyRow, name)
+    row = tx.get(ResponseBodyRow, name)
     if row is None:
         owner = None if repeat.owner == ANONYMOUS else repeat.owner
-        tx.add(BodyRow(hash=name, body=body, used_at=now, owner=owner, env=owner and repeat.env.value))
+        tx.add(ResponseBodyRow(hash=name, body=body, used_at=now, owner=owner, env=owner and repeat.env.value))
         if owner is not None:
             tx.count_bytes(owner, repeat.env, len(body))
     elif row.used_at < now:
@@ -161,14 +161,14 @@ def _keep_body(tx: Tx, repeat: IdempotencyKey, body: bytes, now: datetime) -> st
 def keep(tx: Tx, repeat: IdempotencyKey, answer: Answer, now: datetime, dice: RandomSource) -> None:
     """Store a successful answer for 24 hours, in the unit of work of its effect."""
     body = repeat.box.encrypt(answer.body, dice.roll(SecretBox.NONCE_SIZE)) if repeat.seals else answer.body
-    old = tx.get(AnswerRow, repeat.owner, repeat.env, repeat.key_hash)
+    old = tx.get(StoredResponseRow, repeat.owner, repeat.env, repeat.key_hash)
     if old is not None and now - old.created_at <= KEPT:
         raise Conflict("a twin was faster: run again and replay its answer")
     if old is not None:
         tx.run(forget_answer, owner=repeat.owner, env=repeat.env, key_hash=repeat.key_hash)
     large = len(body) > LARGE
     tx.add(
-        AnswerRow(
+        StoredResponseRow(
             owner=repeat.owner,
             env=repeat.env,
             key_hash=repeat.key_hash,

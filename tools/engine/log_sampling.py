@@ -23,7 +23,7 @@ class ReadLogSampler:
             return False
         return True
 
-    def unsaid(self) -> int:
+    def dropped(self) -> int:
         """Return how many reads were left out since the last line, and reset the count."""
         count, self.left_out = self.left_out, 0
         return count

@@ -28,7 +28,7 @@ async def wait(
     assert op.ready is not None
     clock, limits, caller = outside.world.clock, outside.house.limits, outside.caller
     most = limits.streams_per_key, limits.streams_per_agent
-    with outside.notifier.stream_of(caller.agent, caller.key_id or caller.agent, *most) as ear:
+    with outside.notifier.open_stream(caller.agent, caller.key_id or caller.agent, *most) as ear:
         began = clock.monotonic()
         ends = began + getattr(arguments, "wait_seconds", 0)
         ear.listen()

@@ -39,9 +39,9 @@ class Notifier:
         self.closed = False
         self.ears: defaultdict[str, set[Subscription]] = defaultdict(set)  # by agent
         self.streams: Counter[str] = Counter()
-        store.listeners.append(self.ring)
+        store.listeners.append(self.notify)
 
-    def ring(self, told: frozenset[str]) -> None:
+    def notify(self, told: frozenset[str]) -> None:
         """Wake the streams of these agents."""
         agents = [*self.ears] if told == EVERYBODY else told & self.ears.keys()
         for agent in agents:
@@ -51,10 +51,10 @@ class Notifier:
     def close(self) -> None:
         """End all streams, because the process is about to stop; clients resume elsewhere."""
         self.closed = True
-        self.ring(EVERYBODY)
+        self.notify(EVERYBODY)
 
     @contextmanager
-    def stream_of(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Subscription]:
+    def open_stream(self, agent: str, key: str, most: int, most_of_agent: int) -> Iterator[Subscription]:
         """Count one open stream of a key and of its agent, and yield its signal.
 
         Raises RateLimited if the key or the agent has too many. The agent's total is limited too, because each

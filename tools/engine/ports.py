@@ -115,7 +115,7 @@ class Fetched:
     body: bytes
 
 
-class Web(Protocol):
+class HttpClient(Protocol):
     """HTTP requests to URLs that agents chose.
 
     Each is guarded: the resolved address is checked, and that same address is dialled.
@@ -124,14 +124,14 @@ class Web(Protocol):
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], by: str) -> Reply:
         """POST for agent `by` and wait at most 10 seconds for the response's head.
 
-        Follows no redirect. Raises Unreached if there was no response, and NotTried if too many names are being
+        Follows no redirect. Raises UrlUnreachable if there was no response, and NotTried if too many names are being
         looked up, for this agent or for all.
         """
 
     async def get(self, url: str, by: str) -> Fetched:
         """GET for agent `by`, at most 10 seconds and 64 KB in all.
 
-        Follows no redirect and accepts no compression. Raises Unreached if there was no such response, and
+        Follows no redirect and accepts no compression. Raises UrlUnreachable if there was no such response, and
         NotTried like `post`.
         """
 
@@ -219,7 +219,7 @@ class World:
     signer: Signer
     sanctions: Sanctions
     checks: Checks
-    web: Web
+    web: HttpClient
     dns: Dns
     facilitators: Mapping[Env, Facilitator] = field(default_factory=dict)  # only environments with a configured one
     faucet: Faucet | None = None  # for the test network

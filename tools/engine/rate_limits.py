@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import islice
 from math import ceil
 
-from storage.tables import WindowRow
+from storage.tables import RateWindowRow
 from storage.transaction import Tx
 from tools.engine.errors import RateLimited
 
@@ -127,9 +127,9 @@ class Windows:
 def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: datetime) -> RateLimitStatus:
     """Count one call in the database, in a window that all processes share."""
     name = f"{rate}:{bucket}"
-    row = tx.get(WindowRow, name, lock=True)
+    row = tx.get(RateWindowRow, name, lock=True)
     if row is None:
-        tx.add(WindowRow(bucket=name, began_at=now, count=1))
+        tx.add(RateWindowRow(bucket=name, began_at=now, count=1))
         return judged(rate, allowance, 1, allowance.seconds)
     ends = row.began_at + timedelta(seconds=allowance.seconds)
     if not _is_open(row, allowance, now):
@@ -141,7 +141,7 @@ def take_shared(tx: Tx, rate: Rate, allowance: RateLimit, bucket: str, now: date
 
 def give_back_shared(tx: Tx, rate: Rate, bucket: str) -> None:
     """Undo the counting of one call in the database."""
-    row = tx.get(WindowRow, f"{rate}:{bucket}", lock=True)
+    row = tx.get(RateWindowRow, f"{rate}:{bucket}", lock=True)
     if row is not None and row.count > 0:
         tx.change(row, count=row.count - 1)
 
@@ -160,7 +160,7 @@ def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
 
     Returns the seconds to wait, or None if all were counted. An empty window accepts a share of any size.
     """
-    rows = [tx.get(WindowRow, share.name, lock=True) for share in sorted(asked, key=lambda one: one.name)]
+    rows = [tx.get(RateWindowRow, share.name, lock=True) for share in sorted(asked, key=lambda one: one.name)]
     waits = 0
     found = [
         (share, row, _used(row, share, now))
@@ -174,7 +174,7 @@ def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
         return waits
     for share, row, used in found:
         if row is None:
-            tx.add(WindowRow(bucket=share.name, began_at=now, count=share.by))
+            tx.add(RateWindowRow(bucket=share.name, began_at=now, count=share.by))
         else:
             tx.change(row, began_at=row.began_at if used else now, count=used + share.by)
     return None
@@ -182,14 +182,14 @@ def take_shares(tx: Tx, asked: Sequence[Share], now: datetime) -> int | None:
 
 def used_of(tx: Tx, share: Share, now: datetime) -> int:
     """Return the count of a window, 0 if it is not open; count nothing."""
-    return _used(tx.get(WindowRow, share.name), share, now)
+    return _used(tx.get(RateWindowRow, share.name), share, now)
 
 
-def _used(row: WindowRow | None, share: Share, now: datetime) -> int:
+def _used(row: RateWindowRow | None, share: Share, now: datetime) -> int:
     return row.count if row is not None and _is_open(row, share.allowance, now) else 0
 
 
-def _is_open(row: WindowRow, allowance: RateLimit, now: datetime) -> bool:
+def _is_open(row: RateWindowRow, allowance: RateLimit, now: datetime) -> bool:
     """Check whether a window is still open.
 
     A call that began slightly before the window but is counted later belongs to it too.

@@ -58,17 +58,17 @@ class Operation:
     idempotent: bool
     open_world: bool  # reads a chain or another outside system
     shows_secrets: bool  # the answer contains one-time secrets
-    ends_key: bool  # may revoke the caller's key; a retry still gets the stored answer
+    may_revoke_caller_key: bool  # may revoke the caller's key; a retry still gets the stored answer
     streams: bool
     document: type | None  # the record type streamed as JSON in pieces; None: server-sent events
     rate: Rate
     ends_work: bool  # pays, delivers, judges or frees space: never refused because the disk is low
     paid_rate: Rate | None  # rate limit of calls with an x402 payment; None: takes no payment
-    whole_body: str | None  # the argument that is the entire REST body; the others are query parameters
+    body_argument: str | None  # the argument that is the entire REST body; the others are query parameters
     toolset: str
-    kept_seconds: int  # how long a cache may keep the answer
+    cache_seconds: int  # how long a cache may keep the answer
     surfaces: frozenset[Surface]
-    only_because: str  # why it is not on every surface
+    rest_only_reason: str  # why it is not on every surface
     deprecated: Deprecated | None = None  # None: not deprecated
     examples: tuple[dict[str, Any], ...] = field(default=())
 
@@ -103,15 +103,15 @@ class OperationOptions(TypedDict, total=False):
     idempotent: bool
     open_world: bool
     shows_secrets: bool
-    ends_key: bool
+    may_revoke_caller_key: bool
     streams: bool
     document: type
     rate: Rate
     ends_work: bool
     paid_rate: Rate
-    whole_body: str
+    body_argument: str
     toolset: str
-    kept_seconds: int
+    cache_seconds: int
     only_rest: str  # why it is on REST only
     deprecated: Deprecated
     examples: tuple[dict[str, Any], ...]
@@ -132,7 +132,7 @@ def operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], R
     return register
 
 
-def unlisted(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
+def internal_operation(route: str, **said: Unpack[OperationOptions]) -> Callable[[Run], Operation]:
     """Make an operation outside the catalogue, which no agent calls directly.
 
     One surface calls it and builds its own answer from the record.
@@ -171,17 +171,17 @@ def _made(route: str, run: Run, said: OperationOptions) -> Operation:
         idempotent=said.get("idempotent", safe or method in ("PUT", "DELETE")),
         open_world=said.get("open_world", False),
         shows_secrets=said.get("shows_secrets", False),
-        ends_key=said.get("ends_key", False),
+        may_revoke_caller_key=said.get("may_revoke_caller_key", False),
         streams=said.get("streams", False),
         document=said.get("document"),
         rate=said.get("rate", Rate.READS if safe else Rate.WRITES),
         ends_work=said.get("ends_work", False),
         paid_rate=said.get("paid_rate"),
-        whole_body=said.get("whole_body"),
+        body_argument=said.get("body_argument"),
         toolset=said.get("toolset", "market"),
-        kept_seconds=said.get("kept_seconds", 0),
+        cache_seconds=said.get("cache_seconds", 0),
         surfaces=frozenset({Surface.REST}) if only_rest else EVERYWHERE,
-        only_because=only_rest,
+        rest_only_reason=only_rest,
         deprecated=deprecated,
         examples=said.get("examples", ()),
     )

@@ -94,11 +94,11 @@ def record_use(tx: Tx, caller: Caller, now: datetime) -> None:
     proof = caller.proof
     if proof is None or proof.use is None:
         return
-    if not spend(tx, caller.agent, proof.use, now):
+    if not insert_use(tx, caller.agent, proof.use, now):
         raise _replayed()
 
 
-def spend(tx: Tx, agent_id: str, use: str, now: datetime) -> bool:
+def insert_use(tx: Tx, agent_id: str, use: str, now: datetime) -> bool:
     """Record a use by its name; return False if it was used before."""
     old = tx.get(SignatureUseRow, agent_id, use)
     if old is None:

@@ -50,5 +50,5 @@ def write_searches(tx: Tx, noted: Iterable[tuple[Search, int, int]]) -> None:
             if tx.run(count_search, **key, more=count, more_zero=in_vain) or room <= 0:
                 continue
             room -= 1
-            tx.add_once(SearchedRow(**search._asdict(), searches=0, zero_results=0))
+            tx.insert_if_absent(SearchedRow(**search._asdict(), searches=0, zero_results=0))
             tx.run(count_search, **key, more=count, more_zero=in_vain)

@@ -34,7 +34,7 @@ def keep_document(tx: Tx, made: Document | None) -> str | None:
     """Store the document unless it exists; return its hash."""
     if made is None:
         return None
-    tx.add_once(DocumentRow(hash=made.hash, text=made.text.decode()))
+    tx.insert_if_absent(DocumentRow(hash=made.hash, text=made.text.decode()))
     return made.hash
 
 

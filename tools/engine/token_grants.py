@@ -22,15 +22,15 @@ from tools.engine.dispatch import Market
 from tools.engine.idempotency import busy
 from tools.engine.oauth import OAuthRefusal, audiences, check_resources, granted
 from tools.engine.rate_limits import ALLOWANCES, Rate, RateLimitStatus, exceeded_error, take_shared
-from tools.engine.request_signatures import agent_named, spend
+from tools.engine.request_signatures import agent_named, insert_use
 from tools.engine.scopes import EVERYTHING
 from tools.engine.token_claims import LIFE_SECONDS, Token, token_key, write_token
 
-NOT_YOURS = "client_id names no active agent here, or the credential is not this agent's"
+INVALID_CLIENT = "client_id names no active agent here, or the credential is not this agent's"
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class TokenRequest:
     """A parsed token request. It has a secret or an assertion, never both."""
 
     client_id: str | None
@@ -73,10 +73,10 @@ class Entry:
 
     quota: RateLimitStatus | None
     epoch: int | None
-    why: str = NOT_YOURS
+    why: str = INVALID_CLIENT
 
 
-async def grant(market: Market, login: Login, approach: CallRequest) -> TokenResponse:
+async def grant(market: Market, login: TokenRequest, approach: CallRequest) -> TokenResponse:
     """Issue an access token.
 
     Raises OAuthRefusal, TooBusy, and RateLimited over the rate limit.
@@ -87,7 +87,7 @@ async def grant(market: Market, login: Login, approach: CallRequest) -> TokenRes
         raise busy(error) from None
 
 
-async def _grant(market: Market, login: Login, approach: CallRequest) -> TokenResponse:
+async def _grant(market: Market, login: TokenRequest, approach: CallRequest) -> TokenResponse:
     client = await (_by_key(market, login) if login.assertion is None else _by_assertion(market, login))
     env, scopes = granted(login.scope, client.env, client.scopes)
     check_resources(login.resources, market.house.urls)
@@ -113,7 +113,7 @@ async def _grant(market: Market, login: Login, approach: CallRequest) -> TokenRe
     )
 
 
-async def _by_key(market: Market, login: Login) -> Client:
+async def _by_key(market: Market, login: TokenRequest) -> Client:
     if login.client_id is None or login.secret is None:
         raise OAuthRefusal(
             "invalid_client",
@@ -128,11 +128,11 @@ async def _by_key(market: Market, login: Login) -> Client:
         or not facts.usable
         or (facts.expires_at and facts.expires_at <= now)
     ):
-        raise OAuthRefusal("invalid_client", NOT_YOURS)
+        raise OAuthRefusal("invalid_client", INVALID_CLIENT)
     return Client(facts.agent_id, facts.key_id, facts.env, facts.scopes, facts.expires_at, None, None)
 
 
-async def _by_assertion(market: Market, login: Login) -> Client:
+async def _by_assertion(market: Market, login: TokenRequest) -> Client:
     assertion = _checked(login.assertion or "", market)
     row = await market.store.look(partial(agent_named, keyid=assertion.client))
     if (
@@ -179,6 +179,6 @@ def _enter(tx: Tx, client: Client, now: datetime, *, counted: bool) -> Entry:
     row = tx.get(AgentRow, client.agent_id)
     if row is None or row.status is not AgentStatus.ACTIVE or client.public_key not in (None, row.public_key):
         return Entry(quota, None)
-    if client.use is not None and not spend(tx, client.agent_id, client.use, now):
+    if client.use is not None and not insert_use(tx, client.agent_id, client.use, now):
         return Entry(quota, None, "this jti was used before: make another assertion")
     return Entry(quota, row.auth_epoch)

@@ -89,7 +89,7 @@ async def stream_events(outside: ReadContext, asked: StreamEvents) -> AsyncGener
     _kinds(asked.types)
     most = outside.house.limits
     key = outside.caller.key_id or outside.caller.agent
-    place = outside.notifier.stream_of(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
+    place = outside.notifier.open_stream(outside.caller.agent, key, most.streams_per_key, most.streams_per_agent)
     return _frames(outside, asked, after, place, place.__enter__())
 
 

@@ -10,7 +10,7 @@ from storage.disputes import awaiting_verdict
 from storage.events import newest_event
 from storage.jobs import owing_refunds, settlements_of_jobs, waiting_for
 from storage.messages import page_of_threads
-from storage.tables import JobRow, MailboxRow
+from storage.tables import JobRow, UnreadRow
 from tools.agents.logic import handles
 from tools.agents.records import Party
 from tools.engine.arguments import MAX_WAITED, Waiting
@@ -20,7 +20,7 @@ from tools.engine.registry import CATALOGUE, operation
 from tools.events.event_ids import EventId, number_of
 from tools.inbox.records import AwaitedVerdict, Inbox, OwedRefund, WaitingJob, WaitingProposal
 from tools.jobs.facts import refund_expected
-from tools.jobs.lifecycle import clocked, waiting_on
+from tools.jobs.lifecycle import after_due_move, waiting_on
 from tools.jobs.snapshot import JobSnapshot
 from tools.jobs.views import refund_step
 from tools.kernel.ids import event_id
@@ -59,7 +59,7 @@ def get_inbox(ctx: TxContext, asked: GetInbox) -> Inbox:
         ctx.tx.one(newest_event, agent_id=ctx.agent, env=ctx.env) or 0
     )  # first: what comes later ends the next wait
     next_since = event_id(max(after, newest))
-    mailbox = ctx.tx.get(MailboxRow, ctx.agent, ctx.env)
+    mailbox = ctx.tx.get(UnreadRow, ctx.agent, ctx.env)
     unread = page_of_threads(ctx.tx, ctx.agent, ctx.env, AFTER_ALL, SHOWN + 1, unread=True)
     waiting = ctx.tx.all(waiting_for, agent_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
     owing = ctx.tx.all(owing_refunds, seller_id=ctx.agent, env=ctx.env, limit=SHOWN + 1)
@@ -114,7 +114,7 @@ def _waiting_job(ctx: TxContext, seen: JobSnapshot) -> WaitingJob | None:
         return None
     return WaitingJob(
         id=seen.row.id,
-        status=clocked(seen.facts, ctx.now).status.value,
+        status=after_due_move(seen.facts, ctx.now).status.value,
         title=seen.row.title,
         role="buyer" if seen.row.buyer_id == ctx.agent else "seller",
         counterparty_id=seen.other(ctx.agent),

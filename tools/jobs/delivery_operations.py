@@ -12,17 +12,24 @@ from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor
 from tools.agents.logic import handles
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import MAX_PREVIEW, StaleInput, measured, mismatch, named, violations
+from tools.engine.document_validation import (
+    MAX_PREVIEW,
+    StaleInput,
+    canonical_document,
+    named,
+    schema_error,
+    violations,
+)
 from tools.engine.errors import NotFound, OutputSchemaMismatch, PayloadTooLarge, SchemaTooExpensive, StorageFull
 from tools.engine.registry import operation
 from tools.engine.storage_quotas import need_room_to_accept
 from tools.engine.stored_documents import Document, keep_document, text_of
 from tools.jobs.agreement import agreed, payment_falls_due
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_actions import mine_settled
+from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import AlreadyReviewed, InvalidTransition, JobNotSettled
-from tools.jobs.lifecycle import allowed, already
-from tools.jobs.logic import JobRef, acting_role, advance, allow, in_seconds, mine, post_note
+from tools.jobs.lifecycle import allowed, is_repeat
+from tools.jobs.logic import JobRef, acting_role, apply_move, in_seconds, mine, post_note, require_move
 from tools.jobs.records import Job
 from tools.jobs.sealing import marks_of
 from tools.jobs.sealing_rules import SALT_BYTES, commitment, rounded_size
@@ -57,11 +64,11 @@ def accept_job(ctx: TxContext, ref: JobRef) -> Job:
     """
     seen = mine(ctx, ref.job_id)
     role = seen.role_of(ctx.agent)
-    if already(seen.facts, "accept", role, ctx.now):
+    if is_repeat(seen.facts, "accept", role, ctx.now):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "accept")
+    move = require_move(ctx, seen, "accept")
     if role is Actor.BUYER:
-        return job_record(ctx, advance(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
+        return job_record(ctx, apply_move(ctx, seen, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now))
     need_room_to_accept(ctx)
     return job_record(ctx, agreed(ctx, seen, move))
 
@@ -95,16 +102,16 @@ async def judge_delivery(outside: ReadContext, work: DeliverJob) -> JudgedDelive
     """
     seen, schema, preview_schema = await outside.store.look(lambda tx: _job_and_schemas(tx, work.job_id, outside))
     if allowed(seen.facts, "deliver", seen.role_of(outside.caller.agent), outside.now) is None:
-        return None if seen.row.output is None else await measured(work.output, "output")
-    output = await measured(work.output, "output")
-    preview = None if work.preview is None else await measured(work.preview, "preview", MAX_PREVIEW)
+        return None if seen.row.output is None else await canonical_document(work.output, "output")
+    output = await canonical_document(work.output, "output")
+    preview = None if work.preview is None else await canonical_document(work.preview, "preview", MAX_PREVIEW)
     unfit = [
         *named("output", await violations(outside, schema, work.output, output.size)),
         *named("preview", await _preview_faults(outside, seen, preview_schema, work.preview, preview)),
     ]
     broken = await unkept(outside, seen.row.acceptance, work.output, output.size)
     if unfit:
-        raise mismatch(OutputSchemaMismatch, unfit, broken)
+        raise schema_error(OutputSchemaMismatch, unfit, broken)
     if broken:
         raise AcceptanceFailed(f"the output fails {broken[0]['message']}", param="output", violations=broken)
     warned = await private_json_beside(work.output, "output", output.size)
@@ -141,9 +148,9 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
     seen = mine(ctx, work.job_id)
     output = judged.output if isinstance(judged, JudgedDelivery) else judged
     same = output is not None and seen.row.output == output.hash
-    if already(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
+    if is_repeat(seen.facts, "deliver", seen.role_of(ctx.agent), ctx.now, same_content=same):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "deliver")
+    move = require_move(ctx, seen, "deliver")
     if not isinstance(judged, JudgedDelivery):
         raise StaleInput
     keep_text(ctx.tx, seen.row.id, output_part(seen.row.revision_count), judged.output)
@@ -172,7 +179,7 @@ def deliver_job(ctx: TxContext, work: DeliverJob, judged: JudgedDelivery | Docum
         "payment_due": sealed,
         "content_warnings": judged.warnings,
     }
-    done = advance(ctx, seen, move, ctx.agent, told=told, content_warnings=warned, **made, **deadline)
+    done = apply_move(ctx, seen, move, ctx.agent, told=told, content_warnings=warned, **made, **deadline)
     post_note(ctx, done, work.message, "deliver")
     return job_record(ctx, done)
 
@@ -207,7 +214,7 @@ def review_job(ctx: TxContext, said: ReviewJob) -> Review:
 
     Each party gives one. Each counterparty is one vote, weighted by what it paid. list_reviews shows it.
     """
-    seen = mine_settled(ctx, said.job_id)
+    seen = own_and_resolve(ctx, said.job_id)
     warned = private_text(said.comment, "comment")
     if seen.facts.status not in FINISHED:
         raise JobNotSettled(f"the job is {seen.facts.status}", status=str(seen.facts.status))

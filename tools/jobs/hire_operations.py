@@ -8,10 +8,10 @@ from storage.vocabulary import Actor
 from tools.engine.arguments import MAX_WAITED
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
-from tools.engine.registry import operation, unlisted
+from tools.engine.registry import internal_operation, operation
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import clocked, waiting_on
-from tools.jobs.logic import JobRef, foretold
+from tools.jobs.lifecycle import after_due_move, waiting_on
+from tools.jobs.logic import JobRef, projected
 from tools.jobs.payments.terms import payment_terms
 from tools.jobs.place_order import ORDER_ERRORS, JudgedOrder, Order, Warnings, hurdles, judge_order, place_order
 from tools.jobs.records import Hired
@@ -62,13 +62,13 @@ def hire(ctx: TxContext, order: Hire, judged: JudgedOrder) -> Hired:
     return _hired(ctx, *place_order(ctx, order, judged))
 
 
-@unlisted("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
+@internal_operation("GET /v1/jobs/{job_id}", errors=(NotFound,), toolset="buying")
 def read_hire(ctx: TxContext, ref: JobRef) -> HireTask:
     """Read an ordered job as its buyer: the MCP task, and what hire would answer now."""
     seen = find_mine(ctx.tx, ref.job_id, ctx.agent, ctx.env)
     if seen.role_of(ctx.agent) is not Actor.BUYER:
         raise NotFound("you have ordered no such job", param="job_id")
-    facts = foretold(seen, ctx.now).facts
+    facts = projected(seen, ctx.now).facts
     status, waits = task_status(facts, ctx.now), waiting_on(facts, ctx.now)
     return HireTask(
         status=status.value,
@@ -81,7 +81,10 @@ def read_hire(ctx: TxContext, ref: JobRef) -> HireTask:
 def _hired(ctx: TxContext, seen: JobSnapshot, warned: Warnings) -> Hired:
     job = created_record(ctx, seen, warned)
     terms = None
-    if payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE and ctx.env in ctx.world.chains:
+    if (
+        payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
+        and ctx.env in ctx.world.chains
+    ):
         terms = payment_terms(ctx, seen)
     following = job.next_steps if terms is None else terms.next_steps
     return Hired(

@@ -184,7 +184,7 @@ def after(facts: JobFacts, move: JobMove) -> JobFacts:
     return replace(facts, status=move.target, closed_as=move.closes)
 
 
-def clocked(facts: JobFacts, now: datetime) -> JobFacts:
+def after_due_move(facts: JobFacts, now: datetime) -> JobFacts:
     """Return the facts after the clock's due move; one is enough, as its targets are final."""
     move = due(facts, now)
     return facts if move is None else after(facts, move)
@@ -192,7 +192,7 @@ def clocked(facts: JobFacts, now: datetime) -> JobFacts:
 
 def moves_for(facts: JobFacts, actor: Actor, now: datetime) -> list[JobMove]:
     """Return the actor's open moves at `now`, in table order; the clock's due move goes first."""
-    seen = facts if actor is CLOCK else clocked(facts, now)
+    seen = facts if actor is CLOCK else after_due_move(facts, now)
     return [move for move in _BY_PLACE[seen.status, actor] if move.is_open(seen, now)]
 
 
@@ -206,10 +206,10 @@ def payment_move(facts: JobFacts, mined_at: datetime, now: datetime) -> JobMove 
 
     The clock's moves are judged at `now`, the revival of an expired-unpaid job at `mined_at`, the block time.
     """
-    return allowed(clocked(facts, now), "pay", BUYER, min(mined_at, now))
+    return allowed(after_due_move(facts, now), "pay", BUYER, min(mined_at, now))
 
 
-def already(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same_content: bool = False) -> bool:
+def is_repeat(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same_content: bool = False) -> bool:
     """Check whether the action's result already holds: a repeat then answers 200, not 409.
 
     It holds if the same side, or the clock in its place, has made the same step. For actions with content (deliver,
@@ -217,7 +217,7 @@ def already(facts: JobFacts, action: str, actor: Actor, now: datetime, *, same_c
     """
     if allowed(facts, action, actor, now) is not None:
         return False
-    seen = clocked(facts, now)
+    seen = after_due_move(facts, now)
     rows = [move for move in MOVES if move.action == action and move.actor is actor]
     return any(_holds(move, seen, now) for move in rows if same_content or not move.compares)
 
@@ -231,7 +231,7 @@ def available_actions(
     a listed action leads (a seller's cancel before the work is a decline), or are never expected (a refund while
     nothing is owed).
     """
-    seen = clocked(facts, now)
+    seen = after_due_move(facts, now)
     actions = [move.action for move in moves_for(seen, role, now) if move.listed]
     if seen.status in REVIEWED_IN and not (seen.reviewed_by_buyer if role is BUYER else seen.reviewed_by_seller):
         actions.append("review")
@@ -247,7 +247,7 @@ def notices_due(facts: JobFacts, now: datetime) -> list[JobMove]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class ExpiryQuery:
     """A clock row as a query: the jobs in `status` whose `deadline` column has passed.
 
     That is `deadline` <= now - grace. paid_at is null (`paid` is False), set (True) or either (None).
@@ -259,7 +259,7 @@ class Sweep:
     paid: bool | None
 
 
-def sweep(move: JobMove) -> Sweep:
+def sweep(move: JobMove) -> ExpiryQuery:
     """Return the query that finds the jobs for a row of CLOCK_MOVES or NOTICES.
 
     It finds no job that the guard would refuse. It relies on its writers: review_by is null while a delivery is sealed,
@@ -268,7 +268,7 @@ def sweep(move: JobMove) -> Sweep:
     if move.source is None or move.deadline is None or move.actor is not CLOCK:
         raise ValueError(f"{move.action} from {move.source} is not a move of the clock")
     needs = None if move.when is None else _PAID_BY_GUARD.get(move.when)
-    return Sweep(move.source, move.deadline, int(move.grace.total_seconds()), needs)
+    return ExpiryQuery(move.source, move.deadline, int(move.grace.total_seconds()), needs)
 
 
 class Waiter(StrEnum):
@@ -310,7 +310,7 @@ def waiting_on(facts: JobFacts, now: datetime) -> Waiting | None:
 
     A review is never waited for.
     """
-    seen = clocked(facts, now)
+    seen = after_due_move(facts, now)
     for wait in WAITS:
         if seen.status is wait.status and (wait.when is None or wait.when(seen, now)):
             until: datetime | None = getattr(seen, wait.deadline) if wait.deadline else None

@@ -18,7 +18,7 @@ from tools.engine.registry import CATALOGUE
 from tools.events.payloads import PAYLOADS, JobEvent
 from tools.jobs.attention import Attention, attention
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_rules import Handover
+from tools.jobs.disputes.panel_rules import Escalate
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import (
     KEPT_UNPAID,
@@ -60,7 +60,7 @@ def run_clock(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     move = due(seen.facts, ctx.now)
     if move is None:
         return seen
-    return advance(ctx, seen, move, None, told={"by": "clock"}, **clock_changes(seen.row, move))
+    return apply_move(ctx, seen, move, None, told={"by": "clock"}, **clock_changes(seen.row, move))
 
 
 def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
@@ -74,7 +74,7 @@ def clock_changes(row: JobRow, move: JobMove) -> dict[str, object]:
     return changes
 
 
-def allow(ctx: TxContext, seen: JobSnapshot, action: str) -> JobMove:
+def require_move(ctx: TxContext, seen: JobSnapshot, action: str) -> JobMove:
     """Return the move that the caller's action makes, or raise InvalidTransition."""
     role = acting_role(ctx, seen)
     move = allowed(seen.facts, action, role, ctx.now)
@@ -123,7 +123,7 @@ def _patience(ctx: TxContext, seen: JobSnapshot) -> str:
     return f"The job {waits_for(waits.who, waits.action, stamp_or_none(waits.until), waits.then)}"
 
 
-def advance(
+def apply_move(
     ctx: TxContext,
     seen: JobSnapshot,
     move: JobMove,
@@ -140,11 +140,11 @@ def advance(
     changes |= {"status": move.target.value, "closed_as": move.closes and move.closes.value}
     moved = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
     changes["forget_at"] = ctx.now + KEPT_UNPAID if forgets(moved.facts) else None
-    row = ctx.tx.change(seen.row, **changes, **attended(moved, attention_in(seen.row), ctx.now))
+    row = ctx.tx.change(seen.row, **changes, **waiting_columns(moved, stored_waiting(seen.row), ctx.now))
     after = replace(seen, row=row)
     assert move.event is not None
     record_event(ctx, after, move.event, actor_id, (told or {}) | how_it_ended(move.event, after.facts))
-    say_what_is_due(ctx, seen.facts, after)
+    emit_due_events(ctx, seen.facts, after)
     if move.target in COUNTED:
         recount(ctx.tx, row, after.settlements)
     if move.target in FINAL or move.source in FINAL:  # a payment may revive a job
@@ -152,7 +152,7 @@ def advance(
     return after
 
 
-def say_what_is_due(ctx: TxContext, before: JobFacts, after: JobSnapshot) -> None:
+def emit_due_events(ctx: TxContext, before: JobFacts, after: JobSnapshot) -> None:
     """Send an event when a payment falls due, and whenever the refund due has grown."""
     facts, row = after.facts, after.row
     due_now = payment_status(facts, ctx.now) is PaymentStatus.DUE
@@ -209,12 +209,12 @@ def post_note(ctx: TxContext, seen: JobSnapshot, body: str | None, action: str) 
         write_note(ctx, seen.row.thread_id, body, action)
 
 
-def attentive(row: JobRow, now: datetime) -> JobRow:
+def with_waiting_columns(row: JobRow, now: datetime) -> JobRow:
     """Return a new job's row with the columns that say which party must act."""
-    return JobRow(**(row.__dict__ | attended(JobSnapshot(row, (), frozenset()), attention_in(row), now)))
+    return JobRow(**(row.__dict__ | waiting_columns(JobSnapshot(row, (), frozenset()), stored_waiting(row), now)))
 
 
-def attended(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
+def waiting_columns(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, object]:
     """Return the columns that say which party must act, by when, and when to remind it."""
     found = attention(seen.facts, now, before)
     party = {Actor.BUYER: seen.row.buyer_id, Actor.SELLER: seen.row.seller_id}
@@ -225,7 +225,7 @@ def attended(seen: JobSnapshot, before: Attention, now: datetime) -> dict[str, o
     }
 
 
-def attention_in(row: JobRow) -> Attention:
+def stored_waiting(row: JobRow) -> Attention:
     """Read the attention columns of a row."""
     party = None if row.waits_for is None else Actor.BUYER if row.waits_for == row.buyer_id else Actor.SELLER
     return Attention(party, row.act_by, row.notice_at)
@@ -234,18 +234,18 @@ def attention_in(row: JobRow) -> Attention:
 def _index_refund(tx: Tx, row: JobRow, event: str, *, due: bool) -> None:
     """Add the job to the index of refunds due, or remove it after an event that settled one."""
     if due:
-        tx.add_once(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
+        tx.insert_if_absent(OpenRefundRow(job_id=row.id, seller_id=row.seller_id, env=row.env))
     elif event in ENDS_REFUNDS:
         tx.run(close_refund, job_id=row.id)
 
 
-def foretold(seen: JobSnapshot, now: datetime) -> JobSnapshot:
+def projected(seen: JobSnapshot, now: datetime) -> JobSnapshot:
     """Return the job as its panel's deadline leaves it, if that is not written yet."""
     found = seen.panel and seen.panel.foreseen(now)
     if seen.panel is None or not found:
         return seen
     case = seen.panel.case
-    if isinstance(found, Handover):
+    if isinstance(found, Escalate):
         ended = DisputeRow(**(case.__dict__ | _ESCALATED | {"escalation_reason": found.reason.value}))
         return replace(seen, panel=replace(seen.panel, case=ended))
     changes = resolved_changes(found.outcome, "panel", case.verdict_by or now)

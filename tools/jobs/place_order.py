@@ -14,7 +14,7 @@ from storage.vocabulary import AgentStatus, Env, JobStatus, ListingStatus, Prici
 from tools.chain.chain_reads import NewestBlock, newest_block
 from tools.engine.arguments import Arguments, OneLine
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import StaleInput, measured, mismatch, named, violations
+from tools.engine.document_validation import StaleInput, canonical_document, named, schema_error, violations
 from tools.engine.errors import (
     InputSchemaMismatch,
     InvalidRequest,
@@ -28,7 +28,7 @@ from tools.engine.stored_documents import Document, text_of
 from tools.jobs.errors import FirstPartySelfDealing, JobLimit, ListingUnavailable, SellerBusy
 from tools.jobs.facts import JobFacts
 from tools.jobs.lifecycle import opening
-from tools.jobs.logic import attentive, in_seconds, record_event
+from tools.jobs.logic import in_seconds, record_event, with_waiting_columns
 from tools.jobs.open_job_limits import judge_place, take_place
 from tools.jobs.self_dealing import check_pair
 from tools.jobs.snapshot import JobSnapshot
@@ -72,10 +72,10 @@ async def judge_order(outside: ReadContext, order: Order) -> JudgedOrder:
     with faults.noted():
         private_text(order.title, "title")
     with faults.noted():
-        made = await measured(order.input, "input")
+        made = await canonical_document(order.input, "input")
         with faults.noted():
             if found := await violations(outside, schema, order.input, made.size):
-                raise mismatch(InputSchemaMismatch, named("input", found))
+                raise schema_error(InputSchemaMismatch, named("input", found))
         warned = await private_json_beside(order.input, "input", made.size)
     faults.refuse()
     newest = await newest_block(outside) if listing.price != 0 else NewestBlock()
@@ -116,7 +116,7 @@ def place_order(ctx: TxContext, order: Order, judged: JudgedOrder) -> tuple[JobS
         price_minor=listing.price,
     )
     move = opening(draft, "order", ctx.now)
-    row = ctx.tx.add(attentive(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
+    row = ctx.tx.add(with_waiting_columns(_new_job(ctx, listing, seller, order, judged, move.target, units), ctx.now))
     new_thread(ctx, ThreadKind.JOB, (row.buyer_id, row.seller_id), thread_id=row.thread_id, job_id=row.id)
     keep_text(ctx.tx, row.id, INPUT, judged.input)
     take_order(ctx, judged.input.size)

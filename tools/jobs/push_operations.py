@@ -15,7 +15,7 @@ from storage.webhooks import end_webhook, pushes_of_job
 from tools.engine.context import TxContext
 from tools.engine.errors import NotFound
 from tools.engine.outgoing_urls import callable_url
-from tools.engine.registry import unlisted
+from tools.engine.registry import internal_operation
 from tools.events.webhooks.errors import WebhookLimit
 from tools.events.webhooks.logic import PUSHED_KINDS, TASK_KEPT, revived, seal_secret
 from tools.jobs.logic import JobRef
@@ -41,7 +41,7 @@ class SetPush(PushRef):
     credentials: HeaderText | None = None
 
 
-@unlisted(
+@internal_operation(
     "POST /v1/webhooks",
     scope=SCOPES,
     scopes_beside=("read",),
@@ -74,7 +74,7 @@ def set_push(ctx: TxContext, wanted: SetPush) -> PushConfig:
     return _config(_added(ctx, wanted))
 
 
-@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
+@internal_operation("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_push(ctx: TxContext, ref: PushRef) -> PushConfig:
     """Return one push config of the caller."""
     found = [row for row in _mine(ctx, ref.job_id) if row.config_id == ref.id]
@@ -83,13 +83,15 @@ def read_push(ctx: TxContext, ref: PushRef) -> PushConfig:
     return _config(found[0])
 
 
-@unlisted("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
+@internal_operation("GET /v1/webhooks", errors=(NotFound,), toolset="jobs")
 def read_pushes(ctx: TxContext, ref: JobRef) -> PushConfigPage:
     """List the caller's push configs for one task, oldest first."""
     return PushConfigPage(data=[_config(row) for row in _mine(ctx, ref.job_id)])
 
 
-@unlisted("POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs")
+@internal_operation(
+    "POST /v1/webhooks", scope=SCOPES, errors=(NotFound,), destructive=True, idempotent=True, toolset="jobs"
+)
 def end_push(ctx: TxContext, ref: PushRef) -> PushConfigDeleted:
     """Delete a push config; not even queued events are posted. A missing one is no error."""
     for row in _mine(ctx, ref.job_id):

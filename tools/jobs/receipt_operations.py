@@ -10,13 +10,13 @@ from tools.agents.key_possession import proven_did
 from tools.agents.logic import GONE
 from tools.engine.arguments import Arguments, NoArguments
 from tools.engine.context import ReadContext, TxContext
-from tools.engine.document_validation import measured
+from tools.engine.document_validation import canonical_document
 from tools.engine.errors import InvalidRequest, NotFound, PayloadTooLarge
 from tools.engine.platform_signatures import how_to_verify, platform, sign, signer_in_force
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.facts import refund_expected
-from tools.jobs.lifecycle import clocked
+from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.receipt_records import SignedReceipt, Verification
@@ -66,7 +66,7 @@ async def measure_document(outside: ReadContext, given: VerifyReceipt) -> bytes:
     if document is None or (given.receipt is not None and given.attestation is not None):
         raise InvalidRequest("send either receipt or attestation", param="receipt")
     param = "receipt" if given.receipt is not None else "attestation"
-    return (await measured(document, param, MAX_SIGNED)).text
+    return (await canonical_document(document, param, MAX_SIGNED)).text
 
 
 @operation(
@@ -192,7 +192,7 @@ def _receipt(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
 
 def _job(ctx: TxContext, seen: JobSnapshot) -> dict[str, Json]:
     row = seen.row
-    facts = clocked(seen.facts, ctx.now)
+    facts = after_due_move(seen.facts, ctx.now)
     return {
         "id": row.id,
         "env": row.env,

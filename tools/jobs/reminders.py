@@ -11,7 +11,7 @@ from tools.engine.context import TxContext
 from tools.events.payloads import DeadlineSoon
 from tools.jobs.attention import Attention
 from tools.jobs.lifecycle import Waiting, notices_due, waiting_on
-from tools.jobs.logic import attended, attention_in, common_data, record_event, run_clock
+from tools.jobs.logic import common_data, record_event, run_clock, stored_waiting, waiting_columns
 from tools.jobs.snapshot import JobSnapshot, see
 from tools.kernel.records import stamp, stamp_or_none
 
@@ -27,7 +27,7 @@ def _tell(ctx: TxContext, row: JobRow) -> int:
     seen = see(ctx.tx, row)
     if run_clock(ctx, seen) is not seen:  # the clock's move has sent an event to both parties
         return 0
-    before, said = attention_in(seen.row), 0
+    before, said = stored_waiting(seen.row), 0
     changes: dict[str, object] = {}
     waiting = waiting_on(seen.facts, ctx.now)
     if waiting is not None and waiting.until == before.act_by and before.announces(ctx.now):
@@ -44,7 +44,7 @@ def _tell(ctx: TxContext, row: JobRow) -> int:
 
 def _look_again(ctx: TxContext, seen: JobSnapshot, before: Attention, changes: dict[str, object]) -> None:
     told = replace(seen, row=JobRow(**(seen.row.__dict__ | changes)))
-    ctx.tx.change(seen.row, **changes, **attended(told, before, ctx.now))
+    ctx.tx.change(seen.row, **changes, **waiting_columns(told, before, ctx.now))
 
 
 def _announce(ctx: TxContext, seen: JobSnapshot, waiting: Waiting) -> None:

@@ -14,7 +14,7 @@ from tools.engine.arguments import Listed, Waiting
 from tools.engine.context import TxContext
 from tools.engine.errors import InvalidCursor, NotFound
 from tools.engine.paging import cursor_to, filled, place_of
-from tools.engine.registry import unlisted
+from tools.engine.registry import internal_operation
 from tools.jobs.logic import JobRef
 from tools.jobs.snapshot import load_all
 from tools.jobs.task_records import Task, TaskPage
@@ -35,7 +35,7 @@ def task_rests(asked: TaskRef, task: Task) -> bool:
     return task.job.status not in MOVING
 
 
-@unlisted("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
+@internal_operation("GET /v1/jobs/{job_id}", ready=task_rests, errors=(NotFound,), toolset="jobs")
 def read_task(ctx: TxContext, ref: TaskRef) -> Task:
     """Read a job, its payments and the messages of its thread.
 
@@ -51,7 +51,7 @@ class TaskList(Listed):
     since: int = Field(0, ge=0, le=10**14, description="milliseconds since 1970")
 
 
-@unlisted("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
+@internal_operation("GET /v1/jobs", errors=(InvalidCursor,), toolset="jobs")
 def read_tasks(ctx: TxContext, asked: TaskList) -> TaskPage:
     """List the jobs that the caller ordered, the last changed first."""
     newest = newest_of(ctx)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from storage.vocabulary import FINAL, ClosedAs
 from tools.jobs.facts import JobFacts
-from tools.jobs.lifecycle import Waiter, clocked, waiting_on
+from tools.jobs.lifecycle import Waiter, after_due_move, waiting_on
 
 CANCELLED_BY_BUYER = frozenset(
     {ClosedAs.BUYER_WITHDREW, ClosedAs.BUYER_WALKED_AWAY, ClosedAs.BUYER_LEFT_AFTER_DEADLINE}
@@ -26,7 +26,7 @@ def task_status(facts: JobFacts, now: datetime) -> TaskStatus:
 
     A task ends once: an output that its buyer can read completes it, whatever happens to the job after that.
     """
-    seen = clocked(facts, now)
+    seen = after_due_move(facts, now)
     if has_output(seen):
         return TaskStatus.COMPLETED
     if seen.closed_as in CANCELLED_BY_BUYER:

@@ -10,8 +10,8 @@ from tools.agents.logic import handles
 from tools.engine.context import TxContext
 from tools.events.webhooks.deliveries import NO_OUTPUT, Posting
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import foretold
+from tools.jobs.lifecycle import after_due_move
+from tools.jobs.logic import projected
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
@@ -54,12 +54,12 @@ def task_record(
         newest_event=newest,
         messages=messages,
         payments=[settlement_record(one, ctx.network, ctx.agent) for one in payments],
-        due=_due(ctx, foretold(seen, ctx.now)),
+        due=_due(ctx, projected(seen, ctx.now)),
     )
 
 
 def _due(ctx: TxContext, seen: JobSnapshot) -> PaymentDue | None:
-    facts = clocked(seen.facts, ctx.now)
+    facts = after_due_move(seen.facts, ctx.now)
     if payment_status(facts, ctx.now) is not PaymentStatus.DUE:
         return None
     ends = seen.row.pay_by

@@ -16,8 +16,8 @@ from tools.engine.stored_documents import text_of
 from tools.jobs.agreement import agreed
 from tools.jobs.disputes.panel_actions import open_case
 from tools.jobs.errors import InvalidTransition, QuoteChanged, SellerHasNoWalletAddress
-from tools.jobs.lifecycle import already
-from tools.jobs.logic import JobRef, advance, allow, in_seconds, mine, post_note, standing
+from tools.jobs.lifecycle import is_repeat
+from tools.jobs.logic import JobRef, apply_move, in_seconds, mine, post_note, require_move, standing
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.stored_texts import output_of
@@ -51,10 +51,12 @@ def decline_job(ctx: TxContext, said: Reasoned) -> Job:
     """
     seen = mine(ctx, said.job_id)
     private_text(said.reason, "reason")
-    if already(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
+    if is_repeat(seen.facts, "decline", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "decline")
-    done = advance(ctx, seen, move, ctx.agent, told={"by": "seller", "reason": said.reason}, cancel_reason=said.reason)
+    move = require_move(ctx, seen, "decline")
+    done = apply_move(
+        ctx, seen, move, ctx.agent, told={"by": "seller", "reason": said.reason}, cancel_reason=said.reason
+    )
     post_note(ctx, done, said.reason, "decline")
     return job_record(ctx, done)
 
@@ -80,13 +82,13 @@ def quote_job(ctx: TxContext, offer: QuoteJob) -> Job:
     """
     seen = mine(ctx, offer.job_id)
     private_text(offer.message, "message")
-    move = allow(ctx, seen, "quote")
+    move = require_move(ctx, seen, "quote")
     row = seen.row
     if (row.quoted_price, row.quote_message) == (offer.price, offer.message):
         return job_record(ctx, seen)
     window = {} if row.quoted_price is not None else {"accept_by": in_seconds(ctx, row.accept_timeout_seconds)}
     told = {"quoted_price": offer.price}
-    done = advance(
+    done = apply_move(
         ctx, seen, move, ctx.agent, told=told, quoted_price=offer.price, quote_message=offer.message, **window
     )
     post_note(ctx, done, offer.message, "quote")
@@ -118,10 +120,10 @@ def accept_quote(ctx: TxContext, said: AcceptQuote) -> Job:
     Next: wait for the delivery, or pay_job.
     """
     seen = mine(ctx, said.job_id)
-    if already(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
+    if is_repeat(seen.facts, "accept_quote", seen.role_of(ctx.agent), ctx.now):
         _hold_to_price(ctx, seen, said.price)
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "accept_quote")
+    move = require_move(ctx, seen, "accept_quote")
     _hold_to_price(ctx, seen, said.price)
     return job_record(ctx, agreed(ctx, seen, move, price=seen.row.quoted_price))
 
@@ -160,11 +162,11 @@ def request_revision(ctx: TxContext, asked: RequestRevision) -> Job:
     """
     seen = mine(ctx, asked.job_id)
     private_text(asked.message, "message")
-    if already(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
+    if is_repeat(seen.facts, "request_revision", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "request_revision")
+    move = require_move(ctx, seen, "request_revision")
     row = seen.row
-    done = advance(
+    done = apply_move(
         ctx,
         seen,
         move,
@@ -197,11 +199,11 @@ def cancel_job(ctx: TxContext, said: Reasoned) -> Job:
     """
     seen = mine(ctx, said.job_id)
     private_text(said.reason, "reason")
-    if already(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
+    if is_repeat(seen.facts, "cancel", seen.role_of(ctx.agent), ctx.now):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "cancel")
+    move = require_move(ctx, seen, "cancel")
     told = {"reason": said.reason, "by": seen.role_of(ctx.agent).value}
-    done = advance(ctx, seen, move, ctx.agent, told=told, cancel_reason=said.reason)
+    done = apply_move(ctx, seen, move, ctx.agent, told=told, cancel_reason=said.reason)
     post_note(ctx, done, said.reason, "cancel")
     return job_record(ctx, done)
 
@@ -262,13 +264,13 @@ def dispute_job(ctx: TxContext, said: DisputeJob, checks: SchemaChecks | None) -
     private_text(said.reason, "reason")
     if _disputed(ctx, seen):
         return job_record(ctx, seen)
-    move = allow(ctx, seen, "dispute")
+    move = require_move(ctx, seen, "dispute")
     case = ctx.new_id("dsp_")
     told = {"dispute_id": case, "reason": said.reason}
-    done = advance(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
+    done = apply_move(ctx, seen, move, ctx.agent, told=told, dispute_id=case, dispute_reason=said.reason)
     post_note(ctx, done, said.reason, "dispute")
     return job_record(ctx, open_case(ctx, done, checks))
 
 
 def _disputed(ctx: TxContext, seen: JobSnapshot) -> bool:
-    return already(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)
+    return is_repeat(seen.facts, "dispute", seen.role_of(ctx.agent), ctx.now)

@@ -15,8 +15,8 @@ from tools.engine.registry import CATALOGUE
 from tools.engine.stored_documents import text_of
 from tools.jobs.disputes.views import party_steps
 from tools.jobs.facts import JobFacts, payment_status, refund_expected
-from tools.jobs.lifecycle import Waiter, available_actions, clocked, due, waiting_on
-from tools.jobs.logic import clock_changes, foretold, known_actions
+from tools.jobs.lifecycle import Waiter, after_due_move, available_actions, due, waiting_on
+from tools.jobs.logic import clock_changes, known_actions, projected
 from tools.jobs.payments.records import Settlement
 from tools.jobs.payments.settlements import settlement_record
 from tools.jobs.records import Deadlines, DeliveryRef, Job, JobCreated, JobPayment, WaitingOn
@@ -41,9 +41,9 @@ def created_record(ctx: TxContext, seen: JobSnapshot, warned: list[dict[str, str
 
 def job_fields(ctx: TxContext, seen: JobSnapshot, named: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the record; the clock's due moves are shown as if they were written."""
-    seen = foretold(seen, ctx.now)
+    seen = projected(seen, ctx.now)
     row, now = seen.row, ctx.now
-    facts, move = clocked(seen.facts, now), due(seen.facts, now)
+    facts, move = after_due_move(seen.facts, now), due(seen.facts, now)
     shown = {name: getattr(row, name) for name in ("cancel_reason", "completed_at", "updated_at")}
     shown |= clock_changes(row, move) if move else {}
     role = seen.role_of(ctx.agent)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import rfc8785
 
-from tools.kernel.strict_json import KINDS, MAX_INTEGER, Json, integral, next_level
+from tools.kernel.strict_json import KINDS, MAX_INTEGER, Json, next_level, with_integers
 
 _BELOW_F0 = bytes(range(0xF0))  # in UTF-8 a character beyond U+FFFF begins with a byte from F0 to F4
 _PLAIN_FROM = 1e-5  # from here up to 2^53 both libraries write a fraction in its shortest digits, without exponent
@@ -29,7 +29,7 @@ class NotCanonical(ValueError):
 def canonical(value: Json) -> bytes:
     """Return the RFC 8785 form of `value`; raises NotCanonical if it has none.
 
-    Every value that passes `jsontext.check_tree` has one.
+    Every value that passes `strict_json.validate_tree` has one.
     """
     try:
         plain = _plain(value)
@@ -58,7 +58,7 @@ def _plain(value: Json) -> bytes | None:
                 return None
             whole_floats = whole_floats or bool(whole)
         level = next_level(level)
-    written = orjson.dumps(integral(value) if whole_floats else value, option=orjson.OPT_SORT_KEYS)
+    written = orjson.dumps(with_integers(value) if whole_floats else value, option=orjson.OPT_SORT_KEYS)
     return None if _holds_astral(written) and _has_astral_key(value) else written
 
 

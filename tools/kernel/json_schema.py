@@ -16,7 +16,7 @@ import jsonschema_rs
 import orjson
 
 from tools.kernel import schema_patterns as patterns
-from tools.kernel.strict_json import BadJson, Json, check_tree
+from tools.kernel.strict_json import BadJson, Json, validate_tree
 
 MAX_BYTES, MAX_DEPTH, MAX_SUBSCHEMAS, MAX_EXPANDED = 64 * 1024, 32, 4000, 20_000
 MAX_REFS, MAX_ENUM = 200, 1000
@@ -81,7 +81,7 @@ def admit(schema: Json) -> None:
     lookaround, backreferences, flags; $id, $anchor, $dynamicRef, $vocabulary; any $ref but `#/$defs/<name>`; recursion.
     """
     try:
-        check_tree(schema)
+        validate_tree(schema)
     except BadJson as bad:
         raise SchemaRefused(bad.message) from None
     if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -101,9 +101,9 @@ def admit(schema: Json) -> None:
 
 
 @lru_cache(KEPT_CHECKERS)
-def compiled(schema_text: str) -> "Checker":
+def checker_for(schema_text: str) -> "Validator":
     """Return the checker of an accepted schema, given as its canonical text; cached."""
-    return Checker(orjson.loads(schema_text))
+    return Validator(orjson.loads(schema_text))
 
 
 @lru_cache(KEPT_CHECKERS)
@@ -117,7 +117,7 @@ def reading_of(schema: Json) -> float:
     return sum(patterns.reading_weight(one) for _, node in _subschemas(schema) for one in patterns.patterns_in(node))
 
 
-def is_heavy(schema_text: str, instance_bytes: int) -> bool:
+def is_expensive(schema_text: str, instance_bytes: int) -> bool:
     """Check whether a check may hold the interpreter's lock for more than about 20 ms.
 
     If so, it belongs in a process that can be stopped: the engine keeps the lock, so a thread does not help. Slow
@@ -130,7 +130,7 @@ def is_heavy(schema_text: str, instance_bytes: int) -> bool:
     return instance_bytes * _breadth(schema_text) > MAX_LIGHT_COST
 
 
-class Checker:
+class Validator:
     """A compiled schema; `is_valid(document)` is the verdict."""
 
     def __init__(self, schema: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ class BadTarget(ValueError):
     """A URL to which no outgoing request may go; the message says why."""
 
 
-class Unreached(Exception):
+class UrlUnreachable(Exception):
     """An outgoing request that got no answer.
 
     `reason` is one word that agents may read. It reveals nothing about internal networks.
@@ -50,7 +50,7 @@ class Unreached(Exception):
         self.reason = reason
 
 
-class NotTried(Exception):
+class NotAttempted(Exception):
     """An outgoing request that was not begun, because too many are under way here.
 
     It says nothing about the receiver.
@@ -94,7 +94,7 @@ def judge_target(url: str, allow_private: bool, own: Collection[tuple[str, int]]
     address, local = address_in(target.host), _is_localhost(target.host)
     if target.scheme == "http" and not (allow_private and (local or _within(address, _LOOPBACK))):
         raise BadTarget("https is needed")
-    if address is not None and not may_dial(target.host, target.port, allow_private):
+    if address is not None and not is_allowed_address(target.host, target.port, allow_private):
         raise BadTarget("a public address and port 443 are needed")
     if address is None and not allow_private and (target.port != HTTPS_PORT or local or "." not in target.host):
         raise BadTarget("a public host name and port 443 are needed")
@@ -103,7 +103,7 @@ def judge_target(url: str, allow_private: bool, own: Collection[tuple[str, int]]
     return target
 
 
-def may_dial(address: str, port: int, allow_private: bool) -> bool:
+def is_allowed_address(address: str, port: int, allow_private: bool) -> bool:
     """Check whether a connection to this address may be made.
 
     Public addresses need port 443. Private ones need `allow_private`.

@@ -61,13 +61,13 @@ def parse(raw: bytes, max_depth: int = MAX_DEPTH) -> Json:
     else:
         ordinary = raw.count(b"{") + raw.count(b"[") <= max_depth or _shallow(value, max_depth)
     if not ordinary or b"\\u0000" in raw:
-        check_tree(value, max_depth)
+        validate_tree(value, max_depth)
     if (not ordinary and b"0" * 22 in shapes) or _may_repeat_a_key(raw, value):
         return _read_exactly(raw, max_depth)
     return value
 
 
-def check_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
+def validate_tree(value: object, max_depth: int = MAX_DEPTH) -> None:
     """Apply the rules of `parse` to a tree from another parser.
 
     Raises BadJson with the path of one fault.
@@ -94,15 +94,15 @@ def read_leniently(raw: bytes) -> Any:
     return json.loads(raw)
 
 
-def integral(value: Json) -> Json:
+def with_integers(value: Json) -> Json:
     """Copy an accepted tree with all whole floats up to ±(2^53-1) as integers.
 
     protobuf has only doubles.
     """
     if isinstance(value, dict):
-        return {key: integral(item) for key, item in value.items()}
+        return {key: with_integers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [integral(item) for item in value]
+        return [with_integers(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
         return int(value)
     return value
@@ -195,7 +195,7 @@ def _read_exactly(raw: bytes, max_depth: int) -> Json:
         value: Json = json.loads(raw, object_pairs_hook=_object, parse_int=_integer)
     except RecursionError:
         raise BadJson(_too_deep(max_depth)) from None
-    check_tree(value, max_depth)
+    validate_tree(value, max_depth)
     return value
 
 
@@ -362,7 +362,7 @@ def _too_deep(max_depth: int) -> str:
     return f"The document is nested more than {max_depth} levels deep."
 
 
-def is_plain(given: dict[str, Json]) -> bool:
+def is_trivially_valid(given: dict[str, Json]) -> bool:
     """Check whether all arguments are ASCII texts and small integers, as in most reads.
 
     check_tree has nothing to find in them.

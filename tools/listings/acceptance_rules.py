@@ -7,7 +7,7 @@ from typing import Any, Literal
 import orjson
 
 from tools.kernel.canonical_json import canonical, sha256_hex
-from tools.kernel.json_schema import MAX_LIGHT_READING, compiled, is_heavy, reading
+from tools.kernel.json_schema import MAX_LIGHT_READING, checker_for, is_expensive, reading
 
 Json = Any
 Kind = Literal["schema", "present", "min_length", "max_length", "sha256"]
@@ -92,12 +92,12 @@ def is_costly(rules: Sequence[Rule], output_bytes: int) -> bool:
     schemas = [_text(rule) for rule in rules if rule.kind == "schema"]
     if len(hashed) * output_bytes > MAX_HASHED or sum(map(reading, schemas)) > MAX_LIGHT_READING:
         return True
-    return any(is_heavy(one, output_bytes * len(schemas)) for one in schemas)
+    return any(is_expensive(one, output_bytes * len(schemas)) for one in schemas)
 
 
 def _schema_faults(rule: Rule, output: Json) -> Iterator[Failure]:
     value = at(output, rule.path)
-    found = () if is_missing(value) else compiled(_text(rule)).violations(value)
+    found = () if is_missing(value) else checker_for(_text(rule)).violations(value)
     return (Failure(rule, f"{one.path}: {one.message}".removeprefix(": ")) for one in found)
 
 

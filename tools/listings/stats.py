@@ -15,7 +15,7 @@ from storage.listing_stats import (
     turnaround_at,
 )
 from storage.store import Store
-from storage.tables import JobRow, ListingRow, PayerRow, ResultRow, SettlementRow
+from storage.tables import JobResultRow, JobRow, ListingPayerRow, ListingRow, SettlementRow
 from storage.transaction import Tx
 from storage.vocabulary import FINISHED, Actor, Env
 from tools.listings.logic import index
@@ -25,9 +25,9 @@ from tools.listings.stats_rules import (
     Result,
     Tally,
     Transfer,
+    apply_change,
     buyers_by,
-    middle,
-    moved,
+    median_index,
     result_of,
     tallied,
     wallet_moves,
@@ -39,7 +39,7 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     if job.listing_id is None:
         return
     listing = _locked(tx, job.listing_id)
-    kept = tx.get(ResultRow, job.id)
+    kept = tx.get(JobResultRow, job.id)
     old = Result() if kept is None else result_in(kept)
     closed = ClosedJob(job.status, job.closed_as, job.outcome, job.accepted_at, job.delivered_at)
     new = result_of(
@@ -49,11 +49,11 @@ def recount(tx: Tx, job: JobRow, settlements: tuple[SettlementRow, ...]) -> None
     if new == old:
         return
     if kept is None:
-        tx.add(ResultRow(job_id=job.id, listing_id=listing.id, **asdict(new)))
+        tx.add(JobResultRow(job_id=job.id, listing_id=listing.id, **asdict(new)))
     else:
         tx.change(kept, **asdict(new))
     buyers = sum(_move_wallet(tx, listing.id, wallet, change) for wallet, change in wallet_moves(old, new))
-    _write(tx, listing, moved(_tally_in(listing), old, new, buyers))
+    _write(tx, listing, apply_change(_tally_in(listing), old, new, buyers))
 
 
 def _rating(tx: Tx, job: JobRow) -> int | None:
@@ -90,7 +90,7 @@ def results_from_jobs(tx: Tx, listing_id: str) -> dict[str, Result]:
     }
 
 
-def result_in(row: ResultRow) -> Result:
+def result_in(row: JobResultRow) -> Result:
     """Return the result of a job as it was last counted."""
     return Result(row.completed, row.failed, row.paid_minor, row.payer, row.seconds, row.rating, row.against)
 
@@ -118,9 +118,9 @@ def _tally_in(row: ListingRow) -> Tally:
 
 def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int:
     """Add to the amount that a wallet paid; return the change in the number of counted buyers."""
-    row = tx.get(PayerRow, listing_id, wallet)
+    row = tx.get(ListingPayerRow, listing_id, wallet)
     if row is None:
-        tx.add(PayerRow(listing_id=listing_id, wallet=wallet, paid_minor=change_minor))
+        tx.add(ListingPayerRow(listing_id=listing_id, wallet=wallet, paid_minor=change_minor))
         return buyers_by(0, change_minor)
     after = row.paid_minor + change_minor
     tx.change(row, paid_minor=after)
@@ -128,7 +128,7 @@ def _move_wallet(tx: Tx, listing_id: str, wallet: str, change_minor: int) -> int
 
 
 def _write(tx: Tx, listing: ListingRow, tally: Tally) -> None:
-    median = tx.one(turnaround_at, listing_id=listing.id, place=middle(tally.timed)) if tally.timed else None
+    median = tx.one(turnaround_at, listing_id=listing.id, place=median_index(tally.timed)) if tally.timed else None
     index(
         tx,
         tx.change(
@@ -160,5 +160,5 @@ def _from_rows(tx: Tx, listing_id: str) -> list[object]:
     results = results_from_jobs(tx, listing_id).values()
     tally = tallied(results)
     turnarounds = sorted(result.seconds for result in results if result.seconds is not None)
-    median = turnarounds[middle(tally.timed)] if turnarounds else None
+    median = turnarounds[median_index(tally.timed)] if turnarounds else None
     return [_stats(tally, median), tally.graduated, tally.rating_sum, tally.timed]

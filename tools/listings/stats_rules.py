@@ -104,7 +104,7 @@ def result_of(job: ClosedJob, transfers: Iterable[Transfer]) -> Result:
     return Result(True, job.failed, paid if payer else 0, payer, seconds, rating)
 
 
-def moved(tally: Tally, old: Result, new: Result, buyers: int) -> Tally:
+def apply_change(tally: Tally, old: Result, new: Result, buyers: int) -> Tally:
     """Return the sums after the result of a job changes from `old` to `new`.
 
     `buyers` is the change in the number of paying wallets.
@@ -141,13 +141,13 @@ def tallied(results: Iterable[Result]) -> Tally:
     """Sum all results from zero, to check the stored sums."""
     tally, wallets = Tally(), dict[str, int]()
     for result in results:
-        tally = moved(tally, Result(), result, 0)
+        tally = apply_change(tally, Result(), result, 0)
         for wallet, change in wallet_moves(Result(), result):
             wallets[wallet] = wallets.get(wallet, 0) + change
     return replace(tally, buyers=sum(paid >= DUST_MINOR for paid in wallets.values()))
 
 
-def middle(timed: int) -> int:
+def median_index(timed: int) -> int:
     """Return the index of the median in a sorted list of `timed` turnarounds."""
     return timed // 2
 

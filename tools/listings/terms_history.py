@@ -6,7 +6,7 @@ from datetime import datetime
 import orjson
 
 from storage.listings import forget_promises, promise_at, unfinished_job_of
-from storage.tables import JobRow, ListingRow, PromiseRow
+from storage.tables import JobRow, ListingRow, ListingTermsRow
 from storage.transaction import Tx
 from storage.vocabulary import FINAL, JobStatus
 
@@ -40,7 +40,7 @@ def keep_promise(tx: Tx, before: ListingRow, after: ListingRow, now: datetime) -
         return 0
     if tx.one(unfinished_job_of, listing_id=before.id, statuses=UNFINISHED) is None:
         return -sum(len(one.encode()) for one in tx.all(forget_promises, listing_id=before.id))
-    tx.add(PromiseRow(listing_id=before.id, listing_version=before.version, promised=text, until=now))
+    tx.add(ListingTermsRow(listing_id=before.id, listing_version=before.version, promised=text, until=now))
     return len(text.encode())
 
 

@@ -112,7 +112,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Old:
+class CurrentListing:
     """A listing before an offer changes it."""
 
     version: int | None
@@ -121,7 +121,7 @@ class Old:
     output: Side
 
 
-NOTHING = Old(None, {}, Side(None, None), Side(None, None))
+NOTHING = CurrentListing(None, {}, Side(None, None), Side(None, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def _priced(said: dict[str, Json]) -> dict[str, Any]:
     }
 
 
-def _old(tx: Tx, listing_id: str, outside: ReadContext) -> Old:
+def _old(tx: Tx, listing_id: str, outside: ReadContext) -> CurrentListing:
     row = tx.get(ListingRow, listing_id)
     if row is None or row.seller_id != outside.caller.agent_id or row.env != outside.env:
         raise NotFound("you have no such listing", param="listing_id")
@@ -277,7 +277,7 @@ def _old(tx: Tx, listing_id: str, outside: ReadContext) -> Old:
         "tags": orjson.loads(row.tags),
     }
     said = read | words | {name: getattr(row, name) for name in (*PRICED, "acceptance")}
-    return Old(row.version, said, *sides)
+    return CurrentListing(row.version, said, *sides)
 
 
 def _side(tx: Tx, schema: str | None, example: str | None) -> Side:

@@ -9,7 +9,7 @@ from math import ceil
 import orjson
 
 from storage.messages import stepped_since
-from storage.tables import JobRow, MailboxRow, MessageRow, ThreadRow
+from storage.tables import JobRow, MessageRow, ThreadRow, UnreadRow
 from storage.transaction import Tx
 from storage.vocabulary import JobStatus, ThreadKind
 from tools.engine.context import TxContext
@@ -183,9 +183,9 @@ def _acted_since(ctx: TxContext, thread: ThreadRow) -> bool:
 def _count_unread(tx: Tx, agent_id: str, env: str, by: int) -> None:
     if not by:
         return
-    row = tx.get(MailboxRow, agent_id, env, lock=True)
+    row = tx.get(UnreadRow, agent_id, env, lock=True)
     if row is None:
-        tx.add(MailboxRow(agent_id=agent_id, env=env, unread=by))
+        tx.add(UnreadRow(agent_id=agent_id, env=env, unread=by))
     else:
         tx.change(row, unread=row.unread + by)
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from storage.tables import AgentRow
 from storage.vocabulary import AgentStatus
-from tools.account.deletion import leave, shut
+from tools.account.deletion import close_agent, leave
 from tools.agents.logic import agent_fields, any_agent, change_agent
 from tools.agents.records import AnyStatusAgent
 from tools.credentials.logic import forget_keys
@@ -74,7 +74,7 @@ def set_agent_status(ctx: TxContext, said: StatusSet) -> AnyStatusAgent:
         return AnyStatusAgent(**agent_fields(_found(ctx, row.id)))
     suspending = wanted is AgentStatus.SUSPENDED
     if suspending:
-        shut(ctx, row.id)
+        close_agent(ctx, row.id)
     row = _locked(ctx, row.id)
     forget_keys(ctx.tx, row.id)
     return AnyStatusAgent(

@@ -24,7 +24,17 @@ from tools.agents.trust_tiers import earns_tier_one, trust_tier
 from tools.jobs.contributions import made_mark
 from tools.jobs.snapshot import JobSnapshot
 from tools.reputation.logic import ALL, NOTHING_YET, columns_of, dealings_in, mark_text, tally_text
-from tools.reputation.rules import EMPTY, CounterpartyTotals, Mark, Tally, dealings_of, dealt, part_of, plus, standing
+from tools.reputation.rules import (
+    EMPTY,
+    CounterpartyTotals,
+    Mark,
+    Tally,
+    add,
+    add_dealing,
+    contribution,
+    dealings_of,
+    standing,
+)
 
 Ids = Sequence[str]
 Place = tuple[str, str, str, str]  # agent, environment, role, category
@@ -42,19 +52,19 @@ class Folded:
 
     def take(self, job: JobRow, mark: Mark, agent_id: str, role: Actor) -> None:
         other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
-        part = part_of(mark, role, first_party=job.first_party)
+        part = contribution(mark, role, first_party=job.first_party)
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=job.first_party)
         for category in (ALL, job.category):
             place = agent_id, job.env, role.value, category
-            self.tallies[place] = plus(self.tallies.get(place, EMPTY), part)
+            self.tallies[place] = add(self.tallies.get(place, EMPTY), part)
             if dealings != CounterpartyTotals():
-                self.dealings[place][counterparty] = dealt(self.dealings[place][counterparty], dealings)
+                self.dealings[place][counterparty] = add_dealing(self.dealings[place][counterparty], dealings)
 
     def tally(self, agent_id: str, env: str, role: Actor, category: str = ALL) -> Tally:
         place = agent_id, env, role.value, category
         total = self.tallies.get(place, EMPTY)
         for dealings in self.dealings[place].values():
-            total = plus(total, standing(dealings))
+            total = add(total, standing(dealings))
         return total
 
 

@@ -22,7 +22,7 @@ from tools.engine.errors import InvalidRequest, NotFound
 from tools.engine.next_steps import step, steps
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
-from tools.engine.request_signatures import spend
+from tools.engine.request_signatures import insert_use
 from tools.kernel.errors import MarketError
 from tools.purchases.accounts import hand_over
 from tools.purchases.errors import AlreadyClaimed, BuyerNotActive
@@ -117,7 +117,7 @@ def claim_x402_account(ctx: TxContext, claim: ClaimX402Account, signed: Signed) 
             param="agent_id",
             hint="Send account.agent_id as the answer of a purchase by this wallet names it.",
         )
-    fresh = spend(ctx.tx, account.agent_id, _use_of(signed.text), ctx.now)
+    fresh = insert_use(ctx.tx, account.agent_id, _use_of(signed.text), ctx.now)
     if account.claimed_at is not None:
         return AlreadyClaimed("this account was claimed before", param="agent_id")
     if not fresh:

@@ -20,7 +20,7 @@ from tools.engine.errors import NotFound
 from tools.engine.storage_quotas import refuse_overfull
 from tools.jobs.errors import ListingUnavailable, SellerHasNoWalletAddress
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import advance, attended, attention_in, mine
+from tools.jobs.logic import apply_move, mine, stored_waiting, waiting_columns
 from tools.jobs.payments.logic import settle
 from tools.jobs.place_order import JudgedOrder, Order, place_order
 from tools.jobs.snapshot import JobSnapshot, see
@@ -29,7 +29,7 @@ from tools.purchases.accounts import buyer_of, is_unclaimed
 from tools.purchases.errors import X402AuthorizationInUse, X402FirstPartyOnly, X402NeedsAPrice, X402UpfrontNotSupported
 from tools.purchases.rules import (
     UNDER_WAY,
-    End,
+    Outcome,
     Standing,
     end_of,
     ends_at,
@@ -153,27 +153,27 @@ def hand_over(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | Non
     standing = seen.standing(now)
     if standing.stage is not PurchaseStatus.WORKING or end_of(standing, now) is not None:
         return None
-    _outlast(acting_for(place, tx, seen.row.agent_id), seen)
-    return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_leased(now))
+    _extend_payment_deadline(acting_for(place, tx, seen.row.agent_id), seen)
+    return tx.change(seen.row, status=PurchaseStatus.SETTLING, updated_at=now, **_lease_columns(now))
 
 
-def take_up(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
+def lease(place: ReadContext, tx: Tx, purchase_id: str) -> PurchaseRow | None:
     """Lease a payment that is under way; None if another process holds it or if it has ended."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     standing = seen.standing(now)
     if standing.held or standing.stage not in UNDER_WAY:
         return None
-    return tx.change(seen.row, **_leased(now))
+    return tx.change(seen.row, **_lease_columns(now))
 
 
 def keep(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Renew the lease of a payment that is under way."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     if row is not None and row.status in UNDER_WAY:
-        tx.change(row, **_leased(place.world.clock.now()))
+        tx.change(row, **_lease_columns(place.world.clock.now()))
 
 
-def _leased(now: datetime) -> dict[str, datetime]:
+def _lease_columns(now: datetime) -> dict[str, datetime]:
     return {"held_until": now + LEASE, "look_at": now + LEASE}
 
 
@@ -187,7 +187,7 @@ def note(place: ReadContext, tx: Tx, purchase_id: str, **found: object) -> Purch
     return tx.change(row, **({"updated_at": now, "held_until": None, "look_at": later} | found))
 
 
-def take_back(place: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
+def revert_handover(place: ReadContext, tx: Tx, handed: PurchaseRow, **found: object) -> PurchaseRow:
     """Return a payment that the facilitator never received to WORKING.
 
     Its status is kept if our lease has expired, because another process may have submitted it since.
@@ -211,13 +211,13 @@ def finish(place: ReadContext, tx: Tx, purchase_id: str, transaction: str, verdi
     ctx = acting_for(place, tx, row.agent_id)
     known = known_settlement(tx, ctx, transaction)
     if known is not None and known.job_id != row.job_id:
-        return close(place, tx, purchase_id, End.TOGETHER)
+        return close(place, tx, purchase_id, Outcome.TOGETHER)
     seen = _payer_named(ctx, mine(ctx, row.job_id), row)
     settled: JobSnapshot | MarketError = seen if known is not None else settle(ctx, seen, transaction, verdict)
     if isinstance(settled, JobSnapshot):
         move = allowed(settled.facts, "accept", Actor.BUYER, ctx.now)
         if move is not None:
-            advance(ctx, settled, move, row.agent_id, told={"by": "buyer"}, completed_at=ctx.now)
+            apply_move(ctx, settled, move, row.agent_id, told={"by": "buyer"}, completed_at=ctx.now)
     return tx.change(row, status=PurchaseStatus.PAID, tx_hash=transaction, look_at=None, updated_at=ctx.now)
 
 
@@ -228,46 +228,46 @@ def _payer_named(ctx: TxContext, seen: JobSnapshot, row: PurchaseRow) -> JobSnap
     return replace(seen, row=ctx.tx.change(seen.row, pay_from=address_of(row.payer)))
 
 
-def close(place: ReadContext, tx: Tx, purchase_id: str, end: End) -> PurchaseRow:
+def close(place: ReadContext, tx: Tx, purchase_id: str, end: Outcome) -> PurchaseRow:
     """Close a purchase that was not paid, and call off its job, with no effect on reputations."""
     row = tx.get(PurchaseRow, purchase_id, lock=True)
     assert row is not None
     if row.status in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
         return row
-    if row.status is not PurchaseStatus.WORKING and end not in (End.NOT_CHARGED, End.TOGETHER):
+    if row.status is not PurchaseStatus.WORKING and end not in (Outcome.NOT_CHARGED, Outcome.TOGETHER):
         return row  # it was submitted in between
     ctx = acting_for(place, tx, row.agent_id)
-    call_off(ctx, mine(ctx, row.job_id))
-    reason = row.reason if end is End.NOT_CHARGED and row.reason else end.value
+    cancel_job_of(ctx, mine(ctx, row.job_id))
+    reason = row.reason if end is Outcome.NOT_CHARGED and row.reason else end.value
     later = _kept_until(tx, row, end)
     return tx.change(row, status=PurchaseStatus.CLOSED, reason=reason, look_at=later, updated_at=ctx.now)
 
 
-def _kept_until(tx: Tx, row: PurchaseRow, end: End) -> datetime | None:
+def _kept_until(tx: Tx, row: PurchaseRow, end: Outcome) -> datetime | None:
     """Return when a failed purchase is deleted with the account it made; None if it is kept."""
-    if end is End.TOGETHER or not is_unclaimed(tx, row.agent_id):
+    if end is Outcome.TOGETHER or not is_unclaimed(tx, row.agent_id):
         return None
     return row.created_at + UNPAID_KEPT
 
 
-def call_off(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
+def cancel_job_of(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Call off a job that will not be paid, if the lifecycle table lets the market do so."""
     move = allowed(seen.facts, "call_off", Actor.OPERATOR, ctx.now)
     if move is None:
         return seen
     why = "the purchase it was ordered for came to nothing"
-    return advance(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
+    return apply_move(ctx, seen, move, None, told={"by": "platform", "reason": why}, cancel_reason=why)
 
 
-def put_off(place: ReadContext, tx: Tx, purchase_id: str) -> None:
+def postpone(place: ReadContext, tx: Tx, purchase_id: str) -> None:
     """Set the next check of a purchase whose client has disconnected."""
     now, seen = place.world.clock.now(), see_purchase(tx, purchase_id, lock=True)
     if seen.row.status is PurchaseStatus.WORKING:
-        _outlast(acting_for(place, tx, seen.row.agent_id), seen)
+        _extend_payment_deadline(acting_for(place, tx, seen.row.agent_id), seen)
         tx.change(seen.row, look_at=look_again_at(seen.standing(now), now))
 
 
-def _outlast(ctx: TxContext, seen: SeenPurchase) -> None:
+def _extend_payment_deadline(ctx: TxContext, seen: SeenPurchase) -> None:
     """Extend a sealed delivery's payment deadline to the time until which the payment may come.
 
     Otherwise the job would expire and be marked as unpaid.
@@ -275,4 +275,4 @@ def _outlast(ctx: TxContext, seen: SeenPurchase) -> None:
     job, until = seen.job.row, ends_at(seen.row.valid_before)
     if job.status == JobStatus.DELIVERED and job.pay_by is not None and job.pay_by < until:
         moved = replace(seen.job, row=JobRow(**(job.__dict__ | {"pay_by": until})))
-        ctx.tx.change(job, pay_by=until, updated_at=ctx.now, **attended(moved, attention_in(job), ctx.now))
+        ctx.tx.change(job, pay_by=until, updated_at=ctx.now, **waiting_columns(moved, stored_waiting(job), ctx.now))

@@ -20,7 +20,7 @@ from tools.kernel.money import display
 from tools.kernel.records import Json, spliced
 from tools.listings.validation import counts_units
 from tools.purchases.logic import OnSale, on_sale
-from tools.purchases.quotes import quote, version_1, with_bazaar
+from tools.purchases.quotes import quote, version_1, with_discovery
 from tools.purchases.records import X402Quote, X402Service
 from tools.wallets.logic import contract_agrees
 
@@ -103,7 +103,7 @@ async def offered(
         amount=(sale.listing.price or 0) * counted,
         why=UNPAID,
     )
-    return Offered(order, judged, with_bazaar(terms, example, answer))
+    return Offered(order, judged, with_discovery(terms, example, answer))
 
 
 def url_of(base_url: str, listing_id: str) -> str:

@@ -45,8 +45,8 @@ from tools.purchases.offers import UNPAID, any_listing, is_open, offered, servic
 from tools.purchases.payment_verification import check, release
 from tools.purchases.pending_payments import Entry
 from tools.purchases.records import X402Index, X402Payment, X402Quote, X402Result
-from tools.purchases.rules import End
-from tools.purchases.workflow import drive, head_of
+from tools.purchases.rules import Outcome
+from tools.purchases.workflow import head_of, run_until_done
 from tools.wallets.errors import AddressSanctioned
 from tools.wallets.logic import refuse_sanctioned
 
@@ -179,7 +179,7 @@ async def _gone_on(place: ReadContext, wanted: BuyWithX402, row: PurchaseRow) ->
         closed = "it came to nothing and nothing was charged"
         became = {PurchaseStatus.PAID: paid, PurchaseStatus.CLOSED: closed}.get(row.status, "it is under way")
         raise X402AuthorizationUsed(f"this payment was made for another order; {became}")
-    return await drive(place, row.id)
+    return await run_until_done(place, row.id)
 
 
 def _fingerprint(wanted: BuyWithX402) -> str:
@@ -212,7 +212,7 @@ def _fingerprint(wanted: BuyWithX402) -> str:
     open_world=True,
     rate=Rate.QUOTES,
     paid_rate=Rate.PURCHASES,
-    whole_body="input",
+    body_argument="input",
     toolset="market",
     only_rest=ONLY_HTTP,
 )
@@ -260,16 +260,16 @@ def _refusal(row: PurchaseRow, seen: JobSnapshot) -> MarketError | None:
             return None
         told = "the payment arrived after the job had ended: it is recorded, and the seller owes it back"
         return X402NotDelivered(told, hint="list_settlements shows it.", transaction=row.tx_hash, **job)
-    if row.reason == End.TOGETHER:
+    if row.reason == Outcome.TOGETHER:
         told = (
             "the payment came in one transaction with another, which alone is recorded: the seller owes this one back"
         )
         return X402NotDelivered(told, hint=ASK_THE_OPERATOR, transaction=row.tx_hash, **job)
-    if row.reason == End.NOT_DELIVERED:
+    if row.reason == Outcome.NOT_DELIVERED:
         said = (seen.row.cancel_reason or "no reason was given")[:300]
         return X402NotDelivered(f"the seller did not do the work; nothing was charged: {said}", **job)
-    if row.reason == End.TIMEOUT:
+    if row.reason == Outcome.TIMEOUT:
         return X402Timeout("the work did not come in time; nothing was charged", **job)
-    if row.reason == End.ELSEWHERE:
+    if row.reason == Outcome.ELSEWHERE:
         return X402AuthorizationUsed("the job was paid in another way; this payment was not used", **job)
     return X402AuthorizationUsed(f"this payment was never taken ({row.reason}); nothing was charged", **job)

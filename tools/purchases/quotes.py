@@ -32,7 +32,7 @@ def quote(
     return {"x402Version": VERSION, "error": why, "resource": resource, "accepts": [accepted]}
 
 
-def with_bazaar(said: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
+def with_discovery(said: dict[str, Any], example_input: Json, example_output: Json) -> dict[str, Any]:
     """Add an example of the call and of its answer, as far as both fit into a header."""
     for given, answered in ((example_input, example_output), (example_input, None), ({}, None)):
         told = said | {"extensions": {"bazaar": _bazaar(given, answered)}}

@@ -30,7 +30,7 @@ class Next(StrEnum):
     TELL = "tell"  # it has ended: report the result
 
 
-class End(StrEnum):
+class Outcome(StrEnum):
     """Reasons why a purchase failed."""
 
     NOT_DELIVERED = "not_delivered"
@@ -64,18 +64,18 @@ def next_of(one: Standing, now: datetime) -> Next:
     return Next.SETTLE if one.job.status is JobStatus.DELIVERED else Next.WAIT
 
 
-def end_of(one: Standing, now: datetime) -> End | None:
+def end_of(one: Standing, now: datetime) -> Outcome | None:
     """Return why a purchase that is not submitted fails; None while it may still be paid."""
     if one.job.is_paid:
-        return End.ELSEWHERE
+        return Outcome.ELSEWHERE
     if one.job.status in FINAL:
-        return End.NOT_DELIVERED
+        return Outcome.NOT_DELIVERED
     if now >= last_moment(one.valid_before):
-        return End.TIMEOUT
+        return Outcome.TIMEOUT
     waits = one.job.status is not JobStatus.DELIVERED
     if waits and now >= one.created_at + PATIENCE:
-        return End.TIMEOUT
-    return End.LEFT if now >= gone_at(one) else None
+        return Outcome.TIMEOUT
+    return Outcome.LEFT if now >= gone_at(one) else None
 
 
 def look_again_at(one: Standing, now: datetime) -> datetime:

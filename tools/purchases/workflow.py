@@ -18,9 +18,9 @@ from storage.transaction import StorageError
 from storage.vocabulary import PurchaseStatus
 from tools.chain.errors import ChainUnavailable, TransactionPending
 from tools.chain.transfer_proof import ask, no_chain
-from tools.chain.transfer_verification import MAX_BLOCK_TIME, ChainDown, Kind, Nonsense, Verdict, quantity
+from tools.chain.transfer_verification import MAX_BLOCK_TIME, ChainDown, InvalidNodeAnswer, Kind, Verdict, quantity
 from tools.chain.x402_payload import Authorization
-from tools.chain.x402_payments import holding, uses
+from tools.chain.x402_payments import settles, transactions_with_nonce
 from tools.engine.context import ReadContext
 from tools.engine.ports import Chain, Facilitator, SettleNotSent, SettleUnknown
 from tools.jobs.payments.terms import chain_terms
@@ -33,15 +33,15 @@ from tools.purchases.logic import (
     finish,
     hand_over,
     keep,
+    lease,
     note,
     note_asked,
-    put_off,
+    postpone,
+    revert_handover,
     see_purchase,
-    take_back,
-    take_up,
 )
 from tools.purchases.pending_payments import forget
-from tools.purchases.rules import End, Next, end_of, has_ended, is_over, is_to_be_noted, needs_its_client, next_of
+from tools.purchases.rules import Next, Outcome, end_of, has_ended, is_over, is_to_be_noted, needs_its_client, next_of
 
 TICK_SECONDS = 0.5  # between two polls of a purchase that another call is processing, or of the chain
 CALL_SECONDS = 160.0  # total time a call spends on a purchase: the work, the facilitator, the block
@@ -55,12 +55,12 @@ UNHANDED = (PurchaseStatus.CHECKING, PurchaseStatus.WORKING)
 log = structlog.get_logger("emporion.purchases")
 
 
-async def drive(place: ReadContext, purchase_id: str) -> PurchaseRow:
+async def run_until_done(place: ReadContext, purchase_id: str) -> PurchaseRow:
     """Process a purchase until it has ended, or raise why it cannot go on and whether to retry."""
     clock = place.world.clock
     seen = await _look(place, purchase_id)
     ends = clock.monotonic() + CALL_SECONDS
-    with place.notifier.stream_of(
+    with place.notifier.open_stream(
         seen.row.agent_id, purchase_id, MAX_WAITING, place.house.limits.streams_per_agent
     ) as ear:
         while clock.monotonic() < ends:
@@ -82,7 +82,7 @@ async def drive(place: ReadContext, purchase_id: str) -> PurchaseRow:
     raise in_use(seen.row)
 
 
-async def look_after(place: ReadContext, purchase_id: str) -> None:
+async def follow_up(place: ReadContext, purchase_id: str) -> None:
     """Process a purchase that no call is processing.
 
     Submitted payments are followed up, failed purchases are closed, old ones are deleted.
@@ -100,7 +100,7 @@ async def look_after(place: ReadContext, purchase_id: str) -> None:
             with suppress(MarketError):  # the reason is stored in the row
                 await _follow(place, seen, patience=0.0, brought=False)
         case Next.WAIT | Next.SETTLE:
-            await place.store.write(lambda tx: put_off(place, tx, purchase_id), "put_off_purchase")
+            await place.store.write(lambda tx: postpone(place, tx, purchase_id), "put_off_purchase")
 
 
 def in_use(row: PurchaseRow, why: str = "this payment is being worked on") -> X402AuthorizationInUse:
@@ -156,7 +156,7 @@ async def _follow(place: ReadContext, seen: SeenPurchase, patience: float, *, br
     Resubmitting is safe, because the token accepts an authorization only once. A refused payment is resubmitted
     only if the client sent it again (`brought`), because the client may have signed another since.
     """
-    row = await place.store.write(lambda tx: take_up(place, tx, seen.row.id), "follow_purchase")
+    row = await place.store.write(lambda tx: lease(place, tx, seen.row.id), "follow_purchase")
     if row is None:
         return
     again = row.status is PurchaseStatus.SETTLING or (row.status is PurchaseStatus.REFUSED and brought)
@@ -181,7 +181,7 @@ async def _handed_over(place: ReadContext, row: PurchaseRow, *, first: bool) -> 
         found = {"reason": f"the facilitator's answer was lost ({lost})", "status": PurchaseStatus.SETTLING}
     log.info("handed_over", purchase=row.id, transaction=found.get("tx_hash"), reason=found["reason"])
     if unsent:
-        return await place.store.write(lambda tx: take_back(place, tx, row, **found), "take_back_purchase")
+        return await place.store.write(lambda tx: revert_handover(place, tx, row, **found), "take_back_purchase")
     return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
 
 
@@ -215,7 +215,7 @@ async def _found(place: ReadContext, row: PurchaseRow, patience: float) -> None:
     try:
         await _read(place, row, patience)
     except MarketError:
-        await _noted(place, row)
+        await _record(place, row)
         raise
 
 
@@ -224,7 +224,7 @@ async def _read(place: ReadContext, row: PurchaseRow, patience: float) -> None:
     if row.status is PurchaseStatus.WORKING:
         raise _unsettled(row)
     if row.status in (PurchaseStatus.SETTLING, PurchaseStatus.REFUSED):
-        row = await _searched(place, row)
+        row = await _scan_for_nonce(place, row)
     if row.status is PurchaseStatus.SENT:
         row = await _verified(place, row, patience)
     if row.status not in (PurchaseStatus.PAID, PurchaseStatus.CLOSED):
@@ -281,12 +281,12 @@ async def _confirmed(place: ReadContext, row: PurchaseRow, transaction: str, pat
 
 async def _is_it(place: ReadContext, transaction: str, given: Authorization) -> bool:
     try:
-        return uses(await _chain(place).receipt(transaction), place.network.asset, given)
+        return settles(await _chain(place).receipt(transaction), place.network.asset, given)
     except ChainDown:
         raise _no_chain() from None
 
 
-async def _searched(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
+async def _scan_for_nonce(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
     """Search the blocks since the payment was submitted for its nonce.
 
     If none holds it and none can any more, the purchase is closed as not charged.
@@ -299,19 +299,19 @@ async def _searched(place: ReadContext, row: PurchaseRow) -> PurchaseRow:
         for number in range(began + 1, ends + 1):
             block = await chain.whole_block(number)
             if _number_in(block, "number", number) != number:
-                raise Nonsense("another block")
-            for transaction in holding(block, given.nonce):
-                if uses(await chain.receipt(transaction), place.network.asset, given):
-                    return await _noted(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
+                raise InvalidNodeAnswer("another block")
+            for transaction in transactions_with_nonce(block, given.nonce):
+                if settles(await chain.receipt(transaction), place.network.asset, given):
+                    return await _record(place, row, status=PurchaseStatus.SENT, tx_hash=transaction)
         over = False
         if ends == head and has_ended(row.valid_before, now):
             over = is_over(row.valid_before, _number_in(await chain.block(head), "timestamp", MAX_BLOCK_TIME), now)
-    except (ChainDown, Nonsense):
+    except (ChainDown, InvalidNodeAnswer):
         raise _no_chain() from None
     if over:
-        return await place.store.write(lambda tx: close(place, tx, row.id, End.NOT_CHARGED), "close_purchase")
+        return await place.store.write(lambda tx: close(place, tx, row.id, Outcome.NOT_CHARGED), "close_purchase")
     firm = min(ends, head - place.network.confirmations + 1)
-    return await _noted(place, row, scanned_to=max(began, firm))
+    return await _record(place, row, scanned_to=max(began, firm))
 
 
 def _number_in(block: object, name: str, most: int) -> int:
@@ -319,7 +319,7 @@ def _number_in(block: object, name: str, most: int) -> int:
     return quantity(block.get(name) if isinstance(block, dict) else None, f"block.{name}", most)
 
 
-async def _noted(place: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
+async def _record(place: ReadContext, row: PurchaseRow, **found: object) -> PurchaseRow:
     return await place.store.write(lambda tx: note(place, tx, row.id, **found), "note_purchase")
 
 

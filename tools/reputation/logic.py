@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from storage.tables import AgentRow, CategoryRow, CounterpartyRow, JobRow, MarkRow, ReputationRow
+from storage.tables import AgentRow, CategoryRow, ContributionRow, CounterpartyRow, JobRow, ReputationRow
 from storage.transaction import Tx
 from storage.vocabulary import Actor, Env
 from tools.agents.trust_tier_updates import set_tier
@@ -19,14 +19,14 @@ from tools.reputation.rules import (
     CounterpartyTotals,
     Mark,
     Tally,
+    add,
+    add_dealing,
+    contribution,
     dealings_of,
-    dealt,
-    minus,
-    part_of,
-    plus,
     rank_value,
     score,
     standing,
+    subtract,
 )
 
 ALL = ""  # the category of all categories
@@ -40,12 +40,12 @@ def count_mark(tx: Tx, job: JobRow, new: Mark, now: datetime) -> None:
     The caller holds the lock on the job. The parties' rows are locked in the order of their ids, so that two processes
     that close jobs of the same two agents cannot deadlock.
     """
-    kept = tx.get(MarkRow, job.id)
+    kept = tx.get(ContributionRow, job.id)
     old = NOTHING if kept is None else mark_in(kept.mark)
     if new == old:
         return
     if kept is None:
-        tx.add(MarkRow(job_id=job.id, mark=mark_text(new)))
+        tx.add(ContributionRow(job_id=job.id, mark=mark_text(new)))
     else:
         tx.change(kept, mark=mark_text(new))
     for agent_id, role in sorted(((job.buyer_id, Actor.BUYER), (job.seller_id, Actor.SELLER))):
@@ -94,17 +94,19 @@ NEW = columns_of(EMPTY, EMPTY)
 def _move(tx: Tx, job: JobRow, agent_id: str, role: Actor, old: Mark, new: Mark, now: datetime) -> None:
     """Change one party's figures by the difference between the job's old and new mark."""
     first_party = job.first_party
-    by_job = minus(part_of(new, role, first_party=first_party), part_of(old, role, first_party=first_party))
+    by_job = subtract(
+        contribution(new, role, first_party=first_party), contribution(old, role, first_party=first_party)
+    )
     other_id = job.buyer_id if role is Actor.SELLER else job.seller_id
     changes = _dealings_changed(role, other_id, old, new, first_party)
     if by_job == EMPTY and not changes:
         return
     row = _locked(tx, agent_id, job.env)
     before = figures_in(row, role)
-    after = plus(plus(before, by_job), _move_dealings(tx, job, agent_id, role, ALL, changes))
+    after = add(add(before, by_job), _move_dealings(tx, job, agent_id, role, ALL, changes))
     sides = {Actor.SELLER: figures_in(row, Actor.SELLER), Actor.BUYER: figures_in(row, Actor.BUYER)} | {role: after}
     tx.change(row, **columns_of(sides[Actor.SELLER], sides[Actor.BUYER]), updated_at=now)
-    of_category = plus(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes))
+    of_category = add(by_job, _move_dealings(tx, job, agent_id, role, job.category, changes))
     _move_category(tx, job, agent_id, role, of_category)
     seller = sides[Actor.SELLER]
     if before.jobs or seller.jobs or seller.orders_answered or seller.orders_ignored:
@@ -123,7 +125,7 @@ def _locked(tx: Tx, agent_id: str, env: str) -> ReputationRow:
     """Return the agent's row, locked and made if missing; the lock guards all its figures."""
     row = tx.get(ReputationRow, agent_id, env, lock=True)
     if row is None:
-        tx.add_once(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **NEW))
+        tx.insert_if_absent(ReputationRow(agent_id=agent_id, env=env, updated_at=None, **NEW))
         row = tx.get(ReputationRow, agent_id, env, lock=True)
     assert row is not None
     return row
@@ -136,7 +138,7 @@ def _dealings_changed(
     changes = defaultdict[str, CounterpartyTotals](CounterpartyTotals)
     for mark, sign in ((old, -1), (new, 1)):
         counterparty, dealings = dealings_of(mark, role, other_id, first_party=first_party)
-        changes[counterparty] = dealt(changes[counterparty], dealings, sign)
+        changes[counterparty] = add_dealing(changes[counterparty], dealings, sign)
     return [
         (counterparty, change) for counterparty, change in sorted(changes.items()) if change != CounterpartyTotals()
     ]
@@ -151,12 +153,12 @@ def _move_dealings(
         key: dict[str, Any] = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": category}
         row = tx.get(CounterpartyRow, *key.values(), counterparty)
         before = CounterpartyTotals() if row is None else dealings_in(row)
-        after = dealt(before, change)
+        after = add_dealing(before, change)
         if row is None:
             tx.add(CounterpartyRow(**key, counterparty=counterparty, **asdict(after)))
         else:
             tx.change(row, **asdict(after))
-        moved = plus(moved, minus(standing(after), standing(before)))
+        moved = add(moved, subtract(standing(after), standing(before)))
     return moved
 
 
@@ -166,7 +168,7 @@ def dealings_in(row: CounterpartyRow) -> CounterpartyTotals:
 
 def _move_category(tx: Tx, job: JobRow, agent_id: str, role: Actor, change: Tally) -> None:
     row = tx.get(CategoryRow, agent_id, job.env, role.value, job.category)
-    after = plus(EMPTY if row is None else tally_in(row.figures), change)
+    after = add(EMPTY if row is None else tally_in(row.figures), change)
     columns: dict[str, Any] = {"figures": tally_text(after), "jobs": after.jobs}
     if row is None:
         key = {"agent_id": agent_id, "env": job.env, "role": role.value, "category": job.category}

@@ -21,7 +21,7 @@ from tools.engine.registry import operation
 from tools.kernel.errors import Json
 from tools.kernel.money import display
 from tools.kernel.records import stamp
-from tools.kernel.strict_json import integral
+from tools.kernel.strict_json import with_integers
 from tools.reputation.counterparty import check
 from tools.reputation.logic import figures_in
 from tools.reputation.records import (
@@ -33,7 +33,7 @@ from tools.reputation.records import (
     SignedAttestation,
 )
 from tools.reputation.rules import rating_avg
-from tools.reputation.views import sides_of, standing_of
+from tools.reputation.views import figures_by_role, reputation_in_env
 
 ATTESTED_FOR = timedelta(days=7)
 METHOD = (
@@ -65,7 +65,7 @@ def get_reputation(ctx: TxContext, asked: WhoseReputation) -> Reputation:
     agent = _found(ctx, asked.agent_id)
     own = ctx.caller.agent_id == agent.id
     live, test = (
-        standing_of(ctx.tx, agent, env, ctx.now, own=own) if asked.env in (None, env) else None
+        reputation_in_env(ctx.tx, agent, env, ctx.now, own=own) if asked.env in (None, env) else None
         for env in (Env.LIVE, Env.TEST)
     )
     return Reputation(agent_id=agent.id, handle=agent.handle, trust_tier=agent.trust_tier, live=live, test=test)
@@ -96,7 +96,7 @@ def check_counterparty(ctx: TxContext, asked: WhoseRecordHere) -> CounterpartyCh
     its sales failed; otherwise ok. Advice, no guarantee.
     """
     agent = _found(ctx, asked.agent_id)
-    seller, buyer = sides_of(ctx.tx, agent.id, ctx.env)
+    seller, buyer = figures_by_role(ctx.tx, agent.id, ctx.env)
     found = check(seller, buyer, active=agent.status is AgentStatus.ACTIVE, live=ctx.env is Env.LIVE)
     return CounterpartyCheck(
         agent_id=agent.id,
@@ -170,7 +170,7 @@ def _attestation(ctx: TxContext, agent: AgentRow) -> dict[str, Json]:
 
     Numbers have at most four decimals, so that JavaScript, Python and RFC 8785 write them alike.
     """
-    snapshot: Json = integral(asdict(standing_of(ctx.tx, agent, ctx.env, ctx.now)))
+    snapshot: Json = with_integers(asdict(reputation_in_env(ctx.tx, agent, ctx.env, ctx.now)))
     return {
         "object": "reputation_attestation",
         "version": 1,

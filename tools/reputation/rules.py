@@ -104,20 +104,20 @@ class CounterpartyTotals:
     returned_minor: int = 0  # of jobs rated under PRIOR_RATING: what was paid and sent back
 
 
-def plus(one: Tally, other: Tally) -> Tally:
+def add(one: Tally, other: Tally) -> Tally:
     return Tally(*(a + b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def minus(one: Tally, other: Tally) -> Tally:
+def subtract(one: Tally, other: Tally) -> Tally:
     return Tally(*(a - b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def dealt(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 1) -> CounterpartyTotals:
+def add_dealing(one: CounterpartyTotals, other: CounterpartyTotals, sign: int = 1) -> CounterpartyTotals:
     """Add another job's dealings (`sign` 1), or take them away (-1)."""
     return CounterpartyTotals(*(a + sign * b for a, b in zip(astuple(one), astuple(other), strict=True)))
 
 
-def part_of(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
+def contribution(mark: Mark, role: Actor, *, first_party: bool) -> Tally:
     """Return what one job adds to the figures of its seller or its buyer.
 
     If the operator's agents took part in the job when it was made, it adds nothing to third-party figures. Only the

@@ -27,19 +27,19 @@ from tools.reputation.rules import (
 )
 
 
-def sides_of(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
+def figures_by_role(tx: Tx, agent_id: str, env: Env) -> tuple[Tally, Tally]:
     """Return the agent's figures as seller and as buyer; all are 0 before its first job."""
     row = tx.get(ReputationRow, agent_id, env)
     return (EMPTY, EMPTY) if row is None else (figures_in(row, Actor.SELLER), figures_in(row, Actor.BUYER))
 
 
-def standing_of(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool = False) -> Standing:
+def reputation_in_env(tx: Tx, agent: AgentRow, env: Env, now: datetime, *, own: bool = False) -> Standing:
     """Return an agent's reputation in one environment; `own`: for the agent itself.
 
     The number of reads does not depend on the number of its jobs.
     """
     row = tx.get(ReputationRow, agent.id, env)
-    seller, buyer = sides_of(tx, agent.id, env)
+    seller, buyer = figures_by_role(tx, agent.id, env)
     return Standing(
         score=score(seller, buyer),
         as_seller=_side(seller, _categories(tx, agent.id, env, Actor.SELLER)),

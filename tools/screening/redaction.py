@@ -24,7 +24,7 @@ BUYER, SELLER, EITHER, OTHER_ID, HASH = "buyer", "seller", "buyer or seller", "[
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownNames:
     """The names and marks by which one party could be known when a text was written."""
 
     marks: tuple[str, ...] = ()  # ids, keys, dids: counted anywhere
@@ -41,7 +41,7 @@ Redacted: TypeAlias = tuple[str, int]
 class Redactor:
     """The redaction of the texts of one case."""
 
-    def __init__(self, buyer: Known, seller: Known) -> None:
+    def __init__(self, buyer: KnownNames, seller: KnownNames) -> None:
         self._sides = {BUYER: buyer, SELLER: seller}
 
     @cached_property
@@ -145,7 +145,7 @@ _NO_KEY = re.compile(r"%5f|[\W_]+")
 class _Finder:
     """A search for the marks of both parties, of the kinds that count in a text."""
 
-    def __init__(self, sides: Mapping[str, Known], kinds: set[str]) -> None:
+    def __init__(self, sides: Mapping[str, KnownNames], kinds: set[str]) -> None:
         self._reads: dict[str, str] = {}
         self._shorts: dict[str, str] = {}
         anywhere, tokens, plain = dict[str, str](), dict[str, str](), dict[str, str]()
@@ -197,7 +197,7 @@ def _ends(wallet: str) -> str:
     return wallet[:_SHORT] + wallet[-_SHORT:]
 
 
-def _words(known: Known, kinds: set[str]) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+def _words(known: KnownNames, kinds: set[str]) -> Iterable[tuple[str, str, tuple[str, ...]]]:
     """Yield each word that counts: folded, as a pattern, and its tokens.
 
     A word that cannot be ordinary has no tokens.

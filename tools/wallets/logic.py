@@ -25,7 +25,7 @@ def bind(ctx: TxContext, agent_id: str, bound: WalletRow | None, address: str) -
         ctx.tx.add(WalletRow(agent_id=agent_id, env=ctx.env, address=address, bound_at=ctx.now))
     else:
         ctx.tx.change(bound, address=address, bound_at=ctx.now)
-    ctx.tx.add_once(HeldWalletRow(address=address, agent_id=agent_id, held_at=ctx.now))
+    ctx.tx.insert_if_absent(HeldWalletRow(address=address, agent_id=agent_id, held_at=ctx.now))
 
 
 async def contract_agrees(outside: ReadContext, address: str, digest: bytes, signature: str, text: str | None) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class ScheduleRun:
     """A schedule after it has fired: its number of runs, and its next time (None: never)."""
 
     run_count: int
@@ -14,12 +14,12 @@ class Firing:
 
 def fired(
     due_at: datetime, interval_seconds: int | None, max_runs: int | None, run_count: int, now: datetime
-) -> Firing:
+) -> ScheduleRun:
     """Return the schedule that was due at `due_at` after it has fired at `now`."""
     runs = run_count + 1
     if interval_seconds is None or (max_runs is not None and runs >= max_runs):
-        return Firing(runs, None)
-    return Firing(runs, next_after(due_at, interval_seconds, now))
+        return ScheduleRun(runs, None)
+    return ScheduleRun(runs, next_after(due_at, interval_seconds, now))
 
 
 def next_after(due_at: datetime, interval_seconds: int, now: datetime) -> datetime:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import orjson
 import structlog
 
-from storage.tables import AgentRow, DeliveryRow, EventRow, HostRow, WebhookRow
+from storage.tables import AgentRow, DeliveryRow, EventRow, HostSlotRow, WebhookRow
 from storage.vocabulary import AgentStatus, DeliveryStatus, Env, PushForm, WebhookSource, WebhookStatus
 from storage.webhooks import due_delivery, due_webhook, end_webhook
 from tools.engine.config import MarketConfig
@@ -36,7 +36,7 @@ from tools.events.webhooks.rules import (
 )
 from tools.kernel.ids import event_id
 from tools.kernel.records import EPOCH
-from tools.kernel.ssrf_guard import BadTarget, NotTried, Unreached, judge_target, parse_target
+from tools.kernel.ssrf_guard import BadTarget, NotAttempted, UrlUnreachable, judge_target, parse_target
 
 LEASE = timedelta(seconds=30)  # an attempt takes at most 11
 LATER = timedelta(hours=1)  # until the next look at a webhook that cannot be served now
@@ -116,11 +116,11 @@ async def post(world: World, house: MarketConfig, posting: Posting) -> Attempted
         judge_target(posting.url, house.allow_private_networks, own_places(house))
         headers = headers_of(world, house, posting)
         reply = await world.web.post(posting.url, posting.body, headers, posting.agent_id)
-    except NotTried:
+    except NotAttempted:
         return None
     except BadTarget:
         return Attempted(None, "blocked_address")
-    except Unreached as unreached:
+    except UrlUnreachable as unreached:
         return Attempted(None, unreached.reason)
     return Attempted(reply.status, None, retry_after_seconds(reply.retry_after, world.clock.now()))
 
@@ -322,7 +322,7 @@ def _host_of(url: str) -> str:
 
 def _enter_host(ctx: TxContext, agent_id: str, host: str, until: datetime, size: int) -> timedelta | None:
     """Take a slot at the host and a share of its rate limits; if that fails, return the wait."""
-    place = ctx.tx.get(HostRow, agent_id, host, lock=True)
+    place = ctx.tx.get(HostSlotRow, agent_id, host, lock=True)
     free = place is None or any(_is_free(taken, ctx.now) for taken in (place.first_until, place.second_until))
     if not free:
         return _soon(ctx)
@@ -332,7 +332,7 @@ def _enter_host(ctx: TxContext, agent_id: str, host: str, until: datetime, size:
     if wait is not None:
         return timedelta(seconds=wait)
     if place is None:
-        ctx.tx.add(HostRow(agent_id=agent_id, host=host, first_until=until, used_at=ctx.now))
+        ctx.tx.add(HostSlotRow(agent_id=agent_id, host=host, first_until=until, used_at=ctx.now))
     elif _is_free(place.first_until, ctx.now):
         ctx.tx.change(place, first_until=until, used_at=ctx.now)
     else:
@@ -356,7 +356,7 @@ def _unless_few(ctx: TxContext, own: Share, allowance: RateLimit) -> RateLimit:
 
 
 def _leave_host(ctx: TxContext, posting: Posting) -> None:
-    place = ctx.tx.get(HostRow, posting.agent_id, posting.host, lock=True)
+    place = ctx.tx.get(HostSlotRow, posting.agent_id, posting.host, lock=True)
     if place is None:
         return
     if place.first_until == posting.until:

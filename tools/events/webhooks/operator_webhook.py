@@ -19,7 +19,7 @@ def tell_operator(ctx: TxContext, env: Env, kind: str, told: Mapping[str, Any]) 
     if url is None:
         return
     row_id = f"whk_{OPERATOR}_{env}"
-    ctx.tx.add_once(
+    ctx.tx.insert_if_absent(
         WebhookRow(
             id=row_id,
             agent_id=OPERATOR,

@@ -16,7 +16,7 @@ from tools.agents.former_names import all_names
 from tools.jobs.disputes.eligibility import wallets_of
 from tools.jobs.snapshot import JobSnapshot
 from tools.screening.identifier_spellings import marks_of_id, marks_of_key
-from tools.screening.redaction import Known, Redactor
+from tools.screening.redaction import KnownNames, Redactor
 
 MAX_HANDLES = 100  # an agent never gives up this many
 
@@ -30,10 +30,10 @@ class Party:
     handles: tuple[tuple[str, datetime], ...]
     called: tuple[KnownAs, ...]
 
-    def known(self, at: datetime) -> Known:
+    def known(self, at: datetime) -> KnownNames:
         """Return the names that a text written at that time may use for the party."""
         called = [one for one in self.called if one.since <= at]
-        return Known(
+        return KnownNames(
             marks=self.marks,
             wallets=self.wallets,
             places=tuple(sorted({place for one in called if one.place for place in _spellings(one.text)})),
@@ -47,7 +47,7 @@ class Redactors:
 
     def __init__(self, buyer: Party, seller: Party) -> None:
         self._buyer, self._seller = buyer, seller
-        self._made: dict[tuple[Known, Known], Redactor] = {}
+        self._made: dict[tuple[KnownNames, KnownNames], Redactor] = {}
 
     def at(self, moment: datetime) -> Redactor:
         known = self._buyer.known(moment), self._seller.known(moment)

@@ -22,11 +22,11 @@ from tools.jobs.disputes.anonymisation import of_delivery, veils_of
 from tools.jobs.disputes.case_file import title_and_category
 from tools.jobs.disputes.draws import draw
 from tools.jobs.disputes.eligibility import wallets_near, wallets_of
-from tools.jobs.disputes.panel_rules import Decision, Draw, Handover, Lapse, Step, majority
+from tools.jobs.disputes.panel_rules import Decision, Draw, Escalate, MissDeadline, Step, majority
 from tools.jobs.disputes.records import EVIDENCE_RULE
 from tools.jobs.disputes.seats import Panel
 from tools.jobs.lifecycle import allowed
-from tools.jobs.logic import advance, mine, resolved_changes
+from tools.jobs.logic import apply_move, mine, resolved_changes
 from tools.jobs.snapshot import JobSnapshot, see
 from tools.kernel.errors import Json
 from tools.kernel.money import display_or_none
@@ -58,13 +58,13 @@ def open_case(ctx: TxContext, seen: JobSnapshot, checks: dict[str, Json] | None)
 
 def settle(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Write all steps of a case that are due because of votes, deadlines and departures."""
-    seen = _vacated(ctx, seen)
+    seen = _void_seats(ctx, seen)
     while seen.panel is not None and (step := seen.panel.step(ctx.now)) is not None:
         seen = _STEPS[type(step)](ctx, seen, step)
     return seen
 
 
-def mine_settled(ctx: TxContext, job_id: str) -> JobSnapshot:
+def own_and_resolve(ctx: TxContext, job_id: str) -> JobSnapshot:
     """Return the caller's job, locked, after the due steps of its clock and its panel.
 
     So a verdict that a deadline has made takes effect even before a sweep has run.
@@ -99,7 +99,7 @@ def withdraw(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     move = allowed(seen.facts, "withdraw_dispute", Actor.BUYER, ctx.now)
     assert move is not None
     closed = _close(ctx, seen, None, "buyer")
-    return advance(ctx, closed, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
+    return apply_move(ctx, closed, move, ctx.agent, told={"by": "buyer"}, completed_at=ctx.now, resolved_by="buyer")
 
 
 def operator_verdict(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, note: str | None) -> JobSnapshot:
@@ -123,7 +123,7 @@ def judge_due_cases(ctx: TxContext, after: str) -> tuple[int, str | None]:
     return moved, rows[-1].dispute_id if len(rows) == BATCH else None
 
 
-def _vacated(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
+def _void_seats(ctx: TxContext, seen: JobSnapshot) -> JobSnapshot:
     """Void the pending seats of evaluators that may not vote any more.
 
     These are no longer active, or have come to share a wallet with a party.
@@ -148,14 +148,14 @@ def _is_active(ctx: TxContext, agent_id: str) -> bool:
     return agent is not None and agent.status is AgentStatus.ACTIVE
 
 
-def _lapse(ctx: TxContext, seen: JobSnapshot, _: Lapse) -> JobSnapshot:
+def _mark_missed(ctx: TxContext, seen: JobSnapshot, _: MissDeadline) -> JobSnapshot:
     return replace(seen, panel=_ended(ctx, _panel(seen), SeatStatus.MISSED))
 
 
 def _draw(ctx: TxContext, seen: JobSnapshot, step: Draw) -> JobSnapshot:
     agents, why_not = draw(ctx, seen, step)
     if why_not is not None:
-        return _hand_over(ctx, seen, Handover(why_not))
+        return _escalate(ctx, seen, Escalate(why_not))
     return _seat(ctx, seen, step.round, agents)
 
 
@@ -197,7 +197,7 @@ def _resolve(ctx: TxContext, seen: JobSnapshot, outcome: Outcome, by: Actor, not
     told: dict[str, Json] = {"dispute_id": _panel(closed).case.id, "outcome": outcome.value, "by": by.value}
     told |= {"note": note} if note else {}
     changes = resolved_changes(outcome, by.value, ctx.now)
-    return advance(ctx, closed, move, None, told=told, **changes, resolution_note=note)
+    return apply_move(ctx, closed, move, None, told=told, **changes, resolution_note=note)
 
 
 def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) -> JobSnapshot:
@@ -215,7 +215,7 @@ def _close(ctx: TxContext, seen: JobSnapshot, outcome: Outcome | None, by: str) 
     return after
 
 
-def _hand_over(ctx: TxContext, seen: JobSnapshot, step: Handover) -> JobSnapshot:
+def _escalate(ctx: TxContext, seen: JobSnapshot, step: Escalate) -> JobSnapshot:
     panel = _panel(seen)
     case = ctx.tx.change(
         panel.case, status=DisputeStatus.ESCALATED, escalation_reason=step.reason.value, verdict_by=None
@@ -333,8 +333,8 @@ def _status_url(ctx: TxContext, case: DisputeRow) -> str:
 
 
 _STEPS: Mapping[type[Step], Callable[[TxContext, JobSnapshot, Any], JobSnapshot]] = {
-    Lapse: _lapse,
+    MissDeadline: _mark_missed,
     Draw: _draw,
     Decision: _decide,
-    Handover: _hand_over,
+    Escalate: _escalate,
 }

@@ -37,7 +37,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Lapse:
+class MissDeadline:
     """The step that marks the pending seats as missed, because their deadline has passed."""
 
 
@@ -55,13 +55,13 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class Escalate:
     """The step that leaves the decision to the operator."""
 
     reason: Escalation
 
 
-Step: TypeAlias = Lapse | Draw | Decision | Handover
+Step: TypeAlias = MissDeadline | Draw | Decision | Escalate
 
 
 def majority(seats: int) -> int:
@@ -86,16 +86,16 @@ def next_step(number: int, size: int, seats: Sequence[Seat], now: datetime) -> S
         return Decision(leading[0][0])
     waiting = [seat for seat in seats if seat.pending]
     if any(now >= seat.deadline_at for seat in waiting):
-        return Lapse()
+        return MissDeadline()
     if waiting:
         return None
     empty = sum(seat.vote is None for seat in seats)
     if number == 1 and empty:
         return Draw(2, empty)
     if not leading:
-        return Handover(Escalation.NO_VOTES)
+        return Escalate(Escalation.NO_VOTES)
     if len(leading) == 2 and leading[0][1] == leading[1][1]:
-        return Handover(Escalation.NO_PLURALITY)
+        return Escalate(Escalation.NO_PLURALITY)
     return Decision(leading[0][0])
 
 

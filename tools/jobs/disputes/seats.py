@@ -11,7 +11,7 @@ from storage.tables import DisputeRow, SeatRow
 from storage.transaction import Tx
 from storage.vocabulary import DisputeStatus, Env, Outcome, SeatStatus
 from tools.jobs.disputes.evidence_rules import votes_count_from
-from tools.jobs.disputes.panel_rules import Decision, Handover, Lapse, Seat, Step, next_step
+from tools.jobs.disputes.panel_rules import Decision, Escalate, MissDeadline, Seat, Step, next_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class Panel:
             return None
         return next_step(self.case.round, self.case.seats, [_as_seat(row) for row in self.seats], now)
 
-    def foreseen(self, now: datetime) -> Decision | Handover | None:
+    def foreseen(self, now: datetime) -> Decision | Escalate | None:
         """Return how a deadline has ended the case, even if no sweep has written it yet.
 
         None if the case goes on or seats are to be drawn.
         """
         step = self.step(now)
-        if isinstance(step, Lapse):
+        if isinstance(step, MissDeadline):
             seats = [replace(_as_seat(row), pending=False) for row in self.seats]
             step = next_step(self.case.round, self.case.seats, seats, now)
-        return step if isinstance(step, Decision | Handover) else None
+        return step if isinstance(step, Decision | Escalate) else None
 
     @property
     def votes_count_from(self) -> datetime | None:

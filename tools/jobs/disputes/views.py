@@ -20,7 +20,7 @@ from tools.jobs.disputes.draw_rules import hash_of
 from tools.jobs.disputes.panel_rules import majority
 from tools.jobs.disputes.records import EVIDENCE_RULE, Checks, Dispute, Evidence, PanelDraw, Verdict, Vote
 from tools.jobs.disputes.seats import Panel
-from tools.jobs.logic import foretold
+from tools.jobs.logic import projected
 from tools.jobs.sealing_rules import rounded_size
 from tools.jobs.snapshot import JobSnapshot
 from tools.kernel.records import Json, Step, stamp, stamp_or_none
@@ -64,7 +64,7 @@ def dispute_records(
     draws = tx.all(draws_of_disputes, ids=orjson.dumps([one.case.id for one in panels]).decode()) if panels else []
     found = []
     for seen in jobs_under(tx, panels):
-        told = foretold(seen, ctx.now)
+        told = projected(seen, ctx.now)
         made = [draw for draw in draws if draw.dispute_id == _panel(seen).case.id]
         found.append(_record(told, made, agent_id, ctx.now))
     return found

@@ -11,7 +11,7 @@ from tools.engine.context import TxContext
 from tools.jobs.contributions import count_job
 from tools.jobs.facts import refund_expected
 from tools.jobs.lifecycle import JobMove, payment_move
-from tools.jobs.logic import advance, in_seconds, record_event, say_what_is_due, standing
+from tools.jobs.logic import apply_move, emit_due_events, in_seconds, record_event, standing
 from tools.jobs.payments.errors import JobNotPayable
 from tools.jobs.payments.settlements import record_transfer, settlement_record
 from tools.jobs.payments.terms import block_moment
@@ -38,7 +38,7 @@ def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict
         # Earlier refunds are counted against this payment first, so the storage and the figures may change.
         after = replace(after, row=count_as_paid(ctx, after.row, after.facts))
         record_event(ctx, after, "job.payment_orphaned", ctx.agent, _told(row))
-        say_what_is_due(ctx, facts, after)
+        emit_due_events(ctx, facts, after)
         recount(ctx.tx, after.row, after.settlements)
         count_job(ctx.tx, after, ctx.now)
         return after if facts.is_paid else orphaned(ctx, after, row)
@@ -48,7 +48,7 @@ def settle(ctx: TxContext, seen: JobSnapshot, transaction: str, verdict: Verdict
         )
         after = see(ctx.tx, seen.row)
         record_event(ctx, after, "job.payment_partial", ctx.agent, _told(row))
-        say_what_is_due(ctx, facts, after)
+        emit_due_events(ctx, facts, after)
         count_job(ctx.tx, after, ctx.now)  # if the job has expired, the seller must refund it
         return too_low(after)
     row = record_transfer(ctx, seen.row, SettlementKind.PAYMENT, transaction, verdict, SettlementStatus.SETTLED, owed)
@@ -68,7 +68,7 @@ def _paid(ctx: TxContext, seen: JobSnapshot, row: SettlementRow, move: JobMove) 
     if not revealed:
         deadline = {"deliver_by": in_seconds(ctx, seen.row.turnaround_seconds)}
     told = {**_told(row), "output_revealed": revealed}
-    return advance(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
+    return apply_move(ctx, settled, move, ctx.agent, told=told, counted=counted, **deadline)
 
 
 def too_low(seen: JobSnapshot) -> PaymentInvalid:

@@ -26,12 +26,12 @@ from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.errors import InvalidTransition, SellerHasNoWalletAddress
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import clocked
+from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import JobRef, mine, refusal
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.logic import orphaned, settle, too_low
 from tools.jobs.payments.records import PaymentTerms
-from tools.jobs.payments.terms import chain_terms, payment_terms, relays_nothing, too_early
+from tools.jobs.payments.terms import chain_terms, gasless_not_supported_error, payment_terms, too_early
 from tools.jobs.records import Job
 from tools.jobs.snapshot import JobSnapshot, find_mine
 from tools.jobs.views import job_record
@@ -124,7 +124,7 @@ def pay_job(ctx: TxContext, claim: PayJob, proof: Proof) -> Job | PaymentTerms |
     """
     seen = mine(ctx, claim.job_id)
     if ctx.caller.approach.payment is not None:
-        raise relays_nothing(ctx, seen)
+        raise gasless_not_supported_error(ctx, seen)
     _check_buyer(ctx, seen)
     if proof.transaction is None:
         return _terms(ctx, seen)
@@ -143,7 +143,7 @@ def _check_buyer(ctx: TxContext, seen: JobSnapshot) -> None:
 
 
 def _check_due(ctx: TxContext, seen: JobSnapshot, transaction: str | None) -> None:
-    if seen.facts.is_paid or payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE:
+    if seen.facts.is_paid or payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE:
         return
     if transaction is None:
         raise refusal(ctx, seen, "pay")
@@ -180,7 +180,7 @@ def _not_yet_due(seen: JobSnapshot, outside: ReadContext) -> bool:
 
     Its terms are frozen when the job is accepted or, if its work is sealed, delivered.
     """
-    facts = clocked(seen.facts, outside.now)
+    facts = after_due_move(seen.facts, outside.now)
     if seen.row.price == 0:  # a free job takes no payment, so no transfer counts
         return True
     waits = payment_status(facts, outside.now) is PaymentStatus.DUE

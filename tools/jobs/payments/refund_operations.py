@@ -26,11 +26,11 @@ from tools.engine.paging import cursor_to, place_of
 from tools.engine.rate_limits import Rate
 from tools.engine.registry import operation
 from tools.jobs.contributions import count_job
-from tools.jobs.disputes.panel_actions import mine_settled
+from tools.jobs.disputes.panel_actions import own_and_resolve
 from tools.jobs.errors import InvalidTransition
 from tools.jobs.facts import refund_expected, refund_left, was_paid
-from tools.jobs.lifecycle import clocked
-from tools.jobs.logic import JobRef, foretold, post_note, record_event, refusal, standing
+from tools.jobs.lifecycle import after_due_move
+from tools.jobs.logic import JobRef, post_note, projected, record_event, refusal, standing
 from tools.jobs.payments.errors import NotPaid
 from tools.jobs.payments.records import SettlementPage
 from tools.jobs.payments.settlements import record_transfer, settlement_record
@@ -107,7 +107,7 @@ def refund_job(ctx: TxContext, claim: RefundJob, proof: RefundProof) -> Job | Ma
     owed is recorded, and the rest stays due. An open refund counts against your reputation. If none is owed, a refund
     is recorded as voluntary, up to what was paid: it lowers the volume of the job and does not count against you.
     """
-    seen = mine_settled(ctx, claim.job_id)
+    seen = own_and_resolve(ctx, claim.job_id)
     if seen.role_of(ctx.agent) is not Actor.SELLER:
         raise refusal(ctx, seen, "refund")
     known = known_settlement(ctx.tx, ctx, proof.transaction)
@@ -185,7 +185,7 @@ def _shown(ctx: TxContext, seen: JobSnapshot, row: SettlementRow) -> Job | Marke
 
 
 def _paid(seen: JobSnapshot, outside: ReadContext) -> bool:
-    return was_paid(clocked(foretold(seen, outside.now).facts, outside.now))
+    return was_paid(after_due_move(projected(seen, outside.now).facts, outside.now))
 
 
 def _hold_to_what_was_paid(seen: JobSnapshot, verdict: Verdict) -> None:

@@ -9,7 +9,7 @@ from tools.chain.x402_payload import job_nonce, payment_required, requirements
 from tools.engine.context import ReadContext, TxContext
 from tools.engine.next_steps import step, steps, wallet_step
 from tools.jobs.facts import PaymentStatus, payment_status
-from tools.jobs.lifecycle import clocked
+from tools.jobs.lifecycle import after_due_move
 from tools.jobs.logic import standing, waiting_steps
 from tools.jobs.payments.errors import JobNotPayable, SettleItYourself
 from tools.jobs.payments.gasless import facilitator_block, gasless_block, token_of
@@ -61,13 +61,13 @@ def payment_terms(ctx: TxContext, seen: JobSnapshot) -> PaymentTerms:
     )
 
 
-def relays_nothing(ctx: TxContext, seen: JobSnapshot) -> SettleItYourself:
+def gasless_not_supported_error(ctx: TxContext, seen: JobSnapshot) -> SettleItYourself:
     """Return the error for a payment authorization, because the market relays none for a job.
 
     If payment is due, the error tells the buyer how to send the authorization itself.
     """
     error = "payment authorizations are not relayed here"
-    due = payment_status(clocked(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
+    due = payment_status(after_due_move(seen.facts, ctx.now), ctx.now) is PaymentStatus.DUE
     if not due or ctx.agent != seen.row.buyer_id or ctx.env not in ctx.world.chains:
         return SettleItYourself(error)
     terms = payment_terms(ctx, seen)
