@@ -32,14 +32,19 @@ MarketUrl = Annotated[
 DataDir = Annotated[Path | None, typer.Option(help="where the database and secrets are kept [EMPORION_DATA_DIR]")]
 
 
-@app.callback()
-def emporion(
-    version: Annotated[bool, typer.Option("--version", help="print the version and exit", is_eager=True)] = False,
-) -> None:
-    os.umask(OWN_UMASK)
-    if version:
+def print_version(wanted: bool) -> None:
+    if wanted:
         print(installed("emporion"))
         raise typer.Exit
+
+
+@app.callback()
+def emporion(
+    _: Annotated[
+        bool, typer.Option("--version", help="print the version and exit", is_eager=True, callback=print_version)
+    ] = False,
+) -> None:
+    os.umask(OWN_UMASK)
 
 
 @app.command()

@@ -1,13 +1,11 @@
 """Finding 15: a public market uses the default brand, so signatures made for another market are valid here."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.world import TREE, _end, _environment, _free_port
+from tests.attacks.world import _end, _free_port, launch
 
 SECONDS = 90
 
@@ -17,10 +15,7 @@ def start(folder: Path, *options: str, **settings: str) -> tuple[int | None, str
     given = {"data_dir": str(folder / "data"), "port": str(_free_port())} | settings
     said = folder / "said"
     with said.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "server", "serve", *options],
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(TREE, given),
-        )  # fmt: skip
+        process = launch(["serve", *options], given, folder, log)
     until = time.monotonic() + SECONDS
     while process.poll() is None and "serves http" not in said.read_text(errors="replace"):
         assert time.monotonic() < until, said.read_text(errors="replace")

@@ -1,14 +1,12 @@
 """Finding 18: other users of the machine can read the database."""
 
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.world import TREE, _end, _environment, _free_port
+from tests.attacks.world import _end, _free_port, launch
 
 SECONDS = 90
 
@@ -18,10 +16,7 @@ def run(folder: Path, *command: str, umask: int = 0o022) -> None:
     said = folder.parent / "said"
     given = {"data_dir": str(folder), "port": str(_free_port())}
     with said.open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "server", *command], umask=umask,
-            cwd=folder.parent, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(TREE, given),
-        )  # fmt: skip
+        process = launch(command, given, folder.parent, log, umask=umask)
     until = time.monotonic() + SECONDS
     while process.poll() is None and "serves http" not in said.read_text(errors="replace"):
         assert time.monotonic() < until, said.read_text(errors="replace")

@@ -22,12 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 from eth_account import Account
@@ -35,7 +35,10 @@ from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 from nacl.signing import SigningKey
 
+from tests.commands import Started, start
 from tests.databases import PostgresServer
+
+Process = Started | subprocess.Popen[bytes]
 
 THIS_TREE = Path(__file__).parents[2]
 TREE = Path(os.environ.get("ATTACK_TREE", THIS_TREE)).resolve()
@@ -93,18 +96,12 @@ class Chain:
     def __init__(self, env: str, folder: Path) -> None:
         self.env, self.chain_id, self.usdc = env, CHAIN_IDS[env], USDC[env]
         folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "server.sandbox", "--port", "0", "--data-dir", str(folder)]
-        self.process = subprocess.Popen(
-            [*command, "--chain-id", str(self.chain_id)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=_environment(THIS_TREE, {}),
-            start_new_session=True,
-        )
+        words = ["--port", "0", "--data-dir", str(folder), "--chain-id", str(self.chain_id)]
+        self.process = start(words, _environment(THIS_TREE, {}), module="server.sandbox", new_session=True)
         assert self.process.stdout is not None
         said = ""
         while not said.startswith("ready "):
-            said = self.process.stdout.readline()
+            said = self.process.stdout.readline().decode()
             assert said, "the chain did not start"
             assert not said.startswith("refused"), said
         self.url = said.split()[1]
@@ -191,7 +188,7 @@ class Market:
         self.urls, self.url, self.chains, self.folder, self.brand, self.log = urls, urls[0], chains, folder, brand, log
         self.http = [httpx.AsyncClient(base_url=one, trust_env=False, timeout=120) for one in urls]
         self.turns = cycle(range(len(urls)))
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Process] = []
 
     async def close(self) -> None:
         for one in self.http:
@@ -313,7 +310,7 @@ class Arena:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="attacks-"))
         self._chains: dict[str, Chain] = {}
-        self._served: dict[object, tuple[list[str], list[subprocess.Popen[bytes]], Path, str]] = {}
+        self._served: dict[object, tuple[list[str], list[Process], Path, str]] = {}
         self._postgres: PostgresServer | None = None
         self._opened: list[Market] = []
         self._count = 0
@@ -366,7 +363,7 @@ class Arena:
 
     async def _serve(
         self, postgres: bool, processes: int, desk: bool, settings: Mapping[str, str]
-    ) -> tuple[list[str], list["subprocess.Popen[bytes]"], Path, str]:
+    ) -> tuple[list[str], list[Process], Path, str]:
         assert processes == 1 or postgres, "several processes need PostgreSQL"
         self._count += 1
         folder = self.folder / f"market-{self._count}"
@@ -427,21 +424,31 @@ def _environment(tree: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return inherited | named | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "", "no_proxy": "127.0.0.1"}
 
 
-def _start_server(folder: Path, settings: Mapping[str, str], *, desk: bool) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "server", "serve", *(["--desk"] if desk else [])]
+def _start_server(folder: Path, settings: Mapping[str, str], *, desk: bool) -> Process:
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=_environment(TREE, settings),
-            start_new_session=True,
-        )
+        return launch(["serve", *(["--desk"] if desk else [])], settings, folder, log)
 
 
-async def _until_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def launch(
+    words: Sequence[str], settings: Mapping[str, str], folder: Path, log: IO[bytes], umask: int = 0o022
+) -> Process:
+    """Start a command of the attacked tree; only this tree's commands can be forked."""
+    environment = _environment(TREE, settings)
+    if TREE == THIS_TREE:
+        return start(words, environment, cwd=folder, output=log, errors=log, new_session=True, umask=umask)
+    return subprocess.Popen(
+        [sys.executable, "-m", "server", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,
+        umask=umask,
+    )
+
+
+async def _until_ready(url: str, process: Process, log: Path) -> None:
     until = time.monotonic() + START_SECONDS
     async with httpx.AsyncClient(trust_env=False, timeout=5) as http:
         while True:
@@ -462,7 +469,7 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def _end(process: "subprocess.Popen[Any]") -> None:
+def _end(process: Process) -> None:
     """End a process and its children."""
     process.terminate()
     try:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from server.desk.market import Market
 from server.desk.opening import Terms, enter, enter_beside
 from server.settings import BadSettings
 from tests.bidding import HELD, NEED
+from tests.commands import run
 from tests.desk.buying import Buyer
-from tests.processes.test_demo import ROOT, emporion, environment, free_ports, served
+from tests.processes.test_demo import ROOT, environment, free_ports, served
 from tests.requirements import covers
 
 SECRET = "the-operator's-own-secret"
@@ -125,11 +125,8 @@ async def said(base: str, folder: Path, *words: str, secret: str | None = SECRET
     """Run `emporion desk …` as the operator does; return the exit code, stdout and stderr."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     own = {} if secret is None else {"EMPORION_OPERATOR_SECRET": secret}
-    run = await asyncio.to_thread(
-        subprocess.run, emporion("desk", *words, "--url", base, "--data-dir", str(folder)),
-        cwd=ROOT, env=clean | own, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    return run.returncode, json.loads(run.stdout) if run.stdout else None, run.stderr
+    ended = await asyncio.to_thread(run, ["desk", *words, "--url", base, "--data-dir", str(folder)], clean | own)
+    return ended.returncode, json.loads(ended.stdout) if ended.stdout else None, ended.stderr
 
 
 async def test_posted_once_shown_with_its_proposals_closed_and_awarded_on_the_operators_word(

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import stat
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -23,10 +22,11 @@ from server.desk.running import _on_sale
 from server.desk.service import Declined, Kit, Service
 from server.desk.worker import AT_ONCE, FAULT, UNSAID, Worker
 from server.settings import BadSettings, read_settings
+from tests.commands import Started, run, start
 from tests.desk.buying import Buyer
 from tests.desk.said import ARTICLE, completion, page
 from tests.desk.test_model_services import FAULTS, LABELLED, ORDERS, SCHEMA, SUMMARISED, TEXT, TRANSLATED
-from tests.processes.test_demo import ROOT, emporion, environment, free_ports, served
+from tests.processes.test_demo import environment, free_ports, served
 from tests.receiver import Receiver, hang
 from tests.requirements import covers
 
@@ -199,9 +199,8 @@ async def test_a_desk_that_ended_in_the_middle_is_taken_up_by_the_next_one(
     assert len(endpoint.got) == 3
 
 
-def begun(base: str, env: dict[str, str]) -> "subprocess.Popen[bytes]":
-    command = emporion("desk", "run", "--url", base)
-    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE)
+def begun(base: str, env: dict[str, str]) -> Started:
+    return start(["desk", "run", "--url", base], env)
 
 
 async def test_a_process_that_was_killed_is_followed_by_one_that_finishes_its_work(
@@ -245,9 +244,7 @@ def test_a_desk_that_cannot_begin_says_why(tmp_path: Path) -> None:
         (["desk", "run"], {"EMPORION_DESK_LLM_URL": "http://127.0.0.1:1/v1"}, "set EMPORION_DESK_LLM_MODEL"),
         (["desk", "run"], {"EMPORION_DESK_ENV": "both"}, "EMPORION_DESK_ENV"),
     ):
-        done = subprocess.run(
-            emporion(*words), cwd=ROOT, env=own | more, capture_output=True, text=True, timeout=60, check=False
-        )
+        done = run(words, own | more)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 

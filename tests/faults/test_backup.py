@@ -3,11 +3,8 @@
 import asyncio
 import os
 import shutil
-import signal
 import socket
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +22,7 @@ from server.secrets import check_secrets, read_secrets
 from server.settings import BadSettings, Settings, read_settings
 from storage.open import open_store
 from storage.transaction import Unavailable
+from tests.commands import start as start_command
 from tests.databases import close
 from tests.faults.chain import wallet_of
 from tests.faults.test_start import start
@@ -42,9 +40,7 @@ def served(folder: Path, **settings: str) -> Iterator[str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
         given = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(free_port()), "EMPORION_RATE_LIMITS": "false"}
         url = f"http://127.0.0.1:{given['EMPORION_PORT']}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "server", "serve"], env=clean | given | settings, stdout=log, stderr=log
-        )
+        process = start_command(["serve"], clean | given | settings, output=log, errors=log)
         try:
             until = time.monotonic() + SERVING_SECONDS
             while not answers(http, url):
@@ -53,7 +49,7 @@ def served(folder: Path, **settings: str) -> Iterator[str]:
                 time.sleep(0.05)
             yield url
         finally:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             process.wait()
 
 

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import shutil
-import subprocess
-import sys
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
@@ -19,6 +17,8 @@ import rfc8785
 from nacl.signing import VerifyKey
 
 from server.secrets import NEXT
+from tests.commands import Started, run
+from tests.commands import start as start_command
 from tests.databases import PostgresServer
 from tests.faults.forge import KILLED
 from tests.faults.test_backup import an_order, answers, free_port, key_of, ok
@@ -36,12 +36,9 @@ ENDS_SECONDS = 60
 def killed(folder: Path, when: str, step: str, count: int = 1, **given: str) -> None:
     """Run the command until it dies at this point."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.faults.rotating", when, step, str(count)],
-        cwd=Path(__file__).parents[2], env=clean | {"EMPORION_DATA_DIR": str(folder)} | given,
-        capture_output=True, text=True, timeout=SECONDS, check=False,
-    )  # fmt: skip
-    assert run.returncode == KILLED, run.stdout + run.stderr
+    own = {"EMPORION_DATA_DIR": str(folder)} | given
+    ended = run([when, step, str(count)], clean | own, module="tests.faults.rotating")
+    assert ended.returncode == KILLED, ended.stdout + ended.stderr
 
 
 @dataclass
@@ -228,15 +225,13 @@ async def test_a_market_that_is_served_ends_by_itself_also_where_the_command_was
 
 
 @contextmanager
-def spawned(folder: Path, given: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], str, Path]]:
+def spawned(folder: Path, given: dict[str, str]) -> Iterator[tuple[Started, str, Path]]:
     """Run `emporion serve` as an operator does; return the process, its address and its log."""
     port, log = free_port(), folder / "log"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     own = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(port)}
     with log.open("wb") as file, httpx.Client(trust_env=False) as http:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "server", "serve"], env=clean | own | given, stdout=file, stderr=file
-        )
+        process = start_command(["serve"], clean | own | given, output=file, errors=file)
         try:
             until = time.monotonic() + SECONDS
             while not answers(http, url := f"http://127.0.0.1:{port}"):

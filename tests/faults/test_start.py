@@ -6,7 +6,6 @@ import socket
 import sqlite3
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from storage.open import open_store
+from tests.commands import run
 from tests.requirements import covers
-
-SECONDS = 60
 
 
 @pytest.fixture
@@ -29,10 +27,7 @@ def taken() -> Iterator[int]:
 def start(folder: Path, port: int, command: str = "serve", **settings: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     given = {"EMPORION_DATA_DIR": str(folder), "EMPORION_PORT": str(port)}
-    return subprocess.run(
-        [sys.executable, "-m", "server", *command.split()],
-        env=clean | given | settings, capture_output=True, text=True, timeout=SECONDS, check=False,
-    )  # fmt: skip
+    return run(command.split(), clean | given | settings)
 
 
 def refused(ended: subprocess.CompletedProcess[str], *words: str) -> None:

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from server.verify import verify
+from tests.commands import run
 from tests.surfaces.fences import FIRST, unfenced, value_at
 from tests.surfaces.mcp_wire import ERAS, Mcp, connected
 from tests.trading import Trade
@@ -79,10 +79,7 @@ async def test_the_command_takes_the_text_as_it_came(trade: Trade, write: Callab
     job = await trade.job_at("completed", seller, buyer)
     async with connected(trade.market.market) as mcp:
         text, _, _ = await told(mcp, ERAS[-1], "get_receipt", {"job_id": job["id"]}, buyer.keys["test"])
-    command = [sys.executable, "-m", "server", "verify", str(write(text))]
-    ran = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    ran = await asyncio.to_thread(run, ["verify", str(write(text))], os.environ)
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, f"VALID   receipt {job['id']}")
 
 

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +23,7 @@ from storage.tables import JobRow, JobTextRow, OpenRefundRow, SettlementRow, Wal
 from storage.vocabulary import Env
 from tests.bidding import bounty, propose
 from tests.chain.evm import Evm
+from tests.commands import run
 from tests.databases import close
 from tests.judging import Court, evaluator
 from tests.market import TestMarket
@@ -186,8 +186,7 @@ def doctor(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EMPORION_")}
     given = {"EMPORION_DATABASE_URL": url, "EMPORION_DATA_DIR": str(folder)}
     given |= {f"EMPORION_{name.upper()}": value for name, value in SECRETS.items()}
-    command = [sys.executable, "-m", "server", "doctor", "--recompute"]
-    return subprocess.run(command, env=clean | given, capture_output=True, text=True, timeout=60, check=False)
+    return run(["doctor", "--recompute"], clean | given)
 
 
 async def spoil_mailbox(url: str) -> str:

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import httpx
 
 from server.demo import OFFER, PRICE_MINOR, TEXT
+from tests.commands import run, start
 from tools.kernel.money import display
 
 ROOT = Path(__file__).parents[2]
@@ -37,10 +36,6 @@ STEPS = [
 ]
 
 
-def emporion(*words: str) -> list[str]:
-    return [sys.executable, "-m", "server", *words]
-
-
 def environment(folder: Path, ports: list[int]) -> dict[str, str]:
     """Return this environment with the test's settings and no other settings of the service."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("EMPORION_", "DATABASE_URL"))}
@@ -60,13 +55,12 @@ def free_ports(count: int) -> Iterator[list[int]]:
 @contextmanager
 def served(environment: dict[str, str], *options: str) -> Iterator[str]:
     """Run `emporion serve --sandbox`; return its output after it has started."""
-    command = emporion("serve", "--sandbox", *options)
-    serving = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    serving = start(["serve", "--sandbox", *options], environment)
     try:
         assert serving.stdout is not None
-        said = [serving.stdout.readline()]
+        said = [serving.stdout.readline().decode()]
         while said[-1] and "test chain" not in said[-1]:
-            said.append(serving.stdout.readline())
+            said.append(serving.stdout.readline().decode())
         yield "".join(said)
     finally:
         serving.terminate()
@@ -74,10 +68,7 @@ def served(environment: dict[str, str], *options: str) -> Iterator[str]:
 
 
 def demo(environment: dict[str, str], *options: str) -> tuple[int, str]:
-    command = emporion("demo", *options)
-    ran = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
+    ran = run(["demo", *options], environment, timeout=SECONDS)
     return ran.returncode, ran.stdout
 
 

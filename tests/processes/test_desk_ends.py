@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,24 +12,23 @@ import pytest
 
 from server.desk.keys import KeyFile
 from tests.chain.test_sandbox_process import has_ended, wait_for
+from tests.commands import Started, start
 from tests.desk.buying import Buyer
 from tests.desk.said import ARTICLE, page
 from tests.desk.test_model_services import ORDERS, SCHEMA
-from tests.processes.test_demo import ROOT, emporion, environment, free_ports
+from tests.processes.test_demo import environment, free_ports
 from tests.receiver import Receiver, hang
 
 GONE_SECONDS = 60.0
 
 
 @contextmanager
-def spawned(own: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
+def spawned(own: dict[str, str]) -> Iterator[tuple[Started, list[psutil.Process]]]:
     """Run `serve --sandbox --desk`; give an empty list for its child processes.
 
     Those still running at the end are killed.
     """
-    serving = subprocess.Popen(
-        emporion("serve", "--sandbox", "--desk"), cwd=ROOT, env=own, stdout=subprocess.PIPE, start_new_session=True
-    )
+    serving = start(["serve", "--sandbox", "--desk"], own, new_session=True)
     begun: list[psutil.Process] = []
     try:
         assert serving.stdout is not None
