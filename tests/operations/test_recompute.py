@@ -204,11 +204,12 @@ def table_of(aggregate: Aggregate) -> Any:
 
 
 async def rows_of(store: Store, aggregate: Aggregate) -> Sequence[Row]:
-    """Return the rows of an aggregate's table, those with the most values first."""
+    """Return the rows of an aggregate's table: those with the most values first, refunds last."""
     found: list[Row] = await store.look(lambda tx: tx.all(Query(select(table_of(aggregate)))))
 
-    def fullness(row: Row) -> int:
-        return sum(value not in (None, 0, "", False) for value in row.__dict__.values())
+    def fullness(row: Row) -> tuple[bool, int]:
+        values = row.__dict__
+        return values.get("kind") != "refund", sum(value not in (None, 0, "", False) for value in values.values())
 
     return sorted(found, key=fullness, reverse=True)
 
